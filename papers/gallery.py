@@ -1,4 +1,4 @@
-"""Write the gallery of docs/reproduce.md: ``python -m papers.gallery``, after ``make papers``."""
+"""Write the gallery of docs/reproduce.md: ``python -m papers.gallery``, after full runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ TITLES = {
 # What a reader of the page does not see; the page's own text describes each picture.
 UNSEEN = (
     r' (?:class|role|pointer-events|aria-[a-z]+)="[^"]*"',
+    r"<!-- a figure of hushed -->",
     r' (?:opacity|stroke-opacity|fill-opacity)="1"',
     r'<path(?: d="(?:M0,0h0v0h0Z)?")? display="none"/>|<path d="(?:M0,0h0v0h0Z)?"/>',
 )
+FONT = ' font-family="sans-serif"'
 SHORTER = {
     ' stroke="#DDDDDD" stroke-width="1"/>': ' stroke="#DDD"/>',
     ' stroke="#888" stroke-width="1"/>': ' stroke="#888"/>',
@@ -38,6 +40,8 @@ def light(svg: str) -> str:
         svg = re.sub(pattern, "", svg)
     for long, short in SHORTER.items():
         svg = svg.replace(long, short)
+    if FONT in svg:  # said once, all texts inherit it
+        svg = svg.replace(FONT, "").replace("<svg", f"<svg{FONT}", 1)
     return re.sub(r'(?<= d=")[^"]*|(?<= transform=")[^"]*', lambda path: rounded(path[0]), svg)
 
 
@@ -48,7 +52,7 @@ def rounded(path: str) -> str:
 
 def section(paper: str, figure: str, folder: Path) -> str:
     """One figure with its verdict; the picture goes to docs/figures."""
-    stem = folder / f"{paper}-quick" / figure
+    stem = folder / paper / figure
     verdict = json.loads(stem.with_suffix(".json").read_text())["verdict"]
     picture = DOCS / "figures" / f"{paper}-{figure}.svg"
     picture.parent.mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from hushed._functions._run_facts import digest_sources
 from hushed.guarantee import Protect
 from hushed.ledger._files import is_ledger
 from hushed.plots import COLOURS, check_suffix, save_figure
@@ -21,6 +22,7 @@ __all__ = [
     "Rank",
     "check_suffix",
     "choose_rank",
+    "digest_sources",
     "is_ledger",
     "save_figure",
 ]

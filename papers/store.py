@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,13 @@ from typing import Any
 import hushed
 from hushed.errors import ParameterError
 from papers.experiment import Experiment, Row, Settings, Verdict
-from papers.internals import is_ledger, save_figure
+from papers.internals import digest_sources, is_ledger, save_figure
 
 __all__ = ["RESULTS", "RunStore", "run_digest"]
 
 RESULTS = (".csv", ".svg", ".png", ".txt")
 """Endings of the files of a finished figure, without its manifest."""
+_SOURCES = Path(str(hushed.__file__)).parent, Path(__file__).parent
 
 
 def run_digest(experiment: Experiment, settings: Settings, seed: int) -> str:
@@ -41,19 +41,8 @@ def run_digest(experiment: Experiment, settings: Settings, seed: int) -> str:
         Digest of name, settings, seed, version and source code, of the library and of the papers:
         any change of the code counts as another run.
     """
-    facts = [experiment.name, settings, seed, version("hushed"), _source_digest()]
+    facts = [experiment.name, settings, seed, version("hushed"), digest_sources(*_SOURCES)]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _source_digest() -> str:
-    """Digest of the source code of the library and of the papers."""
-    digest = hashlib.sha256()
-    for root in (Path(str(hushed.__file__)).parent, Path(__file__).parent):
-        for path in sorted(root.rglob("*.py")):
-            digest.update(path.relative_to(root.parent).as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

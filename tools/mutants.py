@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
-QUICK = ["-m", "not slow and not spark"]
+QUICK = ["-m", "not slow and not spark and not engines"]
 SLOW = ["-m", "not spark"]
 REPORT = ROOT / "build" / "mutants.md"
 

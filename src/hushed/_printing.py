@@ -136,3 +136,15 @@ def plain_path(path: object, show: Callable[[str], str] = shown) -> str:
     if _MAY_BE_SECRET.search(text):
         return "of that name (not shown, for it may be an address: postgresql://USER@HOST/DATABASE)"
     return show(text)
+
+
+class KeptNote(str):
+    """What an error that ends a run says of what is kept."""
+
+    __slots__ = ()
+
+
+def list_kept(error: BaseException) -> list[str]:
+    """List what an error says of what is kept."""
+    notes = getattr(error, "__notes__", ())
+    return [str(each) for each in notes if type(each) is KeptNote]

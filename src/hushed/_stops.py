@@ -54,6 +54,6 @@ def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
     try:
         yield is_stop
     finally:
-        for number, noting in own.items():
-            if signal.getsignal(number) is noting:
-                signal.signal(number, noting.before)
+        for each, ours in own.items():
+            if signal.getsignal(each) is ours:
+                signal.signal(each, ours.before)

@@ -21,6 +21,7 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
      |   |- WorkerLost
      |   |- ZeroSensitivity
      |   |- DamagedLedger
+     |   |- DamagedRun
      |   |- LedgerUnavailable
      |   |- NewerLedger
      |   `- NotALedger
@@ -44,6 +45,7 @@ __all__ = [
     "BadRows",
     "BudgetExists",
     "DamagedLedger",
+    "DamagedRun",
     "EngineUnavailable",
     "HushedError",
     "KeyInUse",
@@ -306,6 +308,13 @@ class NotALedger(Refusal):
 
 class DamagedLedger(Refusal):
     """What a ledger holds is not what was written to it; it is not used any more."""
+
+
+class DamagedRun(Refusal):
+    """What was kept of a run contradicts itself, or what the function says; nothing of it is used.
+
+    See `hushed.runs`.
+    """
 
 
 class NewerLedger(Refusal):

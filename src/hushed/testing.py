@@ -19,6 +19,7 @@ from hushed.auditing import (
     audit,
     test_sensitivity,
 )
+from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.populations import Population
@@ -39,7 +40,7 @@ def assert_private(
     answers: int = 5,
     bits: bool = True,
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = 1,
+    workers: Workers = 1,
 ) -> AuditReport:
     """Fail a test if an audit certifies that a mechanism breaks its claim.
 
@@ -68,8 +69,8 @@ def assert_private(
         Whether events may look at the bit patterns of doubles.
     seed : int, Generator or None, default 0
         Seed of the audit; None for fresh entropy.
-    workers : int, optional
-        Worker processes; one by default, as test suites run their own.
+    workers : int, str, Engine or distributed.Client, optional
+        As for `hushed.audit`.
 
     Returns
     -------

@@ -63,6 +63,22 @@ def test_a_few_refusals_do_not_make_vectors_of_noise_outcomes():
         hs.estimate_privacy(guarded, ROWS, 0.5, samples=200)
 
 
+def test_the_range_says_what_many_rare_outcomes_leave_open():
+    """5,000 outcomes and a delta of 5 in 10,000: the estimate is far off, the range is not."""
+
+    def spread(rows, rng, size):
+        drawn = rng.integers(5000, size=size).astype(float)
+        return np.where(rng.random(size) < 5e-4 * rows[0], -1.0, drawn)
+
+    found = hs.estimate_privacy(spread, ROWS, 0.0, samples=10_000, batch=True)
+    assert float(found.delta) > 0.01
+    assert float(found.low) <= 5e-4 <= float(found.high)
+    assert (float(found.low), float(found.high)) == (
+        max(float(found.rows_exceed.low), float(found.neighbour_exceeds.low)),
+        max(float(found.rows_exceed.high), float(found.neighbour_exceeds.high)),
+    )
+
+
 def test_both_directions_are_told_apart():
     """[p - e q]+ is 0.1 at any epsilon, and the other one 1 - 0.9 e, which is 0 from 0.106 on."""
     found = hs.estimate_privacy(rare, ROWS, 0.05, samples=20_000, method="plug-in")

@@ -1,4 +1,4 @@
-"""The command check-population: verdict as exit code, figures, budgets, files of public rows."""
+"""The commands check-population and check-movement: exit codes, figures, budgets, public files."""
 
 from __future__ import annotations
 
@@ -65,3 +65,31 @@ def test_the_private_file_is_no_population_of_its_own_check(run):
         assert refused.returncode == 2
         assert "holds the private rows" in json.loads(refused.stdout)["error"]["message"]
     assert "0 charges" in run("ledger", "show", *book).stdout
+
+
+MOVEMENT = ("check-movement", "private.csv", "f.py:oldest", "--rows", "2", "--gamma", "0.2")
+
+
+def test_how_often_private_tables_move_further_is_the_exit_code(run, tmp_path):
+    """1 where far more pairs move than gamma allows; a figure, and an answer in the ledger."""
+    (tmp_path / "f.py").write_text("def oldest(rows):\n    return float(rows['age'].max())\n")
+    (tmp_path / "calm.py").write_text(
+        "import pandas as pd\n\ndef calm(rng, count):\n"
+        "    return pd.DataFrame({'age': rng.uniform(40, 41, count), 'ward': 'a'})\n"
+    )
+    book = ("sqlite:///b.db", "clinic")
+    assert run("ledger", "open", *book, "--epsilon", "20").returncode == 0
+    paid = ("--ledger", book[0], "--budget", book[1], "--key", "moves", "--epsilon", "9")
+    paid += ("--frame", "pandas", "--symmetric")
+    off = run(*MOVEMENT, "--population", "calm.py:calm", *paid, "--plot", "m.svg")
+    assert off.returncode == 1, off.stderr
+    assert off.stdout.startswith("contradicted (p = ")
+    assert "gamma = 0.2" in (tmp_path / "m.svg").read_text(encoding="utf-8")
+    assert run("ledger", "answer", *book, "moves").stdout == off.stdout
+    like = ("--population", "like.csv", "--frame", "pandas", "--epsilon", "9", "--json")
+    fits = run(*MOVEMENT, *like)
+    record = json.loads(fits.stdout)
+    assert (fits.returncode, record["verdict"], record["pairs"]) == (0, "not contradicted", 50)
+    own = run(*MOVEMENT, *like[2:], "--population", "private.csv")
+    assert own.returncode == 2
+    assert "holds the private rows" in json.loads(own.stdout)["error"]["message"]

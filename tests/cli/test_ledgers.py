@@ -106,7 +106,7 @@ def test_a_release_is_charged_or_refused(folder):
     (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
     (folder / "private.csv").write_text("age\n" + "\n".join(str(20 + i) for i in range(30)))
     run("open", URL, "study", "--epsilon", 1.5, "--gamma", 0.1)
-    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80"]
+    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80", "--header"]
     release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--json"]
     paid = [*release, "--ledger", URL, "--budget", "study", "--note", "mean age"]
     first = CliRunner().invoke(app, paid)
@@ -271,7 +271,7 @@ def test_charges_without_a_note_say_what_was_asked(folder):
     (folder / "stays.csv").write_text("ward,cost\n" + "\n".join(f"w{i % 2},{i}" for i in range(40)))
     run("open", URL, "study", "--epsilon", 1.5, "--gamma", 0.1)
     run("open", URL, "rows", "--epsilon", 1.5, "--neighbours", "add-remove")
-    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80"]
+    release = ["release", "private.csv", "f.py:center", "--population", "uniform:20,80", "--header"]
     release += ["--epsilon", "1", "--gamma", "0.05", "--workers", "1", "--ledger", URL]
     assert CliRunner().invoke(app, [*release, "--budget", "study"]).exit_code == 0
     query = ["query", "stays.csv", "--type", "cost=float", "--where", "cost < 30", "--by", "ward"]
@@ -311,7 +311,16 @@ def test_every_ledger_that_a_command_opens_is_closed(folder, monkeypatch):
     monkeypatch.setattr(hs.Ledger, "close", lambda self: (closed.append(self), end(self))[1])
     paid = ("--epsilon", "1", "--ledger", URL, "--budget")
     asked = ("query", "rows.csv", "--count", *paid)
-    released = ("release", "rows.csv", "f.py:f", "--population", "uniform:0,1", "--gamma", "0.3")
+    released = (
+        "release",
+        "rows.csv",
+        "f.py:f",
+        "--population",
+        "uniform:0,1",
+        "--gamma",
+        "0.3",
+        "--header",
+    )
     for words, code in [
         ((*asked, "study", "--quote"), 0),
         ((*asked, "study"), 0),

@@ -64,7 +64,9 @@ def test_sensitivities(options, least, most):
 def test_a_release_under_add_remove_tells_no_number_of_rows(rows):
     """Tables of 3 and of 23 rows are released under the same certificate, which is verified."""
     options = ["--neighbours", "add-remove", "--rows", "9", "--rows", "10", "--symmetric"]
-    done = run("release", f"{rows}.csv", *RELEASE, *options, "--out", "c.json", "--json")
+    done = run(
+        "release", f"{rows}.csv", "--header", *RELEASE, *options, "--out", "c.json", "--json"
+    )
     assert done.exit_code == 0, done.stderr
     certificate = json.loads(done.stdout)["certificate"]
     assert certificate["sampling"]["sizes"] == [9, 10]
@@ -86,7 +88,7 @@ def test_a_release_under_add_remove_tells_no_number_of_rows(rows):
 )
 def test_what_does_not_go_together_is_refused(words, told):
     """Before anything is drawn, with what to give instead."""
-    done = run("release", "23.csv", *RELEASE, *words)
+    done = run("release", "23.csv", "--header", *RELEASE, *words)
     assert done.exit_code == 2
     assert told in done.stderr
 

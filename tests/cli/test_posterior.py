@@ -67,3 +67,39 @@ def test_bad_grids_and_clips_are_refused(run, grid, clip):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
+
+
+def test_a_function_that_fails_on_every_row_costs_nothing(run, tmp_path):
+    """It is tried on rows that are made up, or on public ones, before the budget is charged."""
+    ended("ledger", "open", "sqlite:///l.db", "b", "--epsilon", "3", cwd=tmp_path)
+    words = ["--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1"]
+    words += ["--ledger", "sqlite:///l.db", "--budget", "b"]
+    (tmp_path / "f.py").write_text(LIKELIHOOD.replace("np.log(p)", "np.lok(p)"))
+    done = run(*words)
+    assert (done.returncode, "fails on every row" in done.stderr) == (1, True), done.stderr
+    (tmp_path / "public.csv").write_text("up\n1\n0\n")
+    (tmp_path / "f.py").write_text(LIKELIHOOD.replace("row[0]", "[1][int(row[0])]"))
+    done = run(*words, "--population", "public.csv")
+    assert (done.returncode, "public rows" in done.stderr) == (1, True), done.stderr
+    done = run(*words, "--population", "coins.csv")
+    assert (done.returncode, "holds the private rows" in done.stderr) == (1, True), done.stderr
+    shown = ended("ledger", "show", "sqlite:///l.db", "b", cwd=tmp_path)
+    assert "0 charges so far" in shown.stdout
+
+
+def test_a_user_s_rows_are_promised_together(run, tmp_path):
+    """However many there are: their log likelihoods are added, and then clipped."""
+    rows = "".join(f"p{i // 3},{i % 3 > 0:d}\n" for i in range(300))
+    (tmp_path / "coins.csv").write_text("who,up\n" + rows)
+    (tmp_path / "f.py").write_text(LIKELIHOOD.replace("row[0]", "np.asarray(row)[0, -1]"))
+    for frame in ("numpy", "pandas"):
+        done = run(
+            *("--grid", "0.05:0.95:19", "--clip", "3", "--epsilon", "40", "--user", "who"),
+            *("--frame", frame, "--out", f"{frame}.json", "--json"),
+        )
+        assert done.returncode == 0, done.stderr
+        assert 0.4 <= json.loads(done.stdout)["value"] <= 0.9
+        known = hs.Certificate.from_json((tmp_path / f"{frame}.json").read_text())
+        assert known.guarantee.unit == "user"
+    done = run("--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1", "--user", "nobody")
+    assert (done.returncode, "no column 'nobody'" in done.stderr) == (2, True), done.stderr

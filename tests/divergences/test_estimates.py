@@ -94,6 +94,33 @@ class TestForms:
             assert words in text
         assert "not a certificate" in text
 
+    @pytest.mark.parametrize("symbols", [2, 30, 5000])
+    @pytest.mark.parametrize("samples", [300, 10_000])
+    @pytest.mark.parametrize("epsilon", [0.0, 0.4, 2.0])
+    def test_the_range_holds_delta_also_where_outcomes_are_rare(self, symbols, samples, epsilon):
+        """One outcome of 5 in 10,000 beside many that are alike: in the range of 19 of 20 draws.
+
+        At 2 standard deviations a draw misses with probability 0.05 at most: more than 4 of 20
+        would be seen once in 380 times, and the seed is fixed.
+        """
+        p = np.append(np.full(symbols - 1, 1 / (symbols - 1)), 0.0)
+        q = np.append(p[:-1] * (1 - 5e-4), 5e-4)
+        truth, rng, missed = delta(p, q, epsilon), np.random.default_rng(8), 0
+        for _ in range(20):
+            counts = (rng.multinomial(samples, each) for each in (p, q))
+            found = estimate_delta(*counts, epsilon)
+            missed += not found.low <= truth <= found.high
+        assert missed <= 4
+        assert f"from {found.low:.2g} to {found.high:.2g}" in str(found)
+
+    @pytest.mark.parametrize("swapped", [False, True])
+    def test_the_range_is_narrow_where_samples_tell(self, swapped):
+        """Two outcomes far from the kink: as wide as the scatter, and no wider."""
+        sides = ([90_000, 10_000], [40_000, 60_000])
+        found = estimate_delta(*(reversed(sides) if swapped else sides), 0.0)
+        assert found.low < 0.5 < found.high
+        assert found.high - found.low < 0.015
+
     def test_poisson_and_unequal_sizes(self):
         """Under Poisson sampling shares are counts over the expected size, not over the total."""
         plug_in = estimate_delta(

@@ -199,9 +199,6 @@ class TestParts:
         "make",
         [
             dp.t.make_split_lines,
-            lambda: dp.t.make_identity(
-                dp.vector_domain(dp.atom_domain(T=bool)), dp.symmetric_distance()
-            ),
             lambda: dp.t.make_count_by_categories(
                 dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance(), ["a"]
             ),

@@ -45,8 +45,8 @@ def trusting():
     dp.enable_features("contrib", "honest-but-curious")
 
 
-def rows(cell, *, size=None, metric=SYMMETRIC):
-    return Space(domain=Column(cell=cell, size=size), metric=metric)
+def rows(cell, *, size=None, least=None, metric=SYMMETRIC):
+    return Space(domain=Column(cell=cell, size=size, least=least), metric=metric)
 
 
 FLOATS = rows(Cell())
@@ -57,6 +57,7 @@ REPLACED = rows(Cell(low=0, high=1), size=10, metric=CHANGE_ONE)
 COUNTED = rows(Cell(type="int", low=0, high=5))
 INTEGERS = rows(Cell(type="int", low=-3, high=5))
 TEXTS = rows(Cell(type="string"))
+FLAGS = rows(Cell(type="bool"))
 TABLE = Space(
     domain=Table.of({"age": Cell(missing=True), "ward": Cell(type="string")}), metric=SYMMETRIC
 )
@@ -83,6 +84,18 @@ SAME = {
     ),
     "integers to floats": (COUNTED >> t.cast("float") >> t.sum_of(), [1, 0, 5]),
     "integers to texts": (INTEGERS >> t.cast("string") >> t.histogram(["-3", "1"]), [1, -3, 5, 1]),
+    "truth values in bins": (FLAGS >> t.histogram([True, False]), [True, True, False]),
+    "truth values counted": (FLAGS >> t.count(), [True, False]),
+    "truth values to integers": (FLAGS >> t.cast("int") >> t.sum_of(), [True, True, False]),
+    "truth values to floats": (
+        FLAGS >> t.resize(8, True) >> t.cast("float") >> t.mean(),
+        [True, False],
+    ),
+    "truth values to texts": (
+        FLAGS >> t.cast("string") >> t.histogram(["true", "false"]),
+        [True, True, False],
+    ),
+    "a least number of rows": (rows(Cell(low=0, high=1), least=2) >> t.sum_of(), [0.5, 1.0]),
     "to the same kind": (INTEGERS >> t.cast("int") >> t.sum_of(), [1, -3, 5]),
     "without holes": (HOLED >> t.drop_missing() >> t.sum_of(), [0.25, math.nan, 1.0]),
     "nothing to drop": (TEXTS >> t.drop_missing() >> t.count(), ["a", "b"]),
@@ -414,6 +427,27 @@ REFUSED = {
         Space(domain=Table.of({"id": Cell(type="string")}, key="id"), metric=USERS)
         >> t.limit_rows(2),
         "users in frames only",
+    ),
+    "count_users": (
+        Space(domain=Table.of({"id": Cell(type="string")}, key="id"), metric=USERS)
+        >> t.count_users("id", ["a"]),
+        "users in frames only",
+    ),
+    "mean of a least number of rows": (
+        rows(Cell(low=0, high=1), least=3) >> t.mean(),
+        r"mean\(\) of at least 3 rows: .*resize",
+    ),
+    "mean of filled tables": (
+        rows(Cell(low=0, high=1)) >> t.mean(least=3),
+        r"mean\(least=3\) of at least 3 rows",
+    ),
+    "variance of a least number of rows": (
+        rows(Cell(low=0, high=1), least=3) >> t.variance(),
+        "at least 3 rows",
+    ),
+    "several columns": (
+        TABLE >> t.group_by(["ward"], [("a",)]) >> t.each(t.count()),
+        "group_by.*disjoint",
     ),
     "group_by": (TABLE >> t.group_by("ward", ["a"]) >> t.each(t.count()), "group_by.*disjoint"),
     "parallel": (

@@ -9,7 +9,7 @@ import pytest
 from hushed import measurements as m
 from hushed import privacy_loss
 from hushed import transformations as t
-from hushed.errors import ParameterError, SpaceMismatch
+from hushed.errors import BadRows, ParameterError, SpaceMismatch
 from hushed.spaces import (
     CHANGE_ONE,
     DISCRETE,
@@ -325,3 +325,17 @@ def test_there_and_back_again():
     again = m.to_opendp(chain)
     assert again([0.0, 0.5, 1.0]) == chain([0.0, 0.5, 1.0]) == [1.5]
     assert again.map(1) == pytest.approx(chain.map(1), rel=1e-6)
+
+
+def test_truth_values_come_in_and_go_out():
+    """Rows of truth values are given to OpenDP's function and taken from it."""
+    flags = dp.vector_domain(dp.atom_domain(T=bool)), dp.symmetric_distance()
+    total = m.from_opendp(dp.t.make_cast_default(*flags, TOA="i64")) >> t.clip(0, 1) >> t.sum_of()
+    assert total.source.domain.cell.type == "bool"
+    assert int(total([True, True, False])) == 2
+    assert total.map(2).value == 2
+    texts = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+    same = m.from_opendp(dp.t.make_is_equal(*texts, "a")) >> t.histogram([True])
+    assert same(["a", "b", "a"]).tolist() == [2]
+    with pytest.raises(BadRows, match="does not hold bool"):
+        total([1, 0])

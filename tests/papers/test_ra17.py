@@ -9,7 +9,7 @@ import hushed as hs
 import papers
 from hushed.errors import ParameterError
 from papers import Effort
-from papers.ra17 import classifiers, densities, means, protection, ranks, svm
+from papers.ra17 import classifiers, densities, inside, means, protection, ranks, svm
 from papers.ra17.ranks import METHODS
 
 DKW, CONDITIONAL, MARGINAL = METHODS.values()
@@ -154,12 +154,20 @@ def sensitivities(value, moved=1.0):
 
 
 def test_figure_5_follows_the_data():
-    """A small flat estimate agrees; one that depends on gamma, or is large, does not."""
-    assert svm.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.01)).agrees
-    assert not svm.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.01 / g)).agrees
-    assert not svm.SENSITIVITY.verdict(sensitivities(lambda d, g: 0.5)).agrees
-    still = sensitivities(lambda d, g: 0.01 if g < 0.2 else 0.0)  # most pairs do not move at all
-    assert svm.SENSITIVITY.verdict(still).agrees
+    """Small, flat and rising with d agrees; what depends on gamma, is large or falls does not."""
+
+    def agrees(law, moved=0.5):
+        return svm.SENSITIVITY.verdict(sensitivities(law, moved=moved)).agrees
+
+    assert agrees(lambda d, g: 0.01 if d == 8 else 0.02)
+    assert not agrees(lambda d, g: 0.01)
+    assert not agrees(lambda d, g: 0.02 if d == 8 else 0.01)
+    assert not agrees(lambda d, g: (0.01 if d == 8 else 0.02) * (1 if g < 0.2 else 0.4))
+    assert not agrees(lambda d, g: 0.1 * (0.3 if d == 8 else 0.5))  # nearer to 0.1
+    assert not agrees(lambda d, g: 0.5)
+    still = {8: 0.01, 64: 0.02}  # most pairs do not move at all
+    assert agrees(lambda d, g: still[d] if g < 0.2 else 0.0, moved=0.15)
+    assert agrees(lambda d, g: still[d] if g < 0.2 else 1e-5, moved=0.15)
 
 
 def curves(levels, **middles):
@@ -284,3 +292,40 @@ def test_another_rank_of_the_same_draws_is_what_sampling_again_gives():
         assert kept.guarantee(1.0) == again.guarantee(1.0)
     with pytest.raises(ParameterError, match="one record"):
         ranks.recalibrated(hs.proven_sensitivity(1.0, argument="x"), "dkw", 0.1)
+
+
+def test_figure_1_follows_the_data():
+    """Samplers within the band agree; too many outside, or kept movements too small, do not."""
+
+    def rows(outside, low):
+        common = {"gamma": 0.2, "rho": 0.01, "band": 0.09, "pairs": 300, "rank": 270, "kept": 0.02}
+        return [
+            {**common, "sampler": i, "movement": None}
+            | {"excess": 0.1 if i < outside else 0.02, "true share": 0.8 if i < low else 0.9}
+            for i in range(1000)
+        ]
+
+    verdict = inside.SAMPLER.verdict
+    assert verdict(rows(10, 0)).agrees
+    assert not verdict(rows(40, 0)).agrees  # binomial(1000, 0.01) exceeds 31 with chance 1e-7
+    assert not verdict(rows(0, 40)).agrees
+    assert not verdict([{**row, "true share": 0.799} for row in rows(0, 0)]).agrees
+
+
+def test_figure_1_knows_the_law_of_the_movements():
+    """Two rows of rate one differ by less than x with probability 1 - exp(-x), by simulation."""
+    rng = np.random.default_rng(3)
+    apart = np.abs(np.diff(rng.exponential(size=(200_000, 2)))) / 100
+    for x in (0.002, 0.01, 0.03):
+        found = float(inside._true_share(np.array([x]), 100)[0])
+        assert found == pytest.approx(float(np.mean(apart <= x)), abs=5.5 * 0.5 / 447)
+
+
+def test_figure_8_follows_the_data():
+    """The branches agree; a branch that is off, or out of its range, does not."""
+    rows = inside.BRANCHES.run(quick=True)
+    assert inside.BRANCHES.verdict(rows).agrees
+    off = [{**r, "value": r["value"] * (1 + 1e-9)} for r in rows]
+    assert not inside.BRANCHES.verdict(off).agrees
+    mixed = [{**r, "branch": -1 - r["branch"]} for r in rows if r["argument"] < 0]
+    assert not inside.BRANCHES.verdict(mixed).agrees

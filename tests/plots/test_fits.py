@@ -1,9 +1,9 @@
-"""The figure of a population check holds its tables and its two lines."""
+"""Figures of checks hold what was found, and what it is held against."""
 
 import numpy as np
 
 import hushed as hs
-from hushed.plots import population_figure
+from hushed.plots import moved_figure, population_figure
 
 
 def test_the_private_table_lies_among_the_public_ones():
@@ -14,4 +14,17 @@ def test_the_private_table_lies_among_the_public_ones():
     bars, lines = (layer["data"]["values"] for layer in drawn["layer"])
     assert [each["statistic"] for each in bars] == list(made.deviations)
     assert [each["at"] for each in lines] == [made.statistic, made.caught]
+    assert drawn["title"]["text"].startswith(made.verdict)
+
+
+def test_the_share_of_pairs_lies_beside_gamma():
+    """Bounds as a bar, the noisy share within [0, 1], gamma as a line."""
+    box = hs.populations.Uniform(low=0, high=1)
+    s = hs.sample_sensitivity(np.max, box, rows=5)
+    made = hs.check_movement(np.max, np.linspace(0, 1, 600), s, epsilon=2.0)
+    drawn = moved_figure(made).to_dict()
+    bar, point, rule, *_ = (layer["data"]["values"][0] for layer in drawn["layer"])
+    assert (bar["low"], bar["high"]) == (made.share_at_least, made.share_at_most)
+    assert point["share"] == max(0.0, made.moved / made.pairs)
+    assert rule["at"] == made.gamma
     assert drawn["title"]["text"].startswith(made.verdict)

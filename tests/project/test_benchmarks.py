@@ -34,6 +34,7 @@ PRINTED = {
     "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
     "fitting": [r"\| 200 \| 0\.5 \| \d", r"\| 1000 \| 0\.1 \| \d.*\| 0\.\d+ \|"],
+    "journal": [r"appended in +\d.* times a plain write", r"all are read in +\d"],
     "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],
     "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
     "promises": [r"\| inverse sensitivity \| every table", r"\| blocks \| .*\| 31 \|"],

@@ -15,7 +15,15 @@ import hushed
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 SCRIPTS = sorted(p for p in FOLDER.glob("*.py") if 'if __name__ == "__main__"' in p.read_text())
+ON_TENSORS = {"kernel_method", "neural_network"}
 SLOW = {"audit_own_mechanism", "demo", "scikit_learn_model"}
+
+
+def marks(name):
+    """Some scripts take long, and some need PyTorch or JAX."""
+    if name in ON_TENSORS:
+        return [pytest.mark.engines]
+    return [pytest.mark.slow] if name in SLOW else []
 
 
 def loaded(name):
@@ -27,10 +35,7 @@ def loaded(name):
 
 @pytest.mark.parametrize(
     "script",
-    [
-        pytest.param(p, id=p.stem, marks=[pytest.mark.slow] if p.stem in SLOW else [])
-        for p in SCRIPTS
-    ],
+    [pytest.param(p, id=p.stem, marks=marks(p.stem)) for p in SCRIPTS],
 )
 def test_script_runs_anywhere(script, tmp_path):
     """Each script runs from a folder of its own, without a warning, and prints something."""
@@ -153,3 +158,48 @@ def test_clinic_asks_one_unit():
     costs = example.expected_costs(rows)
     assert costs.shape == (3,)
     assert costs[0] < costs[1] < costs[2]
+
+
+@pytest.mark.engines
+class TestNeuralNetwork:
+    """The network that is trained on many tables at once is the one that is trained on each."""
+
+    def test_training_is_plain_gradient_descent(self):
+        """The optimizer of PyTorch, which goes backwards through the network itself."""
+        torch = pytest.importorskip("torch", reason="make engines")
+        example = loaded("neural_network")
+        tables = np.stack([example.simulated(np.random.default_rng(i), 50) for i in range(3)])
+        found = example.predictions(tables).cpu().numpy()
+        for table, given in zip(torch.tensor(tables, device=example.DEVICE), found, strict=True):
+            net = example.start()
+            steps = torch.optim.SGD(net.parameters(), lr=0.3)
+            for _ in range(example.STEPS):
+                steps.zero_grad()
+                torch.nn.functional.mse_loss(net(table[:, :1]), table[:, 1:]).backward()
+                steps.step()
+            with torch.no_grad():
+                wanted = net(torch.tensor(example.PUBLIC, device=example.DEVICE))
+            np.testing.assert_allclose(given, wanted[:, 0].cpu().numpy(), rtol=1e-9)
+        assert np.ptp(found, axis=0).min() > 1e-4
+
+
+@pytest.mark.engines
+class TestKernelMethod:
+    """The method for many tables at once is the one of scikit-learn."""
+
+    def test_predictions_are_those_of_kernel_ridge(self):
+        pytest.importorskip("jax", reason="make engines")
+        from sklearn.kernel_ridge import KernelRidge
+
+        example = loaded("kernel_method")
+        tables = np.stack([example.simulated(np.random.default_rng(i), 50) for i in range(3)])
+        found = np.asarray(example.predictions(tables))
+        model = KernelRidge(
+            kernel="rbf", gamma=1 / (2 * example.WIDTH**2), alpha=example.RIDGE * tables.shape[1]
+        )
+        for table, given in zip(tables, found, strict=True):
+            wanted = model.fit(table[:, :1], table[:, 1]).predict(
+                np.asarray(example.POINTS)[:, None]
+            )
+            np.testing.assert_allclose(given, wanted, rtol=1e-9)
+        assert np.ptp(found, axis=0).min() > 1e-4

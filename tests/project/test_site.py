@@ -4,14 +4,17 @@ import importlib.util
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import typer
 
 import hushed
+from hushed import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -102,6 +105,31 @@ class TestPages:
         listed = re.findall(r"\((\d{4})-", generated.decisions_index())
         assert listed == sorted(listed)
         assert len(listed) == len(list((ROOT / "docs" / "decisions").glob("0*.md")))
+
+    def test_every_command_has_one_with_all_its_options_and_its_example(self, generated):
+        """A page of a command shows what ``--help`` shows, and each command of a group."""
+        pages = generated.command_pages()
+        assert set(generated.command_titles().values()) == set(pages) - {"commands/index.md"}
+        for name in cli.COMMANDS:
+            assert f"[`hushed {name}`]({name}.md)" in pages["commands/index.md"]
+            found = typer.main.get_command(cli.load(name))
+            for called, command in getattr(found, "commands", {"": found}).items():
+                page = pages[f"commands/{name}.md"]
+                shown = (
+                    page.partition(f"## {called}\n")[2].partition("\n## ")[0] if called else page
+                )
+                named = (each for each in command.params if each.opts[0].startswith("--"))
+                for option in named:
+                    assert option.hidden or f"`{option.opts[0]}" in shown, (name, option.name)
+                example = cli.EXAMPLES[f"{name} {called}".strip()]
+                assert shlex.split(example) == shlex.split(
+                    shown.partition("\nFor example:")[2].split("```")[1][5:].replace("\\\n", "")
+                )
+
+    def test_the_changelog_and_how_to_report_a_defect_are_pages(self, generated):
+        """What stands beside the documentation is on the site, with links that hold there."""
+        assert generated.page_beside("CHANGELOG.md").startswith("# Changelog\n")
+        assert "[The threat model](threat-model.md)" in generated.page_beside("SECURITY.md")
 
 
 @pytest.mark.slow

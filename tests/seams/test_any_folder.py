@@ -26,7 +26,16 @@ BROKEN = (
     "from hushed.cli import main\n"
     "main()\n"
 )
-RELEASE = ("release", "rows.csv", "f.py:total", "--population", "uniform:0,1", "--epsilon", "1")
+RELEASE = (
+    "release",
+    "rows.csv",
+    "f.py:total",
+    "--population",
+    "uniform:0,1",
+    "--epsilon",
+    "1",
+    "--header",
+)
 
 
 @pytest.fixture(params=NAMES)

@@ -51,7 +51,7 @@ def kills_late(rows, rng, size):
 def cancelled(rows, rng, size): raise asyncio.CancelledError("31337.125")
 """
 SAMPLED = ("--population", "uniform:0,1", "--gamma", "0.3")
-RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1")
+RELEASE = ("release", "rows.csv", "f.py:mean", *SAMPLED, "--epsilon", "1", "--header")
 MEASURE = ("sensitivity", "f.py:slow", *SAMPLED, "--rows", "5")
 RESAMPLED = ("--promise", "table")
 AUDIT = ("--claim-epsilon", "1", "--batch", "--samples", "4000", "--pairs", "extremes")
@@ -82,12 +82,28 @@ POSTERIOR = (
 TEST = ("test-sensitivity", "f.py:mean", "--population", "uniform:0,1", "--rows", "5")
 FIND_BOUND = ("find-bound", "rows.csv", "--header", "--epsilon", "1")
 BUDGET = ("sqlite:///b.db", "clinic")
-CHECK = ("check-population", "rows.csv", "--epsilon", "1000000", "--tables", "19", "--population")
+CHECK = (
+    "check-population",
+    "rows.csv",
+    "--epsilon",
+    "1000000",
+    "--header",
+    "--tables",
+    "19",
+    "--population",
+)
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
 
 # Command, exit code, and the kind of its error; None where it is an answer.
 ENDINGS = {
+    "runs": [
+        (("runs", "list", "kept"), 0, None),
+        (("runs", "remove", "kept", "--all"), 0, None),
+        (("runs", "remove", "kept"), 2, "bad-use"),
+        (("runs", "remove", "kept", "0123456789"), 2, "bad-use"),
+        (("runs", "list", "nothing://kept"), 2, "bad-use"),
+    ],
     "sensitivity": [
         (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5"), 0, None),
         (("sensitivity", "f.py:breaks", *SAMPLED, "--rows", "5"), 1, "refused"),

@@ -77,5 +77,5 @@ def test_nothing_is_redirected_for_the_whole_process():
     for name in ("redirect_stdout", "redirect_stderr"):
         assert users(name) == set()
     for name in ("catch_warnings", "simplefilter"):
-        workers = {"_functions/_trials.py"} if name == "catch_warnings" else set()
+        workers = {"_functions/_sent.py"} if name == "catch_warnings" else set()
         assert users(name) == {"cli/_querying.py"} | workers

@@ -190,7 +190,7 @@ def test_the_command_says_it_too(tmp_path):
     assert opened.returncode == 0, opened.stderr
     done = run(
         "release", "rows.csv", "f.py:f", "--population", "uniform:0,1", "--epsilon", 0.5,
-        "--workers", 1, "--ledger", "sqlite:///l.db", "--budget", "b",
+        "--header", "--workers", 1, "--ledger", "sqlite:///l.db", "--budget", "b",
     )  # fmt: skip
     assert done.returncode == 130, done.stderr
     assert "nothing was released, but the charge stays" in done.stderr

@@ -366,8 +366,9 @@ def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_
     with hs.Ledger(postgres_url) as book:
         book.open_budget("b", G(epsilon=1.0))
     watched = (
-        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen "
-        "VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); RETURN NULL; END $$"
+        "CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO public.seen VALUES (TG_TABLE_NAME, current_setting('synchronous_commit')); "
+        "RETURN NULL; END $$"
     )
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("CREATE TABLE seen (name TEXT, value TEXT)")
@@ -400,27 +401,75 @@ def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url
     assert found is None
 
 
-def test_a_function_of_ones_own_does_not_run_as_the_owner(team):
-    """Not in a charge, however well it fits; and no ledger is opened beside it."""
+# Where PostgreSQL would prefer them to its own functions, or to those of a ledger.
+FITTING = (
+    "FUNCTION to_jsonb(x INTEGER) RETURNS jsonb",
+    "FUNCTION hushed_append(a TEXT, b SMALLINT, c TEXT, d TEXT) RETURNS jsonb",
+    "FUNCTION hushed_seen(a TEXT, b SMALLINT, c SMALLINT) RETURNS jsonb",
+    "FUNCTION hushed_keep(a TEXT, b SMALLINT, c TEXT, d TEXT) RETURNS jsonb",
+    "FUNCTION hushed_answer(a TEXT, b SMALLINT) RETURNS jsonb",
+    "FUNCTION eq(a OID, b REGTYPE) RETURNS bool",
+    "FUNCTION eq(a TEXT, b VARCHAR) RETURNS bool",
+    "FUNCTION more(a INTEGER, b SMALLINT) RETURNS bool",
+    "OPERATOR = (LEFTARG = OID, RIGHTARG = REGTYPE, FUNCTION = eq)",
+    "OPERATOR = (LEFTARG = TEXT, RIGHTARG = VARCHAR, FUNCTION = eq)",
+    "OPERATOR > (LEFTARG = INTEGER, RIGHTARG = SMALLINT, FUNCTION = more)",
+)
+
+
+@pytest.mark.parametrize("path", ["public", "public, pg_catalog"])
+def test_a_function_of_ones_own_does_not_run_as_another(path, team):
+    """Not as the owner and not as who charges, however well it fits, wherever it is looked for."""
     with hs.Ledger(team["ada"]) as ada:
-        ada.charge("b", G(epsilon=0.25))
-        following = forged(ada)
+        first = ada.charge("b", G(epsilon=0.25), key="first")
         with psycopg.connect(team["owner"], autocommit=True) as owner:
             owner.execute("GRANT CREATE ON SCHEMA public TO bob")
+            owner.execute(f"ALTER ROLE ada SET search_path = {path}")
         with psycopg.connect(team["bob"], autocommit=True) as login:
             login.execute("CREATE TABLE loot (who TEXT)")
             login.execute("GRANT INSERT ON loot TO PUBLIC")
-            login.execute(
-                "CREATE FUNCTION to_jsonb(x INTEGER) RETURNS jsonb LANGUAGE sql AS "
-                "'INSERT INTO public.loot VALUES (current_user); SELECT x::text::jsonb'"
-            )
-        for use in (lambda: ada.charge("b", G(epsilon=0.25)), lambda: ada.balance("b")):
-            with pytest.raises(LedgerUnavailable, match="another login has made to_jsonb"):
-                use()
-    with pytest.raises(LedgerUnavailable, match="another login has made to_jsonb"):
-        hs.Ledger(team["ada"])
+            for each in FITTING:
+                gives = "true" if each.endswith("bool") else "'1'::jsonb"
+                body = f"'INSERT INTO public.loot VALUES (current_user); SELECT {gives}'"
+                kept = each.startswith("OPERATOR")
+                body = body if gives == "true" else body.replace("'1'", "''1''")
+                login.execute(f"CREATE {each}" + ("" if kept else f" LANGUAGE sql AS {body}"))
+        with hs.Ledger(team["ada"]) as fresh:
+            for book in (ada, fresh):
+                entry = book.charge("b", G(epsilon=0.25))
+                assert book.keep_answer("b", entry, "7") == book.answer("b", entry.number) == "7"
+                assert book.charge("b", G(epsilon=0.25), key="first").number == first.number
+                assert len(book.entries("b")) == entry.number
+                assert book.verify("b").startswith(f"{entry.number}:")
+        following = forged(ada)
     with psycopg.connect(team["ada"], autocommit=True) as login:  # functions look nothing up there
-        made = login.execute("SELECT hushed_append(%s, %s, %s, %s)", ("b", *following))
-        assert made.fetchone() == (2,)
+        made = login.execute(
+            "SELECT hushed_append(%s::TEXT, %s::INTEGER, %s::TEXT, %s::TEXT)", ("b", *following)
+        )
+        assert made.fetchone() == (4,)
     with psycopg.connect(team["bob"], autocommit=True) as login:
         assert login.execute("SELECT * FROM loot").fetchall() == []
+
+
+def test_a_ledger_is_found_where_the_search_path_of_its_user_finds_it(postgres):
+    """Made in the first schema there is, found in the first one that holds it, whatever letters."""
+    database = postgres.create_database()
+    url, place = postgres.url(database), '"we"".ird:x %s\\:"'
+    postgres.run(
+        f"CREATE SCHEMA {place}",
+        f"ALTER DATABASE {database} SET search_path = nowhere, {place}",
+        database=database,
+    )
+    with hs.Ledger(url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.keep_answer("b", book.charge("b", G(epsilon=0.25)), "7")
+    postgres.run(f"ALTER DATABASE {database} SET search_path = public, {place}", database=database)
+    with hs.Ledger(url, create=False) as book:
+        assert book.answer("b", 1) == "7"
+        assert book.charge("b", G(epsilon=0.25)).number == 2
+    found = postgres.run(
+        "SELECT DISTINCT table_schema FROM information_schema.tables "
+        "WHERE table_name LIKE 'hushed%'",
+        database=database,
+    )
+    assert found.splitlines() == ['we".ird:x %s\\:']

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 import tracemalloc
+import warnings
 from functools import partial
 
 import duckdb
@@ -719,16 +720,10 @@ def test_macros_in_place_of_functions_of_duckdb_are_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("path", "found"),
-    [
-        ("public, pg_catalog", None),
-        ("pg_catalog, public", 45),
-        ("public", 45),
-        ("pg_temp, public", 45),
-    ],
+    "path", ["public, pg_catalog", "pg_catalog, public", "public", "pg_temp, public"]
 )
-def test_functions_before_those_of_postgres_are_refused(path, found, postgres):
-    """A search path decides which floor is meant: PostgreSQL's own, unless it comes later."""
+def test_functions_of_others_are_not_called_whatever_the_search_path(path, postgres):
+    """The floor that is meant is PostgreSQL's own, also where another one would come first."""
     database = postgres.create_database()
     postgres.run(
         "CREATE TABLE t AS SELECT x::float8 FROM generate_series(0, 9) AS x",
@@ -737,12 +732,9 @@ def test_functions_before_those_of_postgres_are_refused(path, found, postgres):
         f"ALTER DATABASE {database} SET search_path = {path}",
         database=database,
     )
-    if found is None:
-        with pytest.raises(ParameterError, match="has public before pg_catalog"):
-            hs.table(postgres.url(database), "t")
-        return
-    query = hs.table(postgres.url(database), "public.t").sum("x", low=0, high=1e4)
-    assert abs(query.release(epsilon=1e6).value("sum_x") - found) < 1
+    for name in ("t", "public.t"):
+        query = hs.table(postgres.url(database), name).sum("x", low=0, high=1e4)
+        assert abs(query.release(epsilon=1e6).value("sum_x") - 45) < 1
 
 
 @pytest.fixture
@@ -788,19 +780,59 @@ def test_an_operator_of_somebody_else_sees_no_row(kind, when, logins, ledger):
             for each in planted:
                 login.execute(each)
 
-    def ask():
-        table = hs.table(reader, "t", user="u").bound_contributions(max_rows_per_user=1)
-        if when == "after":
-            plant()
-        table.sum("x", low=0, high=10.5).release(epsilon=1.0, ledger=ledger, budget="b")
-
     if when == "before":
         plant()
-    with pytest.raises(ParameterError, match=r"another login has made .* in a schema"):
-        ask()
-    assert ledger.log == []
+    table = hs.table(reader, "t", user="u").bound_contributions(max_rows_per_user=1)
+    if when == "after":
+        plant()
+    query = table.sum("x", low=0, high=10.5)
+    assert abs(query.release(epsilon=1e6, ledger=ledger, budget="b").value("sum_x") - 45) < 1
+    assert len(ledger.log) == 1
     with psycopg.connect(mallory) as login:
         assert login.execute("SELECT count(*) FROM loot").fetchone() == (0,)
+
+
+def test_opening_a_table_calls_nothing_of_somebody_else(logins):
+    """Not for a table by name, nor for the list of tables in an error, nor for a warning."""
+    reader, mallory = logins
+    types = "oid, regclass", "information_schema.sql_identifier, information_schema.sql_identifier"
+    with psycopg.connect(mallory) as login:
+        login.execute("CREATE TABLE loot (who text)")
+        login.execute("GRANT INSERT ON loot TO PUBLIC")
+        for number, (left, right) in enumerate(each.split(", ") for each in types):
+            login.execute(
+                f"CREATE FUNCTION mine{number}(x {left}, y {right}) RETURNS bool LANGUAGE sql AS "
+                "'INSERT INTO public.loot VALUES (current_user); SELECT true'"
+            )
+            for sign in ("=", "<>"):
+                login.execute(
+                    f"CREATE OPERATOR {sign} (LEFTARG = {left}, RIGHTARG = {right}, "
+                    f"FUNCTION = mine{number})"
+                )
+    assert list(hs.table(reader, "t").columns) == ["u", "x"]
+    with pytest.raises(NotFound, match=r"its tables: .*\bt\b"):
+        hs.table(reader, "tt")
+    with psycopg.connect(mallory) as login:
+        assert login.execute("SELECT * FROM loot").fetchall() == []
+
+
+def test_a_table_is_found_where_the_search_path_of_its_reader_finds_it(postgres):
+    """In the first schema that has one, whatever letters the schema has; enumerations, too."""
+    database = postgres.create_database()
+    place = '"we"".ird:x %s"'
+    postgres.run(
+        f"CREATE SCHEMA {place}",
+        f"CREATE TYPE {place}.mood AS ENUM ('glad', 'sad')",
+        f"CREATE TABLE {place}.t AS SELECT 'sad'::{place}.mood AS m FROM generate_series(1, 7)",
+        "CREATE TABLE t AS SELECT 'sad'::text AS m, 2 AS y",
+        f"ALTER DATABASE {database} SET search_path = nowhere, {place}, public",
+        database=database,
+    )
+    with warnings.catch_warnings(action="error"):
+        first, second = (hs.table(postgres.url(database), name) for name in ("t", "public.t"))
+    assert (list(first.columns), list(second.columns)) == (["m"], ["m", "y"])
+    told = first.group_by("m", keys=["glad", "sad"]).count().release(epsilon=60.0)
+    assert told.values["count"] == (0, 7)
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])

@@ -21,6 +21,7 @@ from pyarrow import parquet
 import hushed as hs
 from hushed.errors import HushedError
 from hushed.noise import _entropy as entropy
+from hushed.runs._records import read_records, write_record
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 SECRET = 0.8125
@@ -255,6 +256,19 @@ def test_a_text_of_several_lines_is_rows_of_several_users(tmp_path):
 
     assert people(path) >= 3
     assert people(other) == 1
+
+
+def test_whoever_may_write_a_kept_run_decides_its_movements(tmp_path):
+    """Forged movements between the trials that are run again are believed."""
+    true = hs.sample_sensitivity(np.mean, UNIT, rows=20, pairs=500, keep=tmp_path)
+    (part,) = tmp_path.glob("*/*/*.part")
+    found = np.concatenate([each.values for each in read_records(part.read_bytes(), "")[0]])
+    found[8:-1, 0] /= 2
+    part.write_bytes(write_record(0, found))
+    forged = hs.sample_sensitivity(np.mean, UNIT, rows=20, pairs=500, keep=tmp_path)
+    assert forged.value < true.value
+    released = hs.release(np.mean, np.linspace(0, 1, 20), hs.Laplace(forged, epsilon=1.0))
+    assert not hs.verify(released.certificate, np.mean, keep=tmp_path).reproduced
 
 
 def test_a_refusal_tells_of_the_rows(private):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed.errors import BadFunction, ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed.populations import Uniform, Users
 
 COSTS = Users(Uniform(low=0, high=1), sizes={1: 0.7, 2: 0.2, 30: 0.1})

@@ -25,7 +25,7 @@ def sample(f=mean, population=UNIT, **settings):
 
 def by_hand(f, population, n, pairs, seed, *, symmetric=False):
     """Movements of the same pairs, from separate copies and with no shared memory."""
-    from hushed._functions._trials import streams
+    from hushed._functions._streams import streams
 
     found = []
     for rng in streams(seed, 0, pairs):
@@ -134,7 +134,7 @@ def test_batch_with_positions():
 
 def test_simultaneous_takes_the_largest_of_all_replacements():
     """Each draw is the maximum over n positions, each with its own fresh row."""
-    from hushed._functions._trials import streams
+    from hushed._functions._streams import streams
 
     f = lambda r: (r**2).sum() + r[0]  # noqa: E731
     s = sample(f, rows=6, protect="simultaneous", seed=3, gamma=0.2)

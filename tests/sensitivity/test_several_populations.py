@@ -74,3 +74,11 @@ def test_what_is_not_sampled_is_refused():
         hs.largest_sensitivity([sampled(Normal()), proven])
     with pytest.raises(ParameterError, match="no sensitivity"):
         hs.largest_sensitivity([])
+
+
+def test_several_populations_at_once_are_refused_with_the_way_to_do_it():
+    """The error names what keeps the largest of several; rows in a list are no populations."""
+    with pytest.raises(ParameterError, match=r"hs\.largest_sensitivity\("):
+        sampled([Normal(std=1), Normal(std=2)])
+    with pytest.raises(ParameterError, match=r"PublicTable\(rows\)"):
+        sampled([1.0, 2.0])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import hushed as hs
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed.sensitivity import Design, choose_rank
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial

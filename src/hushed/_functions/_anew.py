@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from hushed._functions._fingerprints.code import collect_names, is_library
-from hushed._functions._trials import filtered_as
+from hushed._functions._sent import filtered_as
 
 _MOST_BYTES = 2**28
 _CACHE = type(functools.lru_cache(len))

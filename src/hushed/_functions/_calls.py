@@ -19,6 +19,7 @@ from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
 from hushed._stops import watch_stops
+from hushed._tensors import fetch
 from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
 from hushed.spaces._cells import moved_by_rounding
@@ -120,11 +121,12 @@ def _numbers(raw: Any) -> Floats:
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
         )
-    read = _read(raw)
+    raw, read = _read(raw)
     if read is None:
         raise BadFunction(
             f"the function returned {public_name(type(raw), 'an object')}, which NumPy cannot "
-            "read as one array; join parts of different shapes with np.concatenate"
+            "read as one array; join parts of different shapes with np.concatenate, and move what "
+            "lies on a device to the host"
         )
     if read.dtype.kind not in "biuf" or read.size == 0:
         # Not the whole dtype, whose width is that of the longest text.
@@ -143,12 +145,13 @@ def _numbers(raw: Any) -> Floats:
     return numbers
 
 
-def _read(raw: Any) -> NDArray[Any] | None:
-    """Array made of an answer; None if that fails, for the reason may hold a private value."""
+def _read(raw: Any) -> tuple[Any, NDArray[Any] | None]:
+    """Answer on the host, and an array of it; None if that fails: the reason may be private."""
     try:
-        return np.asarray(raw)
+        here = fetch(raw)
+        return here, np.asarray(here)
     except (Exception, SystemExit):
-        return None
+        return raw, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,8 +164,17 @@ class Probe:
     answer: Floats  # the answer itself
 
 
-def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -> Probe:
-    """Call a function on public rows a few times, to learn its shape and its manners."""
+def probe(
+    function: Callable[[Any], Any],
+    rows: Any,
+    *,
+    private: bool = False,
+    writable: Callable[[], bool] = lambda: False,
+) -> Probe:
+    """Call a function on public rows a few times, to learn its shape and its manners.
+
+    It is not tried on read-only arrays if, when it was called, ``writable`` says so.
+    """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
     first = compute_alone(lambda: _first_answer(function, rows, private=private))
@@ -175,7 +187,9 @@ def probe(function: Callable[[Any], Any], rows: Any, *, private: bool = False) -
             "generators of random or numpy.random"
         )
     fresh = False
-    if isinstance(rows, np.ndarray):
+    if isinstance(rows, np.ndarray) and writable():
+        fresh = True
+    elif isinstance(rows, np.ndarray):
         locked = np.concatenate([rows, rows[:1]])[: len(rows)]  # a part of a table, as sampled
         locked.flags.writeable = False
         try:

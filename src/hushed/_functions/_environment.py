@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hushed._tensors import Precision, device_facts, epsilon_of
+
 _ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
 _BLAS = "blas of "
 
@@ -129,7 +131,8 @@ def compute_alone(call: Callable[[], _Result]) -> _Result:
 
 def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
     """State what the last bits of an answer depend on here."""
-    found = {name: version(name) for name in distributions if name not in sys.stdlib_module_names}
+    names = {name for name in distributions if name not in sys.stdlib_module_names}
+    found = {name: version(name) for name in names} | device_facts(names)
     found |= {"python": platform.python_version(), "numpy": np.__version__}
     found |= {"machine": platform.machine(), "libc": _libc(), "cpu": _features()}
     for pool in _POOLS.found():
@@ -142,7 +145,7 @@ def facts(distributions: Iterable[str] = ()) -> dict[str, str]:
 
 def packages_in(known: Mapping[str, str]) -> set[str]:
     """Name the packages whose versions are among some facts."""
-    return {name for name in known.keys() - _ALWAYS if not name.startswith(_BLAS)}
+    return {name for name in known.keys() - _ALWAYS if " " not in name}
 
 
 @cache
@@ -195,8 +198,10 @@ def _describe_differences(name: str, then: str, now: str) -> str:
     return f"processor features: {', '.join(parts)}"
 
 
-def rounding_limit(largest: float, shape: tuple[int, ...], norm: str = "sup") -> float:
+def rounding_limit(
+    largest: float, shape: tuple[int, ...], norm: str = "sup", dtype: Precision = "float64"
+) -> float:
     """Bound what counts as rounding between two computers."""
     dims = float(np.prod(shape))
     factor = {"l1": dims, "l2": dims**0.5, "range": 2.0}.get(norm, 1.0)
-    return float(_ROUNDINGS * np.finfo(np.float64).eps * largest * factor)
+    return float(_ROUNDINGS * epsilon_of(dtype) * largest * factor)

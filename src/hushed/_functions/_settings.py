@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 
 
-def settings() -> dict[str, str]:
-    """Read the settings, by name, of this thread; of libraries that are loaded."""
+def settings(libraries: Iterable[str] | None = None) -> dict[str, str]:
+    """Read the settings, by name, of this thread; of libraries that are loaded, or of some."""
     found = {name: repr(read()) for name, read in _ALWAYS.items()}
+    wanted = _LOADED if libraries is None else set(libraries)
     for library, (name, read) in _LOADED.items():
         module = sys.modules.get(library)
-        if module is not None:
+        if module is not None and library in wanted:
             found[name] = _read(read, module)
     return found
 

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
-import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushed._checks import is_whole, require_count
-from hushed._functions._environment import compute_alone
+from hushed._checks import is_whole
+from hushed._functions._results import Kept, Results
+from hushed._functions._sent import Alike, Evaluate, Sent, run_streams
+from hushed._functions._spans import Spans, cut_span
+from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
+from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._types import Floats
-from hushed.errors import BadFunction, ParameterError, WorkerLost
+from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, rebuild
+from hushed.engines._choice import Workers, open_engine
+from hushed.engines._local import Local
+from hushed.engines._worker import pack
+from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
 
-# Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
-_STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
-_PERIOD = 2**128
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
 _ATTEMPTS = 3
+_FIRST, _FIRST_SECONDS = 5, 1.0  # trials that workers of another kind repeat
 
 
 def seed_from(rng: int | np.random.Generator | None) -> int:
@@ -42,245 +43,134 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
     return int(rng)
 
 
-class Streams:
-    """The generators of consecutive trials; `trial` is the number of the last one handed out.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the whole run.
-    start, stop : int
-        First trial, and one past the last.
-    """
-
-    __slots__ = ("_bits", "_generator", "_left", "_state", "_stride", "trial")
-
-    def __init__(self, seed: int, start: int, stop: int) -> None:
-        bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
-        bits.advance(start * _STRIDE % _PERIOD)
-        self._state: Any = bits.state
-        self._stride = _stride(bits)
-        self._bits, self._generator = bits, np.random.Generator(bits)
-        self.trial, self._left = start - 1, stop - start
-
-    def __iter__(self) -> Streams:
-        """Return itself."""
-        return self
-
-    def __next__(self) -> np.random.Generator:
-        """Move the generator to the stream of the next trial."""
-        if self._left <= 0:
-            raise StopIteration
-        self._left -= 1
-        self.trial += 1
-        self._bits.state = self._state
-        multiplier, increment = self._stride
-        inner = self._state["state"]
-        inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
-        return self._generator
-
-
-def streams(seed: int, start: int, stop: int) -> Streams:
-    """Move one generator through the streams of the trials from ``start`` up to ``stop``."""
-    return Streams(seed, start, stop)
-
-
-Evaluate = Callable[[Streams], Floats]
-"""Consumes one generator for each trial, gives one row of results for each, stacked.
-
-It may be asked for the same trials again, and must then give the same."""
-
-Alike = Callable[[Any], bool]
-"""Asked in a worker: does what was loaded there do the same as here?"""
-
-
-def _stride(bits: np.random.PCG64DXSM) -> tuple[int, int]:
-    """Multiplier and increment of one stride, which is an affine map of the 128-bit state.
-
-    Computing the next state this way costs a tenth of asking the generator to advance. The map is
-    measured on the generator itself at two states, so no constant of its algorithm is repeated.
-    """
-    kept: Any = bits.state
-    images = []
-    for start in (0, 1):
-        moved: Any = {**kept, "state": {**kept["state"], "state": start}}
-        bits.state = moved
-        bits.advance(_STRIDE)
-        images.append(int(bits.state["state"]["state"]))
-    bits.state = kept
-    return (images[1] - images[0]) % _PERIOD, images[0]
-
-
 def run_trials(
     evaluate: Evaluate,
     trials: int,
     *,
     seed: int,
     first: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     report: Callable[[int], None] | None = None,
     alike: Alike | None = None,
+    kept: Kept | None = None,
 ) -> Floats:
-    """Run seeded trials, here or in worker processes."""
-    workers = None if workers is None else require_count("workers", workers)
-    told = report or (lambda _: None)
-    asked = workers if workers is not None else _read_configured_jobs()
+    """Run seeded trials, here or in workers; those that are kept are not run again.
+
+    An engine runs all but the first trial. Otherwise trials run here until it is worth while to
+    start processes of this machine.
+    """
+    results = Results(first, trials, report or (lambda _: None), kept)
+    with open_engine(workers) as asked:
+        gaps = results.read_kept()
+        engine, size = asked, 1
+        work = Sent(evaluate, alike)
+        if engine is None or isinstance(engine, int):
+            engine, rate = _start_here(evaluate, seed, gaps, results, engine)
+            size = max(1, int(rate * _CHUNK_SECONDS))
+        elif gaps:
+            allowed = getattr(engine, "on_other_bits", "refuse") == "note"
+            work.compare(_run_first(evaluate, seed, gaps, results), seed, allowed=allowed)
+        if gaps:
+            task = pack(work, seed, far=not isinstance(engine, Local))
+            _run_there(evaluate, task, engine, Spans(gaps, engine.slots, size), results)
+    for note, count in results.notes.items():
+        warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
+    return results.array
+
+
+def _run_first(
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results
+) -> list[tuple[int, Floats]]:
+    """Run the first trials here, a few if they are fast: workers may be asked to repeat them."""
+    found: list[tuple[int, Floats]] = []
+    end = time.perf_counter() + _FIRST_SECONDS
+    while gaps and len(found) < _FIRST and (not found or time.perf_counter() < end):
+        start, stop = cut_span(gaps, 1)
+        values = run_streams(evaluate, seed, start, stop)
+        results.fill(start, values)
+        found.append((start, values))
+    return found
+
+
+def _start_here(
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results, workers: int | None
+) -> tuple[Engine, float]:
+    """Run what is not worth worker processes; the engine for the rest, and the speed here."""
+    asked = _read_configured_jobs() if workers is None else workers
     jobs = _all_cores() if asked is None else asked
     worth = math.inf if jobs == 1 else _WORTH_WORKERS_SECONDS if asked is None else 0.0
-    done, position, rate = _run_here(evaluate, seed, (first, first + trials), told, worth)
-    left = first + trials - position
-    if left:
-        size = max(1, min(int(rate * _CHUNK_SECONDS), math.ceil(left / (4 * jobs))))
-        spans = [
-            (a, min(a + size, position + left)) for a in range(position, position + left, size)
-        ]
-        done += _run_there(evaluate, alike, seed, spans, jobs, told)
-    return np.concatenate(done) if done else np.empty(0)
+    return Local(jobs), _run_here(evaluate, seed, gaps, results, worth)
 
 
 def _run_here(
-    evaluate: Evaluate,
-    seed: int,
-    span: tuple[int, int],
-    told: Callable[[int], None],
-    worth: float,
-) -> tuple[list[Floats], int, float]:
+    evaluate: Evaluate, seed: int, gaps: deque[Span], results: Results, worth: float
+) -> float:
     """Run in this process until done, or until more than ``worth`` seconds of work are left.
 
-    Returns the results, the first trial not run, and the trials per second of the last chunk.
+    Returns the trials per second of the last chunk.
     """
-    done: list[Floats] = []
-    (position, stop), size, rate = span, 1, 0.0
-    while position < stop:
+    size, rate = 1, 0.0
+    while gaps:
         begun = time.perf_counter()
-        upto = min(position + size, stop)
-        done.append(_evaluate(evaluate, seed, position, upto))
-        told(upto - position)
+        start, stop = cut_span(gaps, size)
+        results.fill(start, run_streams(evaluate, seed, start, stop))
         elapsed = max(time.perf_counter() - begun, 1e-9)
-        rate = (upto - position) / elapsed
-        position = upto
+        rate = (stop - start) / elapsed
         if elapsed < _CHUNK_SECONDS / 4:
             size *= 2
-        elif (stop - position) / rate > worth:
+        elif (results.trials - results.done) / rate > worth:
             break
-    return done, position, rate
+    return rate
 
 
 def _run_there(
-    evaluate: Evaluate,
-    alike: Alike | None,
-    seed: int,
-    spans: list[tuple[int, int]],
-    workers: int,
-    told: Callable[[int], None],
-) -> list[Floats]:
-    """Run in joblib's workers; repeat the spans that a dying worker took with it, or refused."""
-    import joblib  # noqa: PLC0415
-    from joblib.externals.loky.process_executor import BrokenProcessPool  # noqa: PLC0415
-
-    payload, digest = _pack((evaluate, alike, os.getpid(), list(warnings.filters)))
-    done: dict[int, Floats] = {}
+    evaluate: Evaluate, task: Task, engine: Engine, spans: Spans, results: Results
+) -> None:
+    """Run on an engine; what it loses is run again, and what it gives twice counts once."""
     for _ in range(_ATTEMPTS):
-        left = [span for span in spans if span[0] not in done]
-        parallel = joblib.Parallel(n_jobs=workers, return_as="list")
-        streaming = getattr(parallel._backend, "supports_return_generator", False)
-        if streaming:
-            parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
-        calls = (joblib.delayed(_chunk)(payload, digest, seed, a, b) for a, b in left)
+        outcomes = engine.map_spans(task, spans)
         try:
-            for (start, upto), result in zip(left, parallel(calls), strict=True):
-                done[start] = _evaluate(evaluate, seed, start, upto) if result is None else result
-                told(upto - start)
-        except BrokenProcessPool:
-            continue
-        except KeyboardInterrupt:
-            _stop_workers()
-            raise
-        return [done[start] for start, _ in spans]
-    lost = next(span for span in spans if span[0] not in done)
+            for span, outcome in outcomes:
+                _take(evaluate, task.seed, engine, span, outcome, spans, results)
+        finally:
+            close = getattr(outcomes, "close", None)
+            if close is not None:
+                close()
+        lost = spans.lost()
+        if not lost:
+            return
+        spans = Spans(lost, engine.slots)
     raise WorkerLost(
-        f"worker processes died {_ATTEMPTS} times at trials {lost[0]} to {lost[1] - 1}; "
-        "the function may crash or run out of memory",
+        f"{engine.name} lost {len(lost)} pieces of work {_ATTEMPTS} times, the first at trials "
+        f"{lost[0][0]} to {lost[0][1] - 1}",
         parameter="workers",
-        hint="try workers=1 to see it happen",
+        hint="try workers=1",
     )
 
 
-def _pack(
-    evaluate: tuple[Evaluate, Alike | None, int, list[Any]],
-) -> tuple[NDArray[np.uint8], str]:
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        content = cloudpickle.dumps(evaluate)
-    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
-        raise BadFunction(
-            f"the function cannot be sent to worker processes ({cause}); "
-            "create what it holds inside the function, or do without such processes",
-            parameter="workers",
-            hint="use workers=1",
-        ) from cause
-    # An array, so that joblib shares a large one through a memory map instead of copying it.
-    return np.frombuffer(content, dtype=np.uint8), hashlib.sha256(content).hexdigest()
-
-
-def _chunk(
-    payload: NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
-) -> Floats | None:
-    evaluate, filters = _unpack(_Payload(payload, digest))
-    if evaluate is None:
-        return None
-    with filtered_as(filters):
-        return _evaluate(evaluate, seed, start, stop)
-
-
-@contextmanager
-def filtered_as(filters: list[Any] | None) -> Iterator[None]:
-    """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
-    if filters is None:  # by a thread of this process
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.resetwarnings()
-        warnings.filters[:] = filters  # type: ignore[index]
-        yield
-
-
-def _evaluate(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
-    """Results with one thread of BLAS: a worker has one, this process all of them."""
-    return compute_alone(lambda: evaluate(streams(seed, start, stop)))
-
-
-class _Payload:
-    """A pickled function that a cache knows by its digest."""
-
-    __slots__ = ("content", "digest")
-
-    def __init__(self, content: NDArray[np.uint8], digest: str) -> None:
-        self.content, self.digest = content, digest
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Payload) and other.digest == self.digest
-
-    def __hash__(self) -> int:
-        return hash(self.digest)
-
-
-@lru_cache(maxsize=2)
-def _unpack(payload: _Payload) -> tuple[Evaluate | None, list[Any] | None]:
-    """Load what is to be run; None if that fails, or it is another one here than was sent.
-
-    With it come the filters of warnings where it was sent; None if that was in this process.
-    """
-    import cloudpickle  # noqa: PLC0415
-
-    try:
-        evaluate, alike, sender, told = cloudpickle.loads(payload.content.tobytes())
-    except Exception:  # as a cache that is only kept in a script or notebook
-        return None, None
-    filters = None if sender == os.getpid() else told
-    with filtered_as(filters):
-        return (evaluate if alike is None or alike(evaluate) else None), filters
+def _take(
+    evaluate: Evaluate,
+    seed: int,
+    engine: Engine,
+    span: Span,
+    outcome: Outcome,
+    spans: Spans,
+    results: Results,
+) -> None:
+    """Fill in what came of a span, or raise what was raised there."""
+    if isinstance(outcome, Raised):
+        raise rebuild(outcome.error)
+    seconds = outcome.seconds if isinstance(outcome, Done) else None
+    if isinstance(outcome, Lacks):
+        if not isinstance(engine, Local):
+            raise EngineUnavailable(
+                f"{engine.name}: {outcome.place}: {outcome.words}", parameter="workers"
+            )
+        values = run_streams(evaluate, seed, *span)
+    else:
+        values = outcome.values
+    if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
+        results.fill(span[0], values, getattr(outcome, "note", ""))
 
 
 def _read_configured_jobs() -> int | None:
@@ -297,9 +187,3 @@ def _all_cores() -> int:
     import joblib  # noqa: PLC0415
 
     return int(joblib.cpu_count())
-
-
-def _stop_workers() -> None:
-    from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415
-
-    get_reusable_executor().shutdown(wait=False, kill_workers=True)

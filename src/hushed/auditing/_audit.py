@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,7 +22,8 @@ from hushed.auditing._fixed import (
     run_fixed,
 )
 from hushed.auditing._goal import AuditedClaim, Goal, adapt_claim
-from hushed.auditing._mechanisms import adapt_mechanism
+from hushed.auditing._keeping import check_keepable
+from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
 from hushed.auditing._pairs import Pair, Relation, read_pairs
 from hushed.auditing._population import (
     PopulationFinding,
@@ -34,10 +36,13 @@ from hushed.auditing._runs import Progress, prepare_runs
 from hushed.auditing._scores import Event
 from hushed.auditing._sequential import Outcome, run_sequential
 from hushed.divergences import DeltaEstimate
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours
+from hushed.runs import Keep
 
 
+@opens_engine
 def audit(
     mechanism: Any,
     pairs: str | PopulationPairs | Iterable[Any] | None = None,
@@ -47,12 +52,13 @@ def audit(
     confidence: float = 0.95,
     batch: bool = False,
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     relation: Relation | None = None,
     answers: int = 5,
     bits: bool = True,
     sequential: bool = False,
     progress: Progress | None = None,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> AuditReport:
     """Judge what a mechanism claims on pairs of neighbours.
 
@@ -77,8 +83,8 @@ def audit(
         Whether one call gives many outputs.
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
-    workers : int, optional
-        Worker processes; the answer does not depend on them. See `run_trials`.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     relation : {"replace-one", "add-remove", "answers"}, optional
         How two inputs of a pair may differ; ``"answers"`` by default for a named family, the
         claim's relation for other pairs. All pairs are checked against it.
@@ -92,6 +98,9 @@ def audit(
         confidence holds whenever one looks.
     progress : callable, optional
         Called with words on how far the audit is.
+    keep : str, path or hushed.runs.Keep, optional
+        Folder, or address of an object store, in which outputs are kept as the audit goes: the
+        same call goes on where an earlier one was interrupted. They are as private as the pairs.
 
     Returns
     -------
@@ -110,6 +119,9 @@ def audit(
         If the rows of a population are not independent.
     BadFunction
         If the mechanism cannot be run, carries a generator into workers, or changes its rows.
+        With ``keep`` also if it has a generator of its own, or draws from a global one.
+    DamagedRun
+        If what is kept contradicts itself.
 
     Notes
     -----
@@ -129,6 +141,9 @@ def audit(
             "the sequential mode judges hs.Guarantee(epsilon, delta) with gamma = 0"
         )
     listed = _list_pairs(pairs, judged, differ, answers, root, claim.neighbours)
+    private = getattr(claim, "data_dependent", False)
+    if keep is not None:
+        check_keepable(keep, mechanism, private=private)
     # Samples that are too few in any mode are refused before the first run.
     plan = plan_samples(number, 1 if sequential else len(listed), judged, alpha)
     runs = prepare_runs(
@@ -138,6 +153,9 @@ def audit(
         workers=workers,
         progress=progress or _ignore,
         bits=bits,
+        keep=keep,
+        name=name_mechanism(mechanism),
+        private=private,
     )
     # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
     final = number if sequential or judged.gamma > 0 else plan.final

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_count
 from hushed._functions._trials import seed_from
-from hushed.auditing._mechanisms import adapt_mechanism
+from hushed.auditing._keeping import check_keepable
+from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
 from hushed.auditing._outputs import STRUCTURE, Floats
 from hushed.auditing._pairs import Pair, Relation, read_pairs
 from hushed.auditing._runs import Runs, prepare_runs
 from hushed.auditing._scores.bins import find_places
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.divergences._estimate import Method
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
+from hushed.runs import Keep
 
 _PILOT = 4096  # runs a table that decide how outputs become outcomes; not used again
 _BINS = 50
@@ -60,6 +64,16 @@ class PrivacyEstimate:
         """The larger of both directions, shape (...): a mechanism has to hold in both."""
         return np.maximum(self.rows_exceed.values, self.neighbour_exceeds.values)
 
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Where delta plausibly begins, with the bias of the estimate; shape (...)."""
+        return np.maximum(self.rows_exceed.low, self.neighbour_exceeds.low)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Where delta plausibly ends, but for what bins lose; shape (...)."""
+        return np.maximum(self.rows_exceed.high, self.neighbour_exceeds.high)
+
     def __str__(self) -> str:
         what = f"{self.outcomes} bins" if self.binned else f"{self.outcomes} outcomes"
         sides = zip(
@@ -70,6 +84,7 @@ class PrivacyEstimate:
         return "\n".join([f"{self.pair}, {what}", *(f"{name}: {each}" for name, each in sides)])
 
 
+@opens_engine
 def estimate_privacy(
     mechanism: Any,
     pair: Pair | tuple[Any, Any],
@@ -81,7 +96,8 @@ def estimate_privacy(
     batch: bool = False,
     relation: Relation = "replace-one",
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> PrivacyEstimate:
     """Estimate the delta of a mechanism on a pair of tables, in both directions.
 
@@ -106,8 +122,10 @@ def estimate_privacy(
         How the tables may differ; with ``"answers"`` they are query answers that move by 1.
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
-    workers : int, optional
-        Worker processes; the answer does not depend on them.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+    keep : str, path or hushed.runs.Keep, optional
+        Where outputs are kept, so that an interrupted call goes on; see `audit`.
 
     Returns
     -------
@@ -120,7 +138,9 @@ def estimate_privacy(
         If a number is out of range, the tables are no neighbours, or outputs of several numbers
         hardly ever repeat: let the mechanism return one number then, or round them.
     BadFunction
-        If the mechanism cannot be run.
+        If the mechanism cannot be run; with ``keep`` also if it has a generator of its own.
+    DamagedRun
+        If what is kept contradicts itself.
 
     Examples
     --------
@@ -134,6 +154,8 @@ def estimate_privacy(
     most = read_count("bins", bins, 2, 10_000)
     if not isinstance(pair, Pair) and not (isinstance(pair, tuple | list) and len(pair) == 2):
         raise ParameterError("pair must be (rows, neighbour), two tables", parameter="pair")
+    if keep is not None:
+        check_keepable(keep, mechanism, private=False)
     (chosen,) = read_pairs([pair], relation=relation, answers=1)
     runs = prepare_runs(
         adapt_mechanism(mechanism, batch=batch, workers=workers),
@@ -141,6 +163,8 @@ def estimate_privacy(
         seed=seed_from(seed),
         workers=workers,
         progress=_ignore,
+        keep=keep,
+        name=name_mechanism(mechanism),
     )
     chosen_bins = _choose_bins(runs, chosen, most)
     counts = _count(runs, runs.sample(chosen, number, "estimate"), chosen_bins)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 
 Kind = Literal["batch", "scalar"]
@@ -230,7 +231,7 @@ def _lock_rows(rows: Any) -> Any:
     return copy.deepcopy(rows)
 
 
-def adapt_mechanism(mechanism: Any, *, batch: bool, workers: int | None) -> Source:
+def adapt_mechanism(mechanism: Any, *, batch: bool, workers: Workers) -> Source:
     """Bring a mechanism into the form that the audit calls.
 
     A mechanism of this library is run as ``mechanism.draw(rows)``, so that the rows are the exact
@@ -259,6 +260,11 @@ def adapt_mechanism(mechanism: Any, *, batch: bool, workers: int | None) -> Sour
             hint="or use workers=1",
         )
     return _adapt_function(mechanism, batch=batch)
+
+
+def name_mechanism(mechanism: Any) -> str:
+    """Name a mechanism, in a list."""
+    return str(getattr(mechanism, "__qualname__", type(mechanism).__name__))
 
 
 def _adapt_function(mechanism: Callable[..., Any], *, batch: bool) -> Source:

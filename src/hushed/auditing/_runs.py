@@ -6,18 +6,28 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._trials import run_trials
+from hushed.auditing._keeping import (
+    Keeping,
+    Place,
+    describe_mechanism,
+    refuse_global_generators,
+)
 from hushed.auditing._mechanisms import BatchRaised, Raised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder, read_object
 from hushed.auditing._pairs import Pair
 from hushed.auditing._scores import Event
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction
+from hushed.runs._journal import open_journal
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -41,9 +51,10 @@ class Runs:
     source: Source
     encoder: Encoder
     seed: int
-    workers: int | None
+    workers: Workers
     progress: Progress
     bits: bool = True
+    keeping: Keeping | None = None
     begun: float = field(default_factory=time.perf_counter)
     span: tuple[float, float] = (0.0, 1.0)
 
@@ -76,7 +87,7 @@ class Runs:
                 ]
             )
 
-        found = self._run_trials(evaluate, chunks, stage, pair)
+        found = self._run_trials(evaluate, (chunks, size), stage, pair)
         sides = found.transpose(1, 3, 0, 2).reshape(2, encoder.columns, chunks * size)
         return sides[0].T, sides[1].T
 
@@ -101,12 +112,37 @@ class Runs:
                 dtype=float,
             )
 
-        found = self._run_trials(evaluate, chunks, stage, pair).sum(axis=0)
+        counted = (event, edges)
+        found = self._run_trials(evaluate, (chunks, size), stage, pair, counted).sum(axis=0)
         return np.asarray(found.astype(np.int64))
 
-    def _run_trials(self, evaluate: Any, chunks: int, stage: str, pair: Pair) -> Floats:
+    def _run_trials(
+        self,
+        evaluate: Any,
+        divided: tuple[int, int],
+        stage: str,
+        pair: Pair,
+        counted: tuple[Event, Floats] | None = None,
+    ) -> Floats:
+        """Run so many chunks of one size, but those that are kept."""
+        chunks, size = divided
         seed = stage_seed(self.seed, stage, pair.name)
-        return run_trials(evaluate, chunks, seed=seed, workers=self.workers)
+        run = partial(run_trials, evaluate, chunks, seed=seed, workers=self.workers)
+        if self.keeping is None:
+            return run()
+        told = self.keeping.describe_run(
+            stage=stage,
+            pair=pair,
+            seed=seed,
+            chunks=chunks,
+            size=size,
+            encoder=self.encoder,
+            counted=counted,
+        )
+        with open_journal(self.keeping.place, told) as journal:
+            if journal.count():
+                self.progress(f"{stage}, {pair.name}{journal.describe_kept()}")
+            return run(kept=journal)
 
     def _divide_runs(self, runs: int) -> tuple[int, int]:
         """Divide work into pieces that do not depend on the workers: their number and size."""
@@ -138,9 +174,12 @@ def prepare_runs(
     pairs: list[Pair],
     *,
     seed: int,
-    workers: int | None,
+    workers: Workers,
     progress: Progress,
     bits: bool = True,
+    keep: Place | None = None,
+    name: str = "",
+    private: bool = False,
 ) -> Runs:
     """Run a mechanism a few times on every table, to learn what it returns.
 
@@ -149,6 +188,26 @@ def prepare_runs(
     gets, though they vary within a batch, and one whose first runs all fail on all tables: a
     verdict would be one on the failure.
     """
+    with refuse_global_generators() if keep is not None else nullcontext():
+        source, probes = _learn(source, pairs, seed, progress)
+    keeping = None
+    if keep is not None:
+        keeping = describe_mechanism(keep, source, name, private=private)
+    return Runs(
+        source=source,
+        encoder=choose_encoder(probes),
+        seed=seed,
+        workers=workers,
+        progress=progress,
+        bits=bits,
+        keeping=keeping,
+    )
+
+
+def _learn(
+    source: Source, pairs: list[Pair], seed: int, progress: Progress
+) -> tuple[Source, list[Any]]:
+    """Run a mechanism on every table; gives it as it can be run, and its outputs."""
     try:
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
@@ -157,14 +216,7 @@ def prepare_runs(
         source = source.one_at_a_time()
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
-    return Runs(
-        source=source,
-        encoder=choose_encoder(probes),
-        seed=seed,
-        workers=workers,
-        progress=progress,
-        bits=bits,
-    )
+    return source, probes
 
 
 def _draw_probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:

@@ -45,6 +45,10 @@ COMMANDS = {
         "checking",
         "Test privately whether private rows contradict a public population.",
     ),
+    "check-movement": (
+        "checking_movement",
+        "Count privately how often a function moves further than a population lets expect.",
+    ),
     "risk": ("risks", "Show how likely a stronger level is: as published, and exactly."),
     "cost": ("costs", "Find the level for a tolerated error and a budget, or price a level."),
     "compose": ("composing", "Say what several releases on the same rows promise together."),
@@ -62,6 +66,7 @@ COMMANDS = {
     ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
+    "runs": ("keeping", "Runs that were kept with --keep: list them, remove them."),
 }
 
 # One use of each command, as a page of the documentation shows and runs it.
@@ -85,6 +90,8 @@ EXAMPLES = {
     "clinic-public.csv",
     "check-population": "hushed check-population clinic-private.csv --population "
     "clinic-public.csv --epsilon 0.1 --level 0.001 --ledger sqlite:///budget.db --budget clinic",
+    "check-movement": "hushed check-movement clinic-private.csv dearest.py:dearest --population "
+    "clinic-public.csv --rows 9 --epsilon 0.5 --symmetric --plot moved.svg",
     "risk": "hushed risk --epsilon0 2 --epsilon 1.9",
     "cost": "hushed cost --error 2 --beta 0.05 --budget 300000 --per-person 5500 --people 100",
     "compose": "hushed compose laplace:0.1x300 gaussian:0.05x200 --delta 1e-5",
@@ -105,11 +112,14 @@ EXAMPLES = {
     "ledger verify": "hushed ledger verify sqlite:///budget.db",
     "ledger backup": "hushed ledger backup sqlite:///budget.db copy.db",
     "ledger roles": "hushed ledger roles",
+    "runs list": "hushed runs list kept",
+    "runs remove": "hushed runs remove kept --all",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.
 _ANSWERS = {
     "check-population": "0 not contradicted; 1 contradicted",
+    "check-movement": "0 not contradicted; 1 contradicted",
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
     "verify": "0 reproduced; 1 not reproduced",
     "test-sensitivity": "0 not refuted; 1 refuted",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from hushed.auditing import Relation as Relations
-from hushed.cli._options import option
+from hushed.cli._options import WORKERS, option, read_workers
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.guarantee import Neighbours as Neighbouring
 
@@ -44,6 +44,6 @@ Command = Annotated[
     bool, option("The argument is a program, not FILE.py:FUNCTION.", AUDIT, "--command")
 ]
 Seed = Annotated[int, option("Seed of the audit.", AUDIT)]
-Workers = Annotated[int | None, option("Worker processes.", AUDIT)]
+Workers = Annotated[Any, option(WORKERS, AUDIT, parser=read_workers, metavar="NUMBER|ADDRESS")]
 Html = Annotated[Path | None, option("Write the report as a page.", OUTPUT)]
 Force = Annotated[bool, option("Replace a file that is not an earlier report.", OUTPUT, "--force")]

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from hushed._functions._streams import Streams
+from hushed._functions._trials import run_trials
 from hushed._printing import format_down, format_up
+from hushed._types import Floats
 from hushed.auditing import AuditReport, Relation
 from hushed.auditing import audit as judge
 from hushed.auditing._audit import allowed_error
 from hushed.cli._outcome import REFUSED, print_line, print_note
 from hushed.errors import NotFound, ParameterError
+
+_VERDICTS = ("violated", "not refuted")
 
 
 def audit_zoo(
@@ -34,27 +42,16 @@ def audit_zoo(
         zoo = import_module("hushed.zoo")
     except ModuleNotFoundError:
         raise NotFound("this installation has no zoo of mechanisms") from None
-    rows = []
     specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
     shared = 1 - allowed_error(effort["confidence"]) / len(specimens)
-    for specimen in specimens:
-        report = _audit_specimen(specimen, {**effort, "confidence": shared})
-        rows.append(
-            {
-                "name": specimen.name,
-                "private": specimen.private,
-                "verdict": report.verdict,
-                "claim": specimen.claim.epsilon,
-                "epsilon_low": report.epsilon_low,
-                "delta_low": report.delta_low,
-                "seconds": report.seconds,
-            }
-        )
+    rows = []
+    for row in _judge_all(specimens, epsilon, {**effort, "confidence": shared}):
+        rows.append(row)
         if not json:
             print_line(
-                f"{specimen.name:40} {'private' if specimen.private else 'not private':12} "
-                f"{report.verdict:12} claim {format_up(specimen.claim.epsilon):<9} "
-                f"certified {format_down(report.epsilon_low, 3):<9} {report.seconds:5.1f} s"
+                f"{row['name']:40} {'private' if row['private'] else 'not private':12} "
+                f"{row['verdict']:12} claim {format_up(row['claim']):<9} "
+                f"certified {format_down(row['epsilon_low'], 3):<9} {row['seconds']:5.1f} s"
             )
     result |= {"zoo": rows, "confidence": effort["confidence"]}
     if not json:
@@ -74,6 +71,61 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
         f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
         f"accused. All verdicts and bounds hold together with confidence {format_down(confidence)}."
     )
+
+
+def _judge_all(
+    specimens: Any, epsilon: float | None, effort: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Audit the specimens one after the other, or on an engine, where each is one trial."""
+    if not isinstance(effort["workers"], str):
+        for specimen in specimens:
+            yield _describe(specimen, _audit_specimen(specimen, effort))
+        return
+    judged = _Specimens(0.1 if epsilon is None else epsilon, {**effort, "workers": 1})
+    found = run_trials(judged, len(specimens), seed=0, workers=effort["workers"])
+    for specimen, (verdict, *numbers) in zip(specimens, found.tolist(), strict=True):
+        yield _describe(specimen, _Judged(_VERDICTS[int(verdict)], *numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What is shown of the report on a specimen."""
+
+    verdict: str
+    epsilon_low: float
+    delta_low: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Specimens:
+    """Audits specimens by their number in the zoo; their seed is the audit's, not the trial's."""
+
+    epsilon: float
+    effort: dict[str, Any]
+
+    def __call__(self, streams: Streams) -> Floats:
+        """One row for each specimen."""
+        known = import_module("hushed.zoo").specimens(self.epsilon)
+        found = [_audit_specimen(known[streams.trial], self.effort) for _ in streams]
+        return np.array(
+            [
+                (_VERDICTS.index(each.verdict), each.epsilon_low, each.delta_low, each.seconds)
+                for each in found
+            ]
+        )
+
+
+def _describe(specimen: Any, report: AuditReport | _Judged) -> dict[str, Any]:
+    return {
+        "name": specimen.name,
+        "private": specimen.private,
+        "verdict": report.verdict,
+        "claim": specimen.claim.epsilon,
+        "epsilon_low": report.epsilon_low,
+        "delta_low": report.delta_low,
+        "seconds": report.seconds,
+    }
 
 
 def _audit_specimen(specimen: Any, effort: dict[str, Any]) -> AuditReport:

@@ -12,7 +12,7 @@ from hushed.cli import _audit_options as options
 from hushed.cli._audit_pairs import Domain, choose_pairs
 from hushed.cli._audit_zoo import audit_zoo
 from hushed.cli._inputs import read_function
-from hushed.cli._options import JsonOption
+from hushed.cli._options import JsonOption, KeepOption, read_keep
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
@@ -53,6 +53,7 @@ def audit(
     command: options.Command = False,
     seed: options.Seed = 0,
     workers: options.Workers = None,
+    keep: KeepOption = None,
     html: options.Html = None,
     force: options.Force = False,
     json: JsonOption = False,
@@ -66,6 +67,7 @@ def audit(
         "seed": seed,
         "workers": workers,
     }
+    kept = read_keep(keep, private=False)
     # 1 says that a claim is violated: whatever keeps the audit from running is a 2.
     stopped = "stopped; there is no verdict"
     with finish(json=json, stopped=stopped, refused=BAD_USE, hints=_HINTS) as result:
@@ -83,6 +85,7 @@ def audit(
                 "--answers": answers,
                 "--command": command or None,
                 "--html": html,
+                "--keep": keep,
             }
             audit_zoo(result, claim_epsilon, effort, named, json=json)
             return
@@ -96,6 +99,7 @@ def audit(
             relation=relation,
             answers=options.ANSWERS if answers is None else answers,
             progress=print_note,
+            keep=kept,
             **effort,
         )
         result.update(report.to_dict())

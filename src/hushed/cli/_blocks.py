@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,8 @@ from hushed.cli._options import (
     UnitOption,
 )
 from hushed.cli._outcome import print_line, print_table
-from hushed.cli._tables import Frame, Table, check_columns, find_column, read_private_table
+from hushed.cli._private_tables import read_private_table
+from hushed.cli._tables import Frame, Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
@@ -123,7 +123,7 @@ def blocks(
             if simulate:
                 source, columns = read(simulate)
                 drawn = source.draw(np.random.default_rng(seed), 1)
-                made = replace(made, user=_find_user(user, Path(simulate), drawn, columns))
+                made = replace(made, user=name_user_column(user, Path(simulate), drawn, columns))
                 found = made.simulate(
                     f,
                     source,
@@ -138,7 +138,7 @@ def blocks(
                     _print_simulation(found)
                 return
             held, names = (table.rows, table.columns) if table else ((), ())
-            made = replace(made, user=_find_user(user, data, held, names))
+            made = replace(made, user=name_user_column(user, data, held, names))
             delivery.released = hs.release(
                 f, held, made, charged, budget=budget, note=remark, key=key
             )
@@ -199,17 +199,6 @@ def _guess(
         seed=seed,
     )
     return replace(made, prior=prior, blocks=blocks)
-
-
-def _find_user(user: str | None, path: Path, rows: Any, columns: Sequence[str]) -> str | int | None:
-    """Name the column of users as the rows do: by its place in an array, by its name in a frame."""
-    if user is None:
-        return None
-    if not isinstance(rows, np.ndarray):
-        names = tuple(rows.columns)
-        return str(names[find_column(path, user, names, len(names), option="--user")])
-    width = rows.shape[1] if rows.ndim == 2 else 1
-    return find_column(path, user, columns, width, option="--user")
 
 
 def _print_simulation(found: Simulation) -> None:

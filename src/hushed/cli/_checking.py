@@ -29,7 +29,8 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import BAD_USE, finish, print_line, print_note
 from hushed.cli._panels import NOISE
-from hushed.cli._tables import check_columns, read_table
+from hushed.cli._private_tables import read_table_like
+from hushed.cli._tables import check_columns
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 from hushed.fitting._tests import Tests
@@ -68,7 +69,7 @@ def check_population(
             source, columns = read_population(
                 population, frame, header=header, bounds=read_bounds(bounds), private=data
             )
-            table = read_table(data, frame, header=header, known=columns or ())
+            table = read_table_like(data, source, frame, header=header, columns=columns)
             check_columns(columns, table.columns)
             found = hs.check_population(
                 table.rows,

@@ -13,7 +13,7 @@ from hushed.auditing._pairs import pattern_pairs
 from hushed.cli import _audit_options as options
 from hushed.cli._audit_pairs import Domain, choose_pairs
 from hushed.cli._inputs import read_function
-from hushed.cli._options import JsonOption, option
+from hushed.cli._options import JsonOption, KeepOption, option, read_keep
 from hushed.cli._outcome import finish, print_line, print_note, print_table
 from hushed.cli._panels import AUDIT
 from hushed.divergences import DeltaEstimate
@@ -45,6 +45,7 @@ def estimate(
     command: options.Command = False,
     seed: options.Seed = 0,
     workers: options.Workers = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict."""
@@ -67,6 +68,7 @@ def estimate(
                 relation=differ,
                 seed=seed,
                 workers=workers,
+                keep=read_keep(keep, private=False),
             )
             for pair in chosen
         ]
@@ -89,13 +91,14 @@ def _to_dict(found: PrivacyEstimate) -> dict[str, Any]:
 
 def _side(found: DeltaEstimate) -> dict[str, Any]:
     errors = [None if np.isnan(each) else each for each in found.standard_error.tolist()]
-    return {"delta": found.values.tolist(), "standard_error": errors}
+    ends = {"low": found.low.tolist(), "high": found.high.tolist()}
+    return {"delta": found.values.tolist(), "standard_error": errors} | ends
 
 
 def _show(found: list[PrivacyEstimate]) -> None:
     made = int(found[0].rows_exceed.samples[0] or 0)  # whole batches: a few less than asked for
     print_table(
-        f"Estimates of delta ± standard error, from {made} runs a table",
+        f"Estimates of delta ± standard error (range with the bias), from {made} runs a table",
         ["pair", "outcomes", "epsilon", "rows over neighbour", "neighbour over rows"],
         [
             [
@@ -113,10 +116,12 @@ def _show(found: list[PrivacyEstimate]) -> None:
     level = int(worst.delta.argmax())
     print_line(
         f"Largest estimate of delta: {worst.delta[level]:.4g} at epsilon "
-        f"{format_up(worst.epsilon[level])}, on {worst.pair}."
+        f"{format_up(worst.epsilon[level])}, on {worst.pair}; delta may lie anywhere from "
+        f"{worst.low[level]:.2g} to {worst.high[level]:.2g}."
     )
     print_note("estimates are no certificates: hushed audit gives a verdict with a confidence")
 
 
 def _cell(side: DeltaEstimate, level: int) -> str:
-    return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g}"
+    ends = f"{side.low[level]:.2g} to {side.high[level]:.2g}"
+    return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g} ({ends})"

@@ -14,8 +14,8 @@ from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import option
 from hushed.cli._panels import NOISE, ROWS
+from hushed.cli._private_tables import read_column_of_users, read_private_column
 from hushed.cli._statistic_options import ColumnOption
-from hushed.cli._tables import read_column_of_users, read_private_column
 from hushed.cli._written import inputs_of
 from hushed.mechanisms._bound_search import SMALLEST, Side
 

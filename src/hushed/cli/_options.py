@@ -9,8 +9,10 @@ import typer
 
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
 from hushed.cli._tables import Frame
+from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Promise
+from hushed.runs import Keep
 from hushed.sensitivity import Calibration, Position
 
 
@@ -128,9 +130,9 @@ BoundsOption = Annotated[
 HeaderOption = Annotated[
     bool | None,
     option(
-        "Whether the first row of CSV files names the columns. By default it does if it "
-        "holds no number and a column below it is all numbers; for private rows under a promise "
-        "for every table, it has to be said, unless a column is called by its name.",
+        "Whether the first row of CSV files names the columns. In a public file it does by "
+        "default if it holds no number and a column below it is all numbers. For private rows it "
+        "has to be said, unless a column is called by its name or the public file has a header.",
         ROWS,
         "--header/--no-header",
     ),
@@ -153,7 +155,36 @@ DependentOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, option("Seed of the sampler (never of the noise).", SAMPLING)]
-WorkersOption = Annotated[int | None, option("Worker processes.", SAMPLING)]
+
+
+def read_workers(value: str) -> int | str:
+    """Read a number of processes, or the address of a cluster."""
+    try:
+        return int(value)
+    except ValueError:
+        return value
+
+
+WORKERS = "Worker processes, or a cluster: dask://HOST:8786."
+WorkersOption = Annotated[
+    Any, option(WORKERS, SAMPLING, parser=read_workers, metavar="NUMBER|ADDRESS")
+]
+KeepOption = Annotated[
+    str | None,
+    option(
+        "Folder, or address of an object store, in which finished work is kept: the same command "
+        "goes on where an earlier one was stopped.",
+        OUTPUT,
+    ),
+]
+KeepPrivateOption = Annotated[
+    bool,
+    option(
+        "Keep what is private, too, in a folder that nobody else may read.",
+        OUTPUT,
+        "--keep-private",
+    ),
+]
 JsonOption = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]
 KeyOption = Annotated[
     str | None,
@@ -172,3 +203,12 @@ LedgerOption = Annotated[
     str | None, option("Ledger to charge first: sqlite:///FILE or postgresql://...", LEDGER)
 ]
 BudgetOption = Annotated[str | None, option("Name of the budget in the ledger.", LEDGER)]
+
+
+def read_keep(keep: str | None, *, private: bool) -> Keep | None:
+    """Read where finished work is kept."""
+    if keep is None:
+        if private:
+            raise ParameterError("--keep-private says how --keep is meant: give that, too")
+        return None
+    return Keep(keep, private=private)

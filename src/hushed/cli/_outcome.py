@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
+from hushed._printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import describe_error
 from hushed.errors import HushedError, Refusal
@@ -90,7 +91,8 @@ def finish(
     except HushedError as error:
         is_refusal = isinstance(error, Refusal)
         kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
-        _refuse(kind, type(error).__name__, describe_error(error, hints or {}), code, json=json)
+        words = "; ".join([describe_error(error, hints or {}), *list_kept(error)])
+        _refuse(kind, type(error).__name__, words, code, json=json)
     except (typer.Exit, typer.Abort):
         raise
     except _Unwritten as error:
@@ -102,7 +104,8 @@ def finish(
         message = reason or "the system refused"
         _refuse("system", type(error).__name__, message, BAD_USE, json=json)
     except KeyboardInterrupt as stop:  # one of ours says what was paid for
-        _refuse("stopped", "", str(stop) or stopped, STOPPED, json=json)
+        words = "; ".join([str(stop) or stopped, *list_kept(stop)])
+        _refuse("stopped", "", words, STOPPED, json=json)
     except BaseException as error:  # what asyncio and generators raise is no Exception
         _unforeseen(error, json=json)
         raise typer.Exit(UNFORESEEN) from None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 import hushed as hs
+from hushed.cli import _block_options as people
 from hushed.cli import _release_options as files
 from hushed.cli._delivery import deliver
-from hushed.cli._inputs import read_function
+from hushed.cli._inputs import read_function, read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     BudgetOption,
@@ -26,11 +28,14 @@ from hushed.cli._options import (
     option,
 )
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._tables import read_private_table
+from hushed.cli._private_tables import read_private_table
+from hushed.cli._tables import Frame, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
+from hushed.populations import PublicTable
 
 _MOST = 1_000_000
+_TRIED = 100  # rows drawn for a trial
 
 
 def posterior(
@@ -56,6 +61,15 @@ def posterior(
     header: HeaderOption = None,
     text: TextOption = None,
     unit: UnitOption = "row",
+    user: people.User = None,
+    population: Annotated[
+        str | None,
+        option(
+            "Public rows that the function is tried on before anything is charged: a CSV or "
+            "Parquet file like the private one, a distribution, or FILE.py:NAME.",
+            ROWS,
+        ),
+    ] = None,
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
     remark: files.Remark = "",
@@ -75,11 +89,14 @@ def posterior(
             clip=clip,
             neighbours="add-remove" if private_count else "replace-one",
             unit=unit,
+            user=user,
+            public_rows=_read_public(population, data, frame, header=header),
         )
         with open_named(ledger, budget) as charged:
-            rows = read_private_table(data, frame, header=header, texts=text or ()).rows
+            table = read_private_table(data, frame, header=header, texts=text or (), user=user)
+            made = replace(made, user=name_user_column(user, data, table.rows, table.columns))
             delivery.released = hs.release(
-                made.log_likelihood, rows, made, charged, budget=budget, note=remark, key=key
+                made.log_likelihood, table.rows, made, charged, budget=budget, note=remark, key=key
             )
 
 
@@ -95,3 +112,13 @@ def _read_grid(text: str) -> list[float]:
     if not 2 <= number <= _MOST or not 0 < ends[1] - ends[0] < np.inf:
         raise ParameterError(f"--grid needs LOW below HIGH, and 2 to {_MOST} candidates")
     return [float(each) for each in np.linspace(*ends, number)]
+
+
+def _read_public(spec: str | None, data: Path, frame: Frame, *, header: bool | None) -> Any:
+    """Read public rows for a trial, which are not those of the private file."""
+    if spec is None:
+        return None
+    source, _ = read_population(spec, frame, header=header, private=data)
+    if isinstance(source, PublicTable):
+        return source.frame
+    return source.draw(np.random.default_rng(0), _TRIED)

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from hushed.cli._options import option
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
-from hushed.cli._query_file import read_query_file
 from hushed.statistics._candidates import Spacing as SpacingName
 from hushed.tables._plan import NoiseName
 
@@ -48,13 +47,11 @@ SelectPartitions = Annotated[
     option(
         "Private partition selection: find the keys with noise; needs --delta.",
         QUERY,
-        "--select-partitions/--no-select-partitions",
+        "--select-partitions",
     ),
 ]
-Count = Annotated[bool, option("Number of rows.", STATISTICS, "--count/--no-count")]
-CountUsers = Annotated[
-    bool, option("Number of users.", STATISTICS, "--count-users/--no-count-users")
-]
+Count = Annotated[bool, option("Number of rows.", STATISTICS, "--count")]
+CountUsers = Annotated[bool, option("Number of users.", STATISTICS, "--count-users")]
 Sum = Annotated[
     Many,
     option("COLUMN:LOW:HIGH; HIGH or LOW may be the word search; repeat.", STATISTICS, "--sum"),
@@ -94,7 +91,7 @@ Histogram = Annotated[Many, option("COLUMN:LOW:HIGH:BINS; repeat.", STATISTICS)]
 Delta = Annotated[float, option("For --select-partitions and Gaussian noise.", NOISE)]
 Noise = Annotated[NoiseName, option("Which noise.", NOISE)]
 Quote = Annotated[
-    bool, option("Show the price only: nothing is read or charged.", OUTPUT, "--quote/--no-quote")
+    bool, option("Show the price only: nothing is read or charged.", OUTPUT, "--quote")
 ]
 Explain = Annotated[
     bool,
@@ -102,7 +99,7 @@ Explain = Annotated[
         "With --quote: show how far one user or row moves each number, and the noise "
         "that hides it.",
         OUTPUT,
-        "--explain/--no-explain",
+        "--explain",
     ),
 ]
 AboutRows = Annotated[
@@ -127,13 +124,19 @@ Timeout = Annotated[
 QueryFile = Annotated[
     Path | None,
     option(
-        "A TOML file with these options, by their names without dashes; options on the "
-        "command line win.",
+        "A TOML file that says all that is asked, as --save writes it: in place of the options.",
         QUERY,
         "--file",
         metavar="QUERY.toml",
-        is_eager=True,
-        callback=read_query_file,
     ),
 ]
-Json = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json/--no-json")]
+Question = Annotated[
+    str | None,
+    option("The same in JSON, as Query.to_cli of Python writes it.", QUERY, "--query"),
+]
+Save = Annotated[
+    Path | None,
+    option("Write what is asked to a new TOML file, for --file.", OUTPUT, metavar="QUERY.toml"),
+]
+Force = Annotated[bool, option("With --save: replace the file.", OUTPUT, "--force")]
+Json = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]

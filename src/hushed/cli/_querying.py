@@ -16,8 +16,11 @@ from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import BudgetOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
+from hushed.cli._query_file import read_question, save_question
 from hushed.cli._spelling import spell_option
+from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
+from hushed.tables._export import declared_types
 from hushed.tables._expressions import find_column
 from hushed.tables._storage import plain_rows
 
@@ -79,31 +82,40 @@ def query(
     note: options.Note = "",
     key: KeyOption = None,
     timeout: options.Timeout = None,
-    file: options.QueryFile = None,  # noqa: ARG001  (its callback reads it)
+    file: options.QueryFile = None,
+    question: options.Question = None,
+    save: options.Save = None,
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Query a private table for noisy aggregates."""
     with finish(json=json, hints=_HINTS) as result:
-        request = _open(data, table, user, types or (), header)
-        request = _add_columns(request, where or (), derive or ())
-        if max_rows_per_user is not None or max_groups_per_user is not None:
-            request = request.bound_contributions(
-                max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
+        whole = read_question(context, file, question)
+        if whole is None:
+            request = _open(data, table, user, _types(types or ()), header)
+            request = _add_columns(request, where or (), derive or ())
+            if max_rows_per_user is not None or max_groups_per_user is not None:
+                request = request.bound_contributions(
+                    max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
+                )
+            tops = {"rows": top_k, "users": top_k_users}
+            request = _add_grouping(
+                request, by or (), keys or (), select_partitions=select_partitions, tops=tops
             )
-        tops = {"rows": top_k, "users": top_k_users}
-        request = _add_grouping(
-            request, by or (), keys or (), select_partitions=select_partitions, tops=tops
-        )
-        request = request.count() if count else request
-        request = request.count_users() if count_users else request
-        request = _add_aggregates(request, sum_of, mean, variance, histogram)
-        offered: dict[str, Any] = {"candidates": candidates, "spacing": spacing}
-        request = _add_quantiles(request, quantile or (), offered)
-        request = _add_medians(request, median or (), offered)
-        if _is_typed(context, "about_rows") and not quote:
+            request = request.count() if count else request
+            request = request.count_users() if count_users else request
+            request = _add_aggregates(request, sum_of, mean, variance, histogram)
+            offered: dict[str, Any] = {"candidates": candidates, "spacing": spacing}
+            request = _add_quantiles(request, quantile or (), offered)
+            request = _add_medians(request, median or (), offered)
+        else:
+            declared = declared_types(whole, data)
+            request = _open(data, table, whole.user, declared, header).ask(whole)
+        if about_rows is not None and not quote:
             raise ParameterError("--about-rows is for --quote")
         if explain and not quote:
             raise ParameterError("--explain is for --quote")
+        save_question(save, request, *inputs_of(data, file), *files_of(ledger), force=force)
         with open_named(ledger, budget) as opened:
             asked: dict[str, Any] = {
                 "epsilon": epsilon,
@@ -126,11 +138,11 @@ def query(
 
 
 def _open(
-    data: str, table: str, user: str | None, types: Sequence[str], header: str | None
+    data: str, table: str, user: str | None, types: Mapping[str, Any], header: str | None
 ) -> hs.Table:
     with warnings.catch_warnings():  # they are printed below
         warnings.simplefilter("ignore", UserWarning)
-        request = hs.table(data, table, user=user, types=_types(types), header=header)
+        request = hs.table(data, table, user=user, types=types, header=header)
     print_notes(request.connection.warnings)
     return request
 
@@ -144,12 +156,6 @@ def _add_columns(request: hs.Table, where: Sequence[str], derive: Sequence[str])
             raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
         request = request.derive(name.strip(), expression)
     return request
-
-
-def _is_typed(context: typer.Context, name: str) -> bool:
-    """Tell whether an option stands on the command line itself, and not in a query file."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _spell(name: str, value: object) -> str:

@@ -37,6 +37,8 @@ from hushed.cli._options import (
     GammaOption,
     HeaderOption,
     JsonOption,
+    KeepOption,
+    KeepPrivateOption,
     KeyOption,
     LedgerOption,
     MonotoneOption,
@@ -54,10 +56,12 @@ from hushed.cli._options import (
     ValuesOption,
     WorkersOption,
     option,
+    read_keep,
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_notes
 from hushed.cli._panels import NOISE, ROWS
-from hushed.cli._tables import Frame, check_columns, read_table
+from hushed.cli._private_tables import read_table_like
+from hushed.cli._tables import Frame, check_columns
 from hushed.cli._written import inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.guarantee import Neighbours
@@ -91,6 +95,7 @@ def sensitivity(
     user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure how far a function moves between neighbouring tables."""
@@ -120,6 +125,7 @@ def sensitivity(
             seed=seed,
             workers=workers,
             progress=True,
+            keep=read_keep(keep, private=False),
         )
         remarks = s.explain().split("\n\n")[1:]
         result.update(
@@ -215,6 +221,8 @@ def release(
     user: UserOption = None,
     seed: SeedOption = 0,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
+    keep_private: KeepPrivateOption = False,
     ledger: LedgerOption = None,
     budget: BudgetOption = None,
     remark: options.Remark = "",
@@ -249,7 +257,7 @@ def release(
                 admission=", or admit it by --data-dependent, which marks the certificate",
             )
             check_named(user, source)
-            table = read_table(data, frame, header=header, known=columns or (), user=user)
+            table = read_table_like(data, source, frame, header=header, columns=columns, user=user)
             check_columns(columns, table.columns)
             whose = find_user(user, frame, columns or table.columns, source)
             f = in_blocks(target.numeric(read_function(function)), block_rows, whose)
@@ -274,6 +282,7 @@ def release(
                 seed=seed,
                 workers=workers,
                 progress=True,
+                keep=read_keep(keep, private=keep_private),
             )
             calibrated = target.calibrate(s)
             delivery.released = hs.release(
@@ -313,6 +322,8 @@ def verify(
         ),
     ] = False,
     workers: WorkersOption = None,
+    keep: KeepOption = None,
+    keep_private: KeepPrivateOption = False,
     json: JsonOption = False,
 ) -> None:
     """Run the sampling of a certificate again and compare bit for bit.
@@ -329,7 +340,14 @@ def verify(
             size = known.sampling.rows // known.sampling.blocks
             f = in_blocks(f, size, known.sampling.user)
         source = _read_named(population, known, frame, header) if population else None
-        found = hs.verify(known, f, population=source, workers=workers, progress=True)
+        found = hs.verify(
+            known,
+            f,
+            population=source,
+            workers=workers,
+            progress=True,
+            keep=read_keep(keep, private=keep_private),
+        )
         result.update(asdict(found))
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED

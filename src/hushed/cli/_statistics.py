@@ -14,9 +14,9 @@ from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import option
 from hushed.cli._panels import NOISE
+from hushed.cli._private_tables import read_private_column
 from hushed.cli._release_options import Force, Html, Out, Remark
 from hushed.cli._statistic_options import StatisticName, holds_text, read_statistic
-from hushed.cli._tables import read_private_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 

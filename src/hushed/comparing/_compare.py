@@ -21,6 +21,7 @@ from hushed.comparing._question import Question, check_population, check_within,
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
 from hushed.comparing._routes import ROUTES
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
 from hushed.populations._sources import description
@@ -33,6 +34,7 @@ _LARGEST = 1e300  # of a candidate
 _LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
 
 
+@opens_engine
 def compare(
     asked: Statistic | Callable[[Any], Any],
     population: Population,
@@ -48,7 +50,7 @@ def compare(
     worth: float = 2.0,
     trials: int = 200,
     seed: int = 0,
-    workers: int | None = None,
+    workers: Workers = None,
 ) -> Comparison:
     """Compare every way to release an answer: promise, error and calls of the function.
 
@@ -89,8 +91,8 @@ def compare(
     seed : int, default 0
         Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
         the same for any number of workers.
-    workers : int, optional
-        Worker processes.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
 
     Returns
     -------

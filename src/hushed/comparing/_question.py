@@ -11,9 +11,11 @@ import numpy as np
 
 from hushed._checks import require_count
 from hushed._functions._calls import answer
-from hushed._functions._trials import Streams, run_trials
+from hushed._functions._streams import Streams
+from hushed._functions._trials import run_trials
 from hushed._rows._owners import check_drawn
 from hushed._types import Floats
+from hushed.engines._choice import Workers
 from hushed.errors import BadRows, HushedError, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.populations import Population
@@ -61,7 +63,7 @@ class Question:
     span: tuple[float, float] | None
     trials: int
     seed: int
-    workers: int | None
+    workers: Workers
     numbers: int = 1  # in an answer
 
     @property

@@ -15,6 +15,7 @@ from hushed.divergences._counts import Column, Counts, Model, Tuples
 from hushed.divergences._empirical_bayes import estimate_total
 from hushed.divergences._known import distance_scores
 from hushed.divergences._minimax import Product, Scheme, Score, minimax_score, plug_in_score
+from hushed.divergences._ranges import compute_range
 from hushed.divergences._sampling import Sample, halves, jackknife, read_sample, resampled
 from hushed.errors import ParameterError
 
@@ -42,6 +43,10 @@ class DeltaEstimate:
     standard_error : ndarray of float, shape (...)
         Standard error of the estimate; it does not contain the bias. NaN where the samples do not
         tell: no draw left out, or no redraw, changes the estimate.
+    low, high : ndarray of float, shape (...)
+        Range in which delta plausibly lies: the plug-in estimate, less what its bias can be, and
+        two standard deviations on both sides. It is wide where many outcomes are rare; then no
+        method can be relied on. No confidence is attached.
     bias : {"upward", "unknown"}
         Direction of the systematic error: ``"upward"`` is proved (Jensen's inequality, before
         clipping), ``"unknown"`` may be either.
@@ -66,6 +71,8 @@ class DeltaEstimate:
     values: NDArray[np.float64]
     unclipped: NDArray[np.float64]
     standard_error: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
     bias: Bias
     method: Method
     samples: tuple[float | None, float | None]
@@ -86,12 +93,11 @@ class DeltaEstimate:
         return self.value
 
     def __str__(self) -> str:
-        rows = zip(
-            self.epsilon.ravel(), self.values.ravel(), self.standard_error.ravel(), strict=True
-        )
+        columns = self.epsilon, self.values, self.standard_error, self.low, self.high
         lines = [
-            f"estimate of delta at epsilon {e:.6g}: {v:.6g} ({describe_uncertainty(s)})"
-            for e, v, s in rows
+            f"estimate of delta at epsilon {e:.6g}: {v:.6g} ({describe_uncertainty(s)}); with its "
+            f"bias, delta may lie anywhere from {low:.2g} to {high:.2g}"
+            for e, v, s, low, high in zip(*(each.ravel() for each in columns), strict=True)
         ]
         sides = " and ".join("known" if n is None else f"{n:.0f}" for n in self.samples)
         lines.append(
@@ -193,12 +199,15 @@ def estimate_delta(
         scores = [_score(sample, math.exp(loss), rule) for loss in losses]
         errors = np.array([jackknife(sample, tuples, score) for score in scores])
     shape = np.shape(epsilon)
+    ranges = np.array([compute_range(sample, tuples, math.exp(loss)) for loss in losses])
     n_p, n_q = (None if k else n for k, n in zip(sample.known, sample.sizes, strict=True))
     return DeltaEstimate(
         epsilon=losses.reshape(shape),
         values=_fall(losses, raw).reshape(shape),
         unclipped=raw.reshape(shape),
         standard_error=np.where(np.asarray(errors) > 0, errors, np.nan).reshape(shape),
+        low=ranges[:, 0].reshape(shape),
+        high=ranges[:, 1].reshape(shape),
         bias="upward" if method == "plug-in" else "unknown",
         method=method,
         samples=(n_p, n_q),

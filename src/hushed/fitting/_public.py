@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._decimals import decimal_of
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range
 from hushed._types import Integers

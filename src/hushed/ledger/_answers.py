@@ -16,14 +16,15 @@ def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
     """Store the answer of an entry, unless one is stored: the first stays."""
     run(
         connection,
-        "INSERT INTO hushed_answers VALUES (:name, :number, :body, :link) ON CONFLICT DO NOTHING",
+        "INSERT INTO @.hushed_answers VALUES (:name, :number, :body, :link) ON CONFLICT DO NOTHING",
         {
             "name": entry.budget,
             "number": entry.number,
             "body": body,
             "link": digest(entry.digest, body),
         },
-        "SELECT hushed_keep(:name, :number, :body, :link)",
+        "SELECT @.hushed_keep(CAST(:name AS text), CAST(:number AS integer), CAST(:body AS text), "
+        "CAST(:link AS text))",
     )
 
 
@@ -31,11 +32,12 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
     """Answer of an entry."""
     row = run(
         connection,
-        "SELECT a.body, a.digest, e.digest FROM hushed_answers a JOIN hushed_entries e "
+        "SELECT a.body, a.digest, e.digest FROM @.hushed_answers a JOIN @.hushed_entries e "
         "ON e.budget = a.budget AND e.number = a.number "
         "WHERE a.budget = :name AND a.number = :number",
         {"name": name, "number": number},
-        "SELECT body, digest, entry FROM hushed_answer(:name, :number)",
+        "SELECT body, digest, entry "
+        "FROM @.hushed_answer(CAST(:name AS text), CAST(:number AS integer))",
     ).fetchone()
     if row is None:
         return None
@@ -50,7 +52,7 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
 
 def list_answered(connection: Transaction, name: str) -> tuple[int, ...]:
     """Numbers of the entries whose answers are stored."""
-    statement = "SELECT number FROM hushed_answers WHERE budget = :name ORDER BY number"
-    seen = "SELECT number FROM hushed_answered(:name)"
+    statement = "SELECT number FROM @.hushed_answers WHERE budget = :name ORDER BY number"
+    seen = "SELECT number FROM @.hushed_answered(CAST(:name AS text))"
     found = run(connection, statement, {"name": name}, seen).fetchall()
     return tuple(int(row[0]) for row in found)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hushed.errors import NewerLedger
-from hushed.ledger._postgres import FUNCTIONS
+from hushed.ledger._postgres import FUNCTIONS, PINNED
+from hushed.ledger._rows import place
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -48,16 +49,16 @@ def _tables(dialect: Dialect) -> Sequence[str]:
     mark = [f"PRAGMA application_id = {APPLICATION_ID}"] if dialect == "sqlite" else []
     return [
         *mark,
-        "CREATE TABLE hushed_budgets (name TEXT PRIMARY KEY, body TEXT NOT NULL, "
+        "CREATE TABLE @.hushed_budgets (name TEXT PRIMARY KEY, body TEXT NOT NULL, "
         "digest TEXT NOT NULL)",
-        "CREATE TABLE hushed_entries (budget TEXT NOT NULL REFERENCES hushed_budgets (name), "
+        "CREATE TABLE @.hushed_entries (budget TEXT NOT NULL REFERENCES @.hushed_budgets (name), "
         "number INTEGER NOT NULL, body TEXT NOT NULL, digest TEXT NOT NULL, "
         f"{_OWN[dialect]}PRIMARY KEY (budget, number))",
-        "CREATE TABLE hushed_heads (budget TEXT PRIMARY KEY REFERENCES hushed_budgets (name), "
+        "CREATE TABLE @.hushed_heads (budget TEXT PRIMARY KEY REFERENCES @.hushed_budgets (name), "
         "entries INTEGER NOT NULL, digest TEXT NOT NULL)",
-        "CREATE TABLE hushed_answers (budget TEXT NOT NULL, number INTEGER NOT NULL, "
+        "CREATE TABLE @.hushed_answers (budget TEXT NOT NULL, number INTEGER NOT NULL, "
         "body TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (budget, number), "
-        "FOREIGN KEY (budget, number) REFERENCES hushed_entries (budget, number))",
+        "FOREIGN KEY (budget, number) REFERENCES @.hushed_entries (budget, number))",
         *_guards(dialect),
     ]
 
@@ -67,31 +68,31 @@ def _guards(dialect: Dialect) -> Sequence[str]:
     if dialect == "sqlite":
         return _sqlite_guards()
     refuse = (
-        "CREATE FUNCTION hushed_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
+        f"CREATE FUNCTION @.hushed_refuse() RETURNS trigger LANGUAGE plpgsql {PINNED} "
         "BEGIN RAISE EXCEPTION 'a ledger is append-only'; END $$"
     )
     step = (
-        "CREATE FUNCTION hushed_step() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        f"CREATE FUNCTION @.hushed_step() RETURNS trigger LANGUAGE plpgsql {PINNED} BEGIN "
         "IF NEW.budget <> OLD.budget OR NEW.entries <> OLD.entries + 1 THEN "
         "RAISE EXCEPTION 'the head of a ledger moves by one entry'; END IF; RETURN NEW; END $$"
     )
     rows = [
-        f"CREATE TRIGGER hushed_keep BEFORE UPDATE OR DELETE ON {table} "
-        "FOR EACH ROW EXECUTE FUNCTION hushed_refuse()"
+        f"CREATE TRIGGER hushed_keep BEFORE UPDATE OR DELETE ON @.{table} "
+        "FOR EACH ROW EXECUTE FUNCTION @.hushed_refuse()"
         for table in _ONLY_ADDED
     ]
     whole = [
-        f"CREATE TRIGGER hushed_whole BEFORE TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION hushed_refuse()"
+        f"CREATE TRIGGER hushed_whole BEFORE TRUNCATE ON @.{table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION @.hushed_refuse()"
         for table in (*_ONLY_ADDED, "hushed_heads")
     ]
     heads = [
-        "CREATE TRIGGER hushed_step BEFORE UPDATE ON hushed_heads "
-        "FOR EACH ROW EXECUTE FUNCTION hushed_step()",
-        "CREATE TRIGGER hushed_keep BEFORE DELETE ON hushed_heads "
-        "FOR EACH ROW EXECUTE FUNCTION hushed_refuse()",
+        "CREATE TRIGGER hushed_step BEFORE UPDATE ON @.hushed_heads "
+        "FOR EACH ROW EXECUTE FUNCTION @.hushed_step()",
+        "CREATE TRIGGER hushed_keep BEFORE DELETE ON @.hushed_heads "
+        "FOR EACH ROW EXECUTE FUNCTION @.hushed_refuse()",
     ]
-    return [refuse, step, *rows, *whole, *heads, *(each.replace("%", "%%") for each in FUNCTIONS)]
+    return [refuse, step, *rows, *whole, *heads, *FUNCTIONS]
 
 
 def _sqlite_guards() -> Sequence[str]:
@@ -119,10 +120,17 @@ def read_version(connection: Connection) -> int:
     """Version of the tables in a database; 0 if there are none."""
     from sqlalchemy import inspect  # noqa: PLC0415
 
-    if not inspect(connection).has_table("hushed_migrations"):
+    schema = connection.info.get("hushed_schema")
+    if not inspect(connection).has_table("hushed_migrations", schema=schema):
         return 0
-    found = connection.exec_driver_sql("SELECT MAX(version) FROM hushed_migrations").scalar()
-    return int(found or 0)
+    return int(_run(connection, "SELECT MAX(version) FROM @.hushed_migrations").scalar() or 0)
+
+
+def _run(connection: Connection, statement: str) -> Any:
+    """Run a statement as it is; psycopg has a use of its own for %."""
+    schema = connection.info.get("hushed_schema")
+    placed = place(statement, schema)
+    return connection.exec_driver_sql(placed if schema is None else placed.replace("%", "%%"))
 
 
 def migrate(connection: Connection) -> int:
@@ -135,16 +143,16 @@ def migrate(connection: Connection) -> int:
             "update hushed; nothing was changed"
         )
     if version == 0:
-        connection.exec_driver_sql(
-            "CREATE TABLE hushed_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
-            "applied TEXT NOT NULL)"
+        _run(
+            connection,
+            "CREATE TABLE @.hushed_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+            "applied TEXT NOT NULL)",
         )
     dialect: Dialect = "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
     for step in MIGRATIONS:
         if version < step.version:
             for statement in step.statements(dialect):
-                connection.exec_driver_sql(statement)
-            connection.exec_driver_sql(
-                f"INSERT INTO hushed_migrations VALUES ({step.version}, '{step.name}', '{now()}')"  # noqa: S608
-            )
+                _run(connection, statement)
+            row = f"{step.version}, '{step.name}', '{now()}'"
+            _run(connection, f"INSERT INTO @.hushed_migrations VALUES ({row})")  # noqa: S608
     return read_version(connection)

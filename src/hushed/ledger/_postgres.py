@@ -20,7 +20,10 @@ _SIGNATURES = {
     "hushed_answer(TEXT, INTEGER)": "reads an answer of one's own",
     "hushed_answered(TEXT)": "lists the entries of one's own that have answers",
 }
-_DEFINER = "SECURITY DEFINER AS $$"
+# All else is looked up in pg_catalog alone: no table, function or operator of others may stand in,
+# and run with the rights of the owner.
+PINNED = "SET search_path = pg_catalog, pg_temp AS $$"
+_DEFINER = f"SECURITY DEFINER {PINNED}"
 # The text of an entry as `write_entry` writes it, letter by letter: of another form, it could stop
 # whoever reads the budget. Commas between items need no care, for the text has to be JSON, too.
 _PLAIN = r"[ !#-\[\]-~]"
@@ -62,11 +65,11 @@ _ENTRY = (
 )
 
 _FUNCTIONS = (
-    f"""CREATE FUNCTION hushed_head(asked TEXT) RETURNS TABLE (entries INTEGER, digest TEXT)
+    f"""CREATE FUNCTION @.hushed_head(asked TEXT) RETURNS TABLE (entries INTEGER, digest TEXT)
 LANGUAGE sql {_DEFINER}
   SELECT h.entries, h.digest FROM @.hushed_heads h WHERE h.budget = asked FOR UPDATE
 $$""",
-    f"""CREATE FUNCTION hushed_seen(asked TEXT, after INTEGER, most INTEGER)
+    f"""CREATE FUNCTION @.hushed_seen(asked TEXT, after INTEGER, most INTEGER)
 RETURNS TABLE (number INTEGER, body TEXT, digest TEXT, mine BOOLEAN)
 LANGUAGE sql STABLE {_DEFINER}
   SELECT e.number,
@@ -75,7 +78,7 @@ LANGUAGE sql STABLE {_DEFINER}
     e.digest, {_MINE}
   FROM @.hushed_entries e WHERE e.budget = asked AND e.number > after ORDER BY e.number LIMIT most
 $$""",
-    f"""CREATE FUNCTION hushed_append(asked TEXT, place INTEGER, content TEXT, link TEXT)
+    f"""CREATE FUNCTION @.hushed_append(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS INTEGER LANGUAGE plpgsql {_DEFINER}
 DECLARE
   head @.hushed_heads%ROWTYPE;
@@ -100,7 +103,7 @@ BEGIN
   UPDATE @.hushed_heads SET entries = place, digest = link WHERE budget = asked;
   RETURN place;
 END $$""",
-    f"""CREATE FUNCTION hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
+    f"""CREATE FUNCTION @.hushed_keep(asked TEXT, place INTEGER, content TEXT, link TEXT)
 RETURNS VOID LANGUAGE plpgsql {_DEFINER}
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
@@ -111,33 +114,20 @@ BEGIN
   END IF;
   INSERT INTO @.hushed_answers VALUES (asked, place, content, link) ON CONFLICT DO NOTHING;
 END $$""",
-    f"""CREATE FUNCTION hushed_answer(asked TEXT, place INTEGER)
+    f"""CREATE FUNCTION @.hushed_answer(asked TEXT, place INTEGER)
 RETURNS TABLE (body TEXT, digest TEXT, entry TEXT) LANGUAGE sql STABLE {_DEFINER}
   SELECT a.body, a.digest, e.digest FROM @.hushed_answers a
   JOIN @.hushed_entries e ON e.budget = a.budget AND e.number = a.number
   WHERE a.budget = asked AND a.number = place AND {_MINE}
 $$""",
-    f"""CREATE FUNCTION hushed_answered(asked TEXT) RETURNS TABLE (number INTEGER)
+    f"""CREATE FUNCTION @.hushed_answered(asked TEXT) RETURNS TABLE (number INTEGER)
 LANGUAGE sql STABLE {_DEFINER}
   SELECT a.number FROM @.hushed_answers a
   JOIN @.hushed_entries e ON e.budget = a.budget AND e.number = a.number
   WHERE a.budget = asked AND {_MINE} ORDER BY a.number
 $$""",
 )
-FUNCTIONS = (
-    # Tables are named with their schema, and all else is looked up in pg_catalog alone: no table,
-    # function or operator of others may stand in, and run with the rights of the owner.
-    *(
-        f"DO $do$ BEGIN EXECUTE replace($make${each}$make$, '@.', "
-        "quote_ident(current_schema()) || '.'); END $do$"
-        for each in _FUNCTIONS
-    ),
-    "DO $$ DECLARE each TEXT; BEGIN FOREACH each IN ARRAY ARRAY["
-    + ", ".join(f"'{each}'" for each in _SIGNATURES)
-    + "] LOOP EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', each); "
-    "EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', each); "
-    "END LOOP; END $$",
-)
+FUNCTIONS = (*_FUNCTIONS, *(f"REVOKE ALL ON FUNCTION @.{each} FROM PUBLIC" for each in _SIGNATURES))
 
 _SPEND = "\n".join(
     f"GRANT EXECUTE ON FUNCTION {each} TO hushed_analyst;  -- {what}"
@@ -150,9 +140,10 @@ ROLES = f"""\
 -- or delete anything, open budgets, read what others asked, or store answers for others.
 -- Auditors read everything, and write nothing.
 BEGIN;
-DO $$ BEGIN IF has_schema_privilege('public', current_schema(), 'CREATE') THEN RAISE EXCEPTION
+DO $$ DECLARE place TEXT := pg_catalog.current_schema(); BEGIN
+  IF pg_catalog.has_schema_privilege('public', place, 'CREATE') THEN RAISE EXCEPTION
   'everybody may create functions in schema %, which could run with the rights of its owner: first '
-  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', current_schema(), current_schema(); END IF; END $$;
+  'REVOKE CREATE ON SCHEMA % FROM PUBLIC', place, place; END IF; END $$;
 CREATE ROLE hushed_analyst NOLOGIN;
 CREATE ROLE hushed_auditor NOLOGIN;
 GRANT SELECT ON hushed_migrations, hushed_budgets, hushed_heads TO hushed_analyst;

@@ -1,11 +1,13 @@
 """Budgets, entries and heads as rows of the tables; nothing here decides."""
 
+# ruff: noqa: S608  (every text here is a constant)
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hushed._search_path import quote_name
 from hushed.errors import DamagedLedger, NotFound
 from hushed.ledger._entries import Budget, Entry, read_budget, read_entry, write_budget
 
@@ -20,37 +22,52 @@ if TYPE_CHECKING:
 Head = tuple[int, str]
 _BATCH = 1000
 _NAMED = 10  # budgets named in a message
+# Functions of the server. Types are named, for another function of the same name may fit better.
+_HEAD = "@.hushed_head(CAST(:name AS text))"
+_SEEN = "@.hushed_seen(CAST(:name AS text), CAST(:after AS integer), CAST(:most AS integer))"
+_APPEND = (
+    "SELECT @.hushed_append(CAST(:name AS text), CAST(:number AS integer), CAST(:body AS text), "
+    "CAST(:link AS text))"
+)
 
 
-@lru_cache(maxsize=32)
-def _text(statement: str) -> TextClause:
+@lru_cache(maxsize=64)
+def _text(statement: str, schema: str | None) -> TextClause:
     from sqlalchemy import text  # noqa: PLC0415
 
-    return text(statement)
+    # A colon would begin the name of a value.
+    return text(place(statement, schema and schema.replace(":", r"\:")))
+
+
+@lru_cache(maxsize=64)
+def place(statement: str, schema: str | None) -> str:
+    """Name tables and functions with their schema, if they have one: @ stands for it."""
+    return statement.replace("@.", "" if schema is None else f"{quote_name(schema)}.")
 
 
 def run(
     connection: Transaction, statement: str, values: dict[str, Any], server: str | None = None
 ) -> Any:
-    """Run a statement on either kind of connection."""
+    """Run a statement on either kind of connection; ``@.`` stands before each table of ours."""
     import sqlite3  # noqa: PLC0415
 
     if isinstance(connection, sqlite3.Connection):
-        return connection.execute(statement, values)
-    if server is not None and connection.dialect.name != "sqlite":
+        return connection.execute(place(statement, None), values)
+    schema = connection.info.get("hushed_schema")
+    if server is not None and schema is not None:
         statement = server
-    return connection.execute(_text(statement), values)
+    return connection.execute(_text(statement, schema), values)
 
 
 def insert_budget(connection: Transaction, budget: Budget) -> bool:
     """Add a budget and the head of its empty chain, unless one has its name."""
     values = {"name": budget.name, "body": write_budget(budget), "link": budget.digest}
-    statement = "INSERT INTO hushed_budgets VALUES (:name, :body, :link) ON CONFLICT DO NOTHING"
+    statement = "INSERT INTO @.hushed_budgets VALUES (:name, :body, :link) ON CONFLICT DO NOTHING"
     if run(connection, statement, values).rowcount != 1:
         return False
     run(
         connection,
-        "INSERT INTO hushed_heads VALUES (:name, 0, :link)",
+        "INSERT INTO @.hushed_heads VALUES (:name, 0, :link)",
         {"name": budget.name, "link": budget.digest},
     )
     return True
@@ -58,13 +75,13 @@ def insert_budget(connection: Transaction, budget: Budget) -> bool:
 
 def budgets(connection: Transaction) -> tuple[Budget, ...]:
     """All budgets."""
-    rows = run(connection, "SELECT name, body, digest FROM hushed_budgets ORDER BY name", {})
+    rows = run(connection, "SELECT name, body, digest FROM @.hushed_budgets ORDER BY name", {})
     return tuple(_check_budget(*row) for row in rows.fetchall())
 
 
 def budget_named(connection: Transaction, name: str) -> Budget:
     """One budget."""
-    statement = "SELECT name, body, digest FROM hushed_budgets WHERE name = :name"
+    statement = "SELECT name, body, digest FROM @.hushed_budgets WHERE name = :name"
     row = run(connection, statement, {"name": name}).fetchone()
     if row is None:
         raise NotFound(_unknown(connection, name))
@@ -73,7 +90,7 @@ def budget_named(connection: Transaction, name: str) -> Budget:
 
 def _unknown(connection: Transaction, name: str) -> str:
     """Say which budgets there are, for a name is soon misspelt."""
-    found = run(connection, "SELECT name FROM hushed_budgets ORDER BY name", {}).fetchall()
+    found = run(connection, "SELECT name FROM @.hushed_budgets ORDER BY name", {}).fetchall()
     known = ", ".join(repr(row[0]) for row in found[:_NAMED]) or "none"
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
@@ -88,8 +105,8 @@ def _check_budget(name: str, body: str, link: str) -> Budget:
 
 def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
     """End of the chain of a budget."""
-    statement = "SELECT entries, digest FROM hushed_heads WHERE budget = :name"
-    locking = "SELECT entries, digest FROM hushed_head(:name)" if lock else None
+    statement = "SELECT entries, digest FROM @.hushed_heads WHERE budget = :name"
+    locking = f"SELECT entries, digest FROM {_HEAD}" if lock else None
     row = run(connection, statement, {"name": name}, locking).fetchone()
     if row is None:
         raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
@@ -107,12 +124,12 @@ def append(connection: Transaction, entry: Entry, body: str) -> None:
         "link": entry.digest,
     }
     if not isinstance(connection, sqlite3.Connection) and connection.dialect.name != "sqlite":
-        run(connection, "SELECT hushed_append(:name, :number, :body, :link)", values)
+        run(connection, _APPEND, values)
         return
-    run(connection, "INSERT INTO hushed_entries VALUES (:name, :number, :body, :link)", values)
+    run(connection, "INSERT INTO @.hushed_entries VALUES (:name, :number, :body, :link)", values)
     moved = run(
         connection,
-        "UPDATE hushed_heads SET entries = :number, digest = :link WHERE budget = :name",
+        "UPDATE @.hushed_heads SET entries = :number, digest = :link WHERE budget = :name",
         {"name": entry.budget, "number": entry.number, "link": entry.digest},
     )
     if moved.rowcount != 1:
@@ -121,9 +138,9 @@ def append(connection: Transaction, entry: Entry, body: str) -> None:
 
 def is_written(connection: Transaction, entry: Entry) -> bool:
     """Whether an entry stands in the ledger."""
-    statement = "SELECT digest FROM hushed_entries WHERE budget = :name AND number = :number"
-    values = {"name": entry.budget, "number": entry.number}
-    seen = "SELECT digest FROM hushed_seen(:name, :number - 1, 1)"
+    statement = "SELECT digest FROM @.hushed_entries WHERE budget = :name AND number = :number"
+    values = {"name": entry.budget, "number": entry.number, "after": entry.number - 1, "most": 1}
+    seen = f"SELECT digest FROM {_SEEN}"
     row = run(connection, statement, values, seen).fetchone()
     return row is not None and bool(row[0] == entry.digest)
 
@@ -131,14 +148,13 @@ def is_written(connection: Transaction, entry: Entry) -> bool:
 def entry_at(connection: Transaction, budget: Budget, number: int) -> Entry:
     """One entry, checked against the one before it."""
     before = (number - 1, budget.digest)
-    values = {"name": budget.name, "first": number - 1, "last": number}
+    values = {"name": budget.name, "after": number - 2, "last": number, "most": 2}
     found = run(
         connection,
-        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
-        "AND number BETWEEN :first AND :last ORDER BY number",
+        "SELECT number, body, digest, 1 FROM @.hushed_entries WHERE budget = :name "
+        "AND number > :after AND number <= :last ORDER BY number",
         values,
-        "SELECT number, body, digest, mine FROM hushed_seen(:name, :first - 1, 2) "
-        "WHERE number <= :last",
+        f"SELECT number, body, digest, mine FROM {_SEEN} WHERE number <= :last",
     ).fetchall()
     if len(found) == 2:
         before = (int(found[0][0]), str(found[0][2]))
@@ -152,10 +168,10 @@ def entries_after(connection: Transaction, name: str, start: Head, end: Head) ->
     """Entries between two heads, each checked against the chain."""
     number, link = start
     statement = (
-        "SELECT number, body, digest, 1 FROM hushed_entries WHERE budget = :name "
+        "SELECT number, body, digest, 1 FROM @.hushed_entries WHERE budget = :name "
         "AND number > :after ORDER BY number LIMIT :most"
     )
-    seen = "SELECT number, body, digest, mine FROM hushed_seen(:name, :after, :most)"
+    seen = f"SELECT number, body, digest, mine FROM {_SEEN}"
     while True:
         values = {"name": name, "after": number, "most": _BATCH}
         rows = run(connection, statement, values, seen).fetchall()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from hushed._decimals import read
-from hushed._search_path import check_search_path
+from hushed._search_path import PINNED, find_schemas, pin_search_path
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -68,6 +68,7 @@ class Store:
         self.path = Path(url.removeprefix("sqlite:///"))
         self._names = str(self.path), f"{self.path}-wal"
         self.timeout = timeout
+        self.schema: str | None = None  # on a server: where the tables lie
         self._engine: Engine | None = None
         self._making = RLock()
         self._file: Identity | None = None
@@ -168,7 +169,7 @@ class Store:
             ):
                 if not self.sqlite:  # head and entries have to be of the same moment
                     connection.exec_driver_sql(_ONE_MOMENT)
-                    _check_functions(connection)
+                    pin_search_path(connection.connection.driver_connection)
                 self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
@@ -185,8 +186,8 @@ class Store:
             with active(), self.engine().connect() as connection:
                 transaction = connection.begin()
                 try:
-                    if not self.sqlite:
-                        _check_functions(connection)
+                    if not self.sqlite:  # in every transaction, for a pooler may forget it
+                        pin_search_path(connection.connection.driver_connection)
                     self.check_file(connection.info)
                     yield connection
                     committing = True
@@ -309,6 +310,7 @@ def _engine(store: Store) -> Engine:
         engine = create_engine(
             url,
             connect_args={"connect_timeout": math.ceil(timeout), "client_encoding": "UTF8"},
+            use_native_hstore=False,  # it would be looked for
             pool_pre_ping=True,
             pool_timeout=timeout,
         )
@@ -319,7 +321,7 @@ def _engine(store: Store) -> Engine:
     if str(store.url).count("@") > 1:  # the driver would look for a host named by half a password
         raise ParameterError(f"{unread}: write an @ in a user name or password as %40")
     store.hide(url)
-    event.listen(engine, "connect", _prepare_postgres(timeout))
+    event.listen(engine, "do_connect", _connect_postgres(store))
     return engine
 
 
@@ -339,27 +341,29 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
 
-def _prepare_postgres(timeout: float) -> Any:
-    def prepare(connection: Any, _: object) -> None:
-        before, connection.autocommit = connection.autocommit, True
-        with connection.cursor() as cursor:
-            cursor.execute("SET synchronous_commit TO on")
-            cursor.execute(f"SET lock_timeout TO {int(1000 * timeout)}")
-            cursor.execute("SET default_transaction_isolation TO 'read committed'")
-        connection.autocommit = before
+def _connect_postgres(store: Store) -> Any:
+    """Connect, and set what holds for this connection before anything is looked up on it."""
 
-    return prepare
+    def connect(dialect: Any, record: Any, places: Any, options: Any) -> Any:
+        connection = dialect.connect(*places, **options)
+        try:
+            connection.autocommit = True
+            if store.schema is None:
+                with connection.transaction():
+                    path, found = find_schemas(connection, "hushed_migrations")
+                store.schema = found or next(iter(path), "public")
+            connection.execute(f"SET {PINNED}")
+            connection.execute("SET synchronous_commit TO on")
+            connection.execute(f"SET lock_timeout TO {int(1000 * store.timeout)}")
+            connection.execute("SET default_transaction_isolation TO 'read committed'")
+            connection.autocommit = False
+        except BaseException:
+            connection.close()
+            raise
+        record.info["hushed_schema"] = store.schema
+        return connection
 
-
-def _check_functions(connection: Connection) -> None:
-    """Refuse functions of others where those of PostgreSQL are meant; asked in every transaction.
-
-    They may have been made since the connection was opened.
-    """
-    try:
-        check_search_path(connection.connection.driver_connection)
-    except ParameterError as error:
-        raise LedgerUnavailable(f"the ledger is not used now: {error}") from None
+    return connect
 
 
 def _translate_error(

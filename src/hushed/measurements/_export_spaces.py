@@ -10,7 +10,7 @@ from hushed.errors import BadRows, ParameterError
 from hushed.spaces import Column, Domain, Numbers, Space, Table
 from hushed.transformations._chain import Transformation
 
-_TYPES = {"float": "f64", "int": "i64", "string": "String"}
+_TYPES = {"float": "f64", "int": "i64", "string": "String", "bool": "bool"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,9 +83,11 @@ def _cast(dp: Any, step: Transformation) -> list[Maker]:
         return []
     if (old.type, new.type) == ("string", "float"):
         return [lambda *space: dp.t.make_cast_inherent(*space, TOA="f64")]
-    if (old.type, new.type) == ("int", "string"):
+    if new.type == "string" and old.type in ("int", "bool"):
         return [lambda *space: dp.t.make_cast_default(*space, TOA="String")]
-    if (old.type, new.type) == ("int", "float"):
+    if (old.type, new.type) == ("bool", "int"):
+        return [lambda *space: dp.t.make_cast_default(*space, TOA="i64")]
+    if new.type == "float" and old.type in ("int", "bool"):
         return [  # every integer has a double here, so that the constant is never put in
             lambda *space: dp.t.make_cast_default(*space, TOA="f64"),
             lambda *space: dp.t.make_impute_constant(*space, 0.0),
@@ -103,7 +105,8 @@ def _histogram(dp: Any, step: Transformation) -> list[Maker]:
         raise ParameterError(f"OpenDP counts in the l1 or l2 norm, not in norm={norm!r}")
     kind = _cell(step.source).type
     makers: list[Maker] = []
-    categories = [int(x) if isinstance(x, int | np.integer) else x for x in bins]
+    read = bool if kind == "bool" else int
+    categories = [read(x) if isinstance(x, int | np.integer | np.bool_) else x for x in bins]
     if kind == "float":
         edges = [float(x) for x in bins]
         makers = [lambda *space: dp.t.make_find_bin(*space, edges)]
@@ -148,10 +151,23 @@ _ROWS: dict[str, Callable[[Any, Transformation], list[Maker]]] = {
     "to_symmetric": lambda _dp, _step: [],
     "count": lambda dp, _step: [lambda *space: dp.t.make_count(*space, TO="i64")],
     "sum_of": lambda dp, _step: [dp.t.make_sum],
-    "mean": lambda dp, _step: [dp.t.make_mean],
-    "variance": lambda dp, _step: [lambda *space: dp.t.make_variance(*space, ddof=0)],
+    "mean": lambda dp, step: [_whole_table(step, dp.t.make_mean)],
+    "variance": lambda dp, step: [
+        _whole_table(step, lambda *space: dp.t.make_variance(*space, ddof=0))
+    ],
     "histogram": _histogram,
 }
+
+
+def _whole_table(step: Transformation, make: Maker) -> Maker:
+    """Refuse a mean that rests on a least number of rows."""
+    least = step.settings[0] if step.settings else getattr(step.source.domain, "least", None)
+    if least is not None:
+        raise ParameterError(
+            f"OpenDP has no equivalent of {step.name} of at least {least} rows: it knows their "
+            "number or nothing; put resize(size, fill) before it"
+        )
+    return make
 
 
 def _cell(space: Space) -> Any:

@@ -67,7 +67,7 @@ _MEASURES = {
     "SmoothedMaxDivergence": PRIVACY_PROFILE,
     "Approximate(MaxDivergence)": PRIVACY_PROFILE,
 }
-_TYPES = {"f64": "float", "f32": "float", "String": "string"} | {
+_TYPES = {"f64": "float", "f32": "float", "String": "string", "bool": "bool"} | {
     f"{sign}{bits}": "int" for sign in "iu" for bits in (8, 16, 32, 64, "size")
 }
 
@@ -261,11 +261,11 @@ def _domain(domain: Any, *, rows: bool, dims: int | None) -> Domain:
     carrier = str(domain.carrier_type)
     listed = carrier.startswith("Vec<")
     kind = _TYPES.get(carrier.removeprefix("Vec<").removesuffix(">"))
-    if kind is None or listed < rows or (kind == "string" and not rows):
+    if kind is None or listed < rows or (kind in ("string", "bool") and not rows):
         raise ParameterError(_unknown(domain))
     if rows:
         cell = Cell(type=_kind(kind), missing=kind == "float" and bool(domain.element_domain.nan))
-        if kind != "string":
+        if kind not in ("string", "bool"):
             low, high = _reach(domain) or (None, None)
             if (low, high) == (-LARGEST_INT, LARGEST_INT):  # as wide as any column of integers
                 low, high = None, None

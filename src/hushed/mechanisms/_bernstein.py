@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from hushed._checks import read_epsilon, require_count, require_probability
 from hushed._numeric import COARSE, round_up
+from hushed._tensors import fetch
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._arguments import (
@@ -304,7 +305,7 @@ def _lattice_values(function: Callable[[Floats], ArrayLike], lattice: int, dims:
     if not callable(function):
         raise BadFunction(f"expected a function on [0, 1]^{dims}, got {type(function).__name__}")
     points = lattice_points(lattice, dims)
-    raw = function(points)
+    raw = fetch(function(points))
     read = np.asarray(raw)
     if moved_by_rounding(raw, read):
         raise BadFunction("the function gave integers beyond 2**53, or long doubles: divide them")

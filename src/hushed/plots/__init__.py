@@ -3,13 +3,14 @@
 from hushed.plots._certificates import certificate_page, movement_figure
 from hushed.plots._comparisons import comparison_figure
 from hushed.plots._figures import COLOURS, check_suffix, save_figure
-from hushed.plots._fits import population_figure
+from hushed.plots._fits import moved_figure, population_figure
 
 __all__ = [
     "COLOURS",
     "certificate_page",
     "check_suffix",
     "comparison_figure",
+    "moved_figure",
     "movement_figure",
     "population_figure",
     "save_figure",

@@ -1,11 +1,11 @@
-"""The figure of a population check: the private table among tables of the population."""
+"""Figures of checks: the private table among public ones, and how many pairs move further."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hushed._printing import flat, format_up
-from hushed.fitting import PopulationCheck
+from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse
 
 _BINS = 40
@@ -56,3 +56,43 @@ def population_figure(check: PopulationCheck) -> Any:
         f"epsilon = {format_up(check.guarantee.epsilon)}",
     }
     return (bars + lines).properties(title=heading, width=480, height=280)
+
+
+def moved_figure(check: MovementCheck) -> Any:
+    """Draw a movement check: the share of private pairs that move further, and what is allowed.
+
+    Parameters
+    ----------
+    check : MovementCheck
+        What `hushed.check_movement` found.
+
+    Returns
+    -------
+    altair chart
+        The confidence bounds as a bar, the noisy share as a point, and gamma as a line.
+    """
+    alt = altair_or_refuse()
+    bounds = {"low": check.share_at_least, "high": check.share_at_most}
+    share = {"share": min(1.0, max(0.0, check.moved / check.pairs))}
+    x = alt.X("low:Q").title("share of pairs that move further").axis(format="%")
+    between = alt.Chart(alt.Data(values=[bounds]))
+    bar = between.mark_bar(color=COLOURS[0], opacity=0.4, size=28).encode(x=x, x2="high:Q")
+    found = alt.Chart(alt.Data(values=[share]))
+    point = found.mark_point(color=COLOURS[0], filled=True, size=90).encode(x="share:Q")
+    allowed = {"at": check.gamma, "what": f"gamma = {format_up(check.gamma)}"}
+    rule = alt.Chart(alt.Data(values=[allowed])).mark_rule(
+        color=COLOURS[1], strokeDash=[6, 3], size=2
+    )
+    text = (
+        alt.Chart(alt.Data(values=[allowed]))
+        .mark_text(align="left", dx=6, dy=-50, color=COLOURS[1], fontSize=12)
+        .encode(x="at:Q", text="what:N")
+    )
+    heading = {
+        "text": f"{check.verdict} (p = {format_up(check.p_value, 3)})",
+        "subtitle": f"{check.pairs} pairs of tables of {check.rows} private rows against a "
+        f"movement of {format_up(check.bound, 3)}, epsilon = "
+        f"{format_up(check.guarantee.epsilon)}",
+    }
+    layers = bar + point + rule.encode(x="at:Q") + text
+    return layers.properties(title=heading, width=480, height=140)

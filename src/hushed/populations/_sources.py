@@ -275,6 +275,14 @@ def description(population: Population) -> dict[str, Any]:
     ParameterError
         If it has no ``describe``, or that gives anything but plain values.
     """
+    given: object = population
+    several = list(given) if isinstance(given, list | tuple) else []
+    if several and all(isinstance(each, Population) for each in several):
+        raise ParameterError(
+            "one population at a time: sample each, and keep the largest movement, "
+            "hs.largest_sensitivity([hs.sample_sensitivity(f, each, ...) for each in populations])",
+            parameter="population",
+        )
     if not isinstance(population, Population):
         raise ParameterError(
             "the population must be a public source of rows, from hs.populations, with methods "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from hushed.posterior._candidates import (
 )
 from hushed.posterior._range import score_rows
 from hushed.posterior._scores import BITS, LogLikelihood, SummedScores
+from hushed.posterior._trying import check_made_answers, check_public_answers
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Blockwise, Sensitivity, proven_sensitivity
 
@@ -70,6 +71,12 @@ class Posterior:
     user : str or int, optional
         Column that says whose a row is. The log likelihoods of a user are added, then clipped, so
         that the promise is for all rows of one user.
+    public_rows : array, list or frame, optional
+        Public rows like the private ones, on which the function is tried: the first thousand, of
+        which it may fail on none. Without them rows of numbers and texts are made up for the
+        columns of a table when it is released, and the function may not fail on all of them: a
+        row on which it fails counts alike for all candidates, and nobody hears of it. Nothing is
+        made up for lists.
 
     Raises
     ------
@@ -77,6 +84,8 @@ class Posterior:
         If a parameter cannot be used.
     WrongNorm, ZeroSensitivity
         If the sensitivity is not in the norm ``"range"``, or is 0.
+    BadFunction
+        If the function fails on public rows.
 
     Notes
     -----
@@ -107,6 +116,7 @@ class Posterior:
     neighbours: Neighbours = "replace-one"
     unit: RowUnit = "row"
     user: str | int | None = None
+    public_rows: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
@@ -132,6 +142,8 @@ class Posterior:
         else:
             _check_sensitivity(self)
         self.mechanism.noise.drawn()  # whatever it refuses
+        if self.public_rows is not None:
+            check_public_answers(self.log_likelihood, self.candidates, self.public_rows)
 
     @property
     def scores(self) -> Callable[[Any], Floats]:
@@ -241,6 +253,23 @@ class Posterior:
         """
         check_rows(rows, self.user)
 
+    def check_function(self, rows: Any) -> None:
+        """Refuse a function that fails on every row that is made up for the columns of a table.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            The table; no value is looked at, and no type of a column.
+
+        Raises
+        ------
+        BadFunction
+            If it fails on all of them. Nothing is made up where public rows were given, for lists,
+            and for functions that take many rows at once, which were sampled.
+        """
+        if self.public_rows is None and not self._stacked:
+            check_made_answers(self.log_likelihood, self.candidates, rows)
+
     def draw(self, rows: Any) -> Any:
         """Draw a candidate, by randomness of the operating system.
 
@@ -265,10 +294,15 @@ class Posterior:
 
     def _score(self, rows: Any) -> Floats:
         """Scores of a table, as a stack of one where the function takes stacks."""
-        sampling = self.sensitivity.sampling if self.sensitivity else None
-        if sampling is not None and sampling.batch:
+        if self._stacked:
             return np.asarray(self.scores(np.asarray(rows)[None])[0])
         return self.scores(rows)
+
+    @property
+    def _stacked(self) -> bool:
+        """Whether the function takes stacks of rows, as it was sampled with."""
+        sampling = self.sensitivity.sampling if self.sensitivity else None
+        return sampling is not None and sampling.batch
 
     @property
     def _step(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
 from hushed.populations import Population
@@ -20,6 +21,7 @@ def score_rows(log_likelihood: LogLikelihood, candidates: Any, *, batch: bool = 
     )
 
 
+@opens_engine
 def sample_likelihood_range(
     log_likelihood: LogLikelihood,
     candidates: Any,
@@ -34,7 +36,7 @@ def sample_likelihood_range(
     data_dependent: bool = False,
     unit: RowUnit = "row",
     seed: int | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = False,
 ) -> Sensitivity:
     """Measure how far the log likelihoods of two rows of a population differ over the candidates.
@@ -70,8 +72,8 @@ def sample_likelihood_range(
         Whether each row is declared to be one person.
     seed : int or None, default 0
         Seed of the sampler; None for a fresh one.
-    workers : int, optional
-        Worker processes.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
 

@@ -15,6 +15,7 @@ import numpy as np
 from hushed._rows._owned import copy_rows
 from hushed._rows._owners import list_owners
 from hushed._stops import watch_stops
+from hushed._tensors import fetch
 from hushed._types import Floats, Integers
 from hushed.blocks._parts import take_part
 from hushed.errors import BadFunction
@@ -49,7 +50,7 @@ class StackedLikelihood:
     def __call__(self, stack: Any) -> Floats:
         """Answer for an array (tables, 1, ...)."""
         count, rows = len(self.points), stack[:, 0]
-        values = np.asarray(self.function(rows, self.points), dtype=np.float64)
+        values = np.asarray(fetch(self.function(rows, self.points)), dtype=np.float64)
         if values.shape != (len(rows), count):
             raise BadFunction(
                 f"with batch=True log_likelihood must give {count} numbers for each of {len(rows)} "
@@ -137,7 +138,7 @@ class SummedScores:
 
 def read_values(found: Any, count: int) -> Floats:
     """Read the log likelihoods of one row; minus infinity is one, NaN is none."""
-    values = np.asarray(found, dtype=np.float64)
+    values = np.asarray(fetch(found), dtype=np.float64)
     if values.shape not in ((count,), (1, count)):
         raise BadFunction(
             f"log_likelihood must give {count} numbers for a table of one row, one for each "

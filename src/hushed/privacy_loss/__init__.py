@@ -14,12 +14,14 @@ from hushed.privacy_loss._constructors import (
     randomised_response,
 )
 from hushed.privacy_loss._gaussian import gaussian_delta
+from hushed.privacy_loss._pointwise import at_output
 from hushed.privacy_loss._profile import Bracket, PrivacyProfile
 
 __all__ = [
     "Bracket",
     "PrivacyProfile",
     "approximate",
+    "at_output",
     "bounded_range",
     "compose",
     "discrete_gaussian",

@@ -19,9 +19,10 @@ from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._statistics import list_contradictions
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._designs import count_needed, is_given_the_rest
+from hushed.sensitivity._origin import describe_sampling, is_proof, shift_gamma
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Rank
-from hushed.sensitivity._record import describe_sampling, is_proof, shift_gamma
+from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS
 from hushed.sensitivity._remarks import list_kept_ranks
 
 if TYPE_CHECKING:
@@ -244,6 +245,10 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
             *sampling.shape,
         )
         >= 0,
+        "sampling.batch_rows is for stacked tables, and has limits": 1
+        <= sampling.batch_rows
+        <= (MOST_BATCH_ROWS if sampling.batch else BATCH_ROWS)
+        and (sampling.batch or sampling.batch_rows == BATCH_ROWS),
         "sampling.support must hold one range for each of its columns": len(set(columns))
         == len(columns)
         and all(

@@ -208,11 +208,12 @@ def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, Po
         )
     posterior.check(data)
     refuse_private_prior(posterior.prior, data)
-    if carries_rows(f, data):
+    if carries_rows(f, data):  # and could say so in words, where it is tried
         raise BadFunction(
             "log_likelihood carries the private rows with it, in a global, a closure or an "
             "attribute, so that each row would see all of them: let it use its arguments alone"
         )
+    posterior.check_function(data)
     return posterior.scores, posterior.mechanism
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from hushed._functions._environment import differences, rounding_limit
 from hushed._printing import flat
 from hushed.blocks import Blocks
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
@@ -26,10 +28,13 @@ from hushed.releasing._certificate import (
 )
 from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
 from hushed.releasing._statistics import is_rebuilt, rebuild
-from hushed.sensitivity import Blockwise, Sensitivity, sample_sensitivity
+from hushed.runs import Keep
+from hushed.runs._journal import read_keep
+from hushed.sensitivity import Blockwise, Sensitivity, Update, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
+_MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles
 _UNCHECKED = ("created", "versions", "charged", "person")
 _OF_BLOCKS = "number of blocks"
 _SPLIT = ("tail_mass", "sampling_error")
@@ -65,7 +70,9 @@ class Verification:
         Movements that the certificate keeps, and how many of them came out otherwise.
     largest, limit : float
         Largest difference of movements or sensitivities, and what counts as rounding: 64 units in
-        the last place of the largest answer, times what the norm makes of several numbers.
+        the last place of the largest answer, in the type that the function answers in, times what
+        the norm makes of several numbers; of a type coarser than doubles no more than a hundredth
+        of the sensitivity.
     differences : tuple of str
         What did not come out the same, in words.
     environments : tuple of str
@@ -146,14 +153,17 @@ class Verification:
         return text
 
 
+@opens_engine
 def verify(
     certificate: Certificate | str | bytes,
     f: Callable[[Any], Any] | None = None,
     *,
     population: Population | None = None,
     mechanism: type[Mechanism] | None = None,
-    workers: int | None = None,
+    update: Update | None = None,
+    workers: Workers = None,
     progress: bool = False,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> Verification:
     """Run the sampling of a certificate again, or follow its numbers from a proven sensitivity.
 
@@ -170,10 +180,15 @@ def verify(
     mechanism : type, optional
         The class of the mechanism, if it is not one of hushed: a certificate names it, but its code
         is loaded by nobody else. That it keeps what it promises is not checked.
-    workers : int, optional
-        Worker processes.
+    update : callable, optional
+        What updated the answers where the sensitivity was sampled with ``update``, and only there.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
+    keep : str, path or hushed.runs.Keep, optional
+        Where finished trials are kept, as by `hushed.sample_sensitivity`. Only those of earlier
+        verifications are used: what was kept when the sensitivity was sampled is run again.
 
     Returns
     -------
@@ -206,6 +221,7 @@ def verify(
         return _follow(known, mechanism)
     if f is None:
         raise ParameterError("give the function that was released: its sensitivity was sampled")
+    _check_update(sampling, update)
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
     by = "" if sampling.user is None else f", user={sampling.user!r}"
@@ -215,7 +231,16 @@ def verify(
             + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks}{by})" * (blocks == 1))
         )
     source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
-    again = _sample_again(known, sampling, f, source, workers=workers, progress=progress)
+    again = _sample_again(
+        known,
+        sampling,
+        f,
+        source,
+        update=update,
+        workers=workers,
+        progress=progress,
+        keep=keep,
+    )
     if sampling.shift:
         again = again.shifted(sampling.shift)
     rebuilt = build_mechanism(known.mechanism, again, mechanism)
@@ -230,7 +255,7 @@ def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ver
     pairs = list(zip(old.movements, new.movements, strict=False))
     apart = [abs(a - b) for a, b in pairs]
     largest = max([*apart, abs(known.sensitivity - fresh.sensitivity)])
-    limit = rounding_limit(max(old.largest, new.largest), new.shape, fresh.norm)
+    limit = _limit(old, new, fresh)
     exact, rounded = _differences(known, old, fresh, new)
     near = largest <= limit and _near(known.mechanism, fresh, largest)
     agreement: Literal["bits", "rounding", "different"] = "different"
@@ -251,6 +276,17 @@ def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Ver
         environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
         unchecked=(*_UNCHECKED_OF_SAMPLES, *_unproven(known)),
     )
+
+
+def _limit(old: SamplingRecord, new: SamplingRecord, fresh: Certificate) -> float:
+    """Bound what counts as rounding: of answers coarser than doubles, never much of the movement.
+
+    Movements that such answers can hardly tell would else agree with nearly any others.
+    """
+    largest = max(old.largest, new.largest)
+    exact = rounding_limit(largest, new.shape, fresh.norm)
+    coarse = rounding_limit(largest, new.shape, fresh.norm, new.dtype)
+    return min(coarse, max(exact, _MOST_ROUNDING * fresh.sensitivity))
 
 
 def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
@@ -321,6 +357,18 @@ def _compare_promises(
     )
 
 
+def _check_update(sampling: SamplingRecord, update: Update | None) -> None:
+    """Ask for the update that the sensitivity was sampled with, and for none otherwise."""
+    if (update is not None) != sampling.updated:
+        raise ParameterError(
+            "the sensitivity was sampled with an update of the caller's, which the certificate "
+            "does not contain: give it, update=..."
+            if sampling.updated
+            else "the sensitivity was sampled without an update: leave update out",
+            parameter="update",
+        )
+
+
 def _check_work(sampling: SamplingRecord) -> None:
     """Refuse a certificate, which anybody may have written, that would run for ever."""
     reach = replace(sampling.reach(), values=len(sampling.values))
@@ -330,7 +378,8 @@ def _check_work(sampling: SamplingRecord) -> None:
         gamma=sampling.requested_gamma,
         pairs=sampling.asked_pairs,
     )
-    if rank.pairs * reach.drawn * (reach.count_calls() if reach.whole else 1) > MOST_DRAWS:
+    calls = reach.count_calls() if reach.whole and not sampling.updated else 1
+    if rank.pairs * reach.drawn * calls > MOST_DRAWS:
         raise ParameterError(
             f"the certificate is about {rank.pairs} pairs of tables with {sampling.rows} rows: "
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "
@@ -385,8 +434,10 @@ def _sample_again(
     f: Callable[[Any], Any],
     population: Population,
     *,
-    workers: int | None,
+    update: Update | None,
+    workers: Workers,
     progress: bool,
+    keep: str | PathLike[str] | Keep | None,
 ) -> Sensitivity:
     return sample_sensitivity(
         f,
@@ -403,13 +454,16 @@ def _sample_again(
         calibration=sampling.calibration,
         protect=sampling.protect,
         batch=sampling.batch,
+        batch_rows=sampling.batch_rows,
         symmetric=sampling.symmetric,
+        update=update,
         data_dependent=not sampling.population_is_public,
         unit="person" if known.person else "row",
         user=sampling.user,
         seed=sampling.seed,
         workers=workers,
         progress=progress,
+        keep=None if keep is None else replace(read_keep(keep), purpose="verification"),
     )
 
 

@@ -3,10 +3,12 @@
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._designs import Design, Route, choose_design
 from hushed.sensitivity._neighbourhood import Position
+from hushed.sensitivity._proven import proven_sensitivity
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
-from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity, proven_sensitivity
+from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
 from hushed.sensitivity._several import largest_sensitivity
+from hushed.sensitivity._updates import Update
 
 __all__ = [
     "Blockwise",
@@ -18,6 +20,7 @@ __all__ = [
     "Sampling",
     "SamplingFacts",
     "Sensitivity",
+    "Update",
     "choose_design",
     "choose_rank",
     "largest_sensitivity",

@@ -15,6 +15,7 @@ from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import bundle_rows, show_rows
 from hushed._rows._variations import show_in_place
+from hushed._tensors import fetch
 from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 
@@ -115,7 +116,7 @@ class Blockwise:
         found = self.function(part)
         if not self.relative:
             return found
-        scores = np.asarray(found, dtype=np.float64)
+        scores = np.asarray(fetch(found), dtype=np.float64)
         axes = tuple(range(int(self.batch), scores.ndim))
         return scores - scores.max(axis=axes, keepdims=True) if axes else scores * 0
 

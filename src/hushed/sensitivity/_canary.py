@@ -13,7 +13,7 @@ from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone, differences, facts, rounding_limit
 from hushed._functions._fingerprints import Look, content, list_changes, look, strangers
 from hushed._functions._settings import reset, settings
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed._rows._owned import copy_rows
 from hushed._rows._people import show_rows
 from hushed.errors import BadFunction, HushedError
@@ -71,8 +71,11 @@ class Alike:
     answer: NDArray[np.float64]
     table: str
 
-    def __call__(self, trial: PairTrial | BlockTrial) -> bool:
-        """Look at the function, draw the first table and ask for the answer."""
+    def __call__(self, trial: PairTrial | BlockTrial, *, exact: bool = True) -> bool:
+        """Look at the function, draw the first table and ask for the answer.
+
+        It may differ by rounding unless it must be exact.
+        """
         try:
             table = first_table(trial.design, seed=self.seed, private=trial.private)
             given = copy_rows(shown(table, trial.design.rows, batch=self.batch))
@@ -82,7 +85,10 @@ class Alike:
         if reset(self.settings, settings()):
             return False
         found = found[0] if self.batch and found.ndim else found
-        if content(table) != self.table or not np.array_equal(found, self.answer):
+        if content(table) != self.table or found.shape != self.answer.shape:
+            return False
+        limit = rounding_limit(float(np.abs(self.answer).max()), (1,))
+        if (np.abs(found - self.answer) > (0.0 if exact else limit)).any():
             return False
         # Methods that Python made for a class look like its own code in one of the processes.
         now = look(trial.function).marks

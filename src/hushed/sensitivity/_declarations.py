@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
-from hushed._functions._trials import streams
+from hushed._functions._streams import streams
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows
@@ -226,6 +226,11 @@ def check_small(moved: float, value: float, what: str) -> None:
             "the function was declared monotone, but an answer with a cell inside of its range "
             f"lies outside of those with the cell at its ends: {against}; or give values instead "
             "of monotone"
+        )
+    if what == "update":
+        raise BadFunction(
+            "the update gives another answer than the function does on the table with that row "
+            f"replaced: {against}; or leave update out"
         )
     raise BadFunction(
         "with batch=True the answer for one table depends on the tables beside it, or on their "

@@ -11,7 +11,8 @@ import numpy as np
 from hushed._functions._anew import call_anew
 from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone, rounding_limit
-from hushed._functions._trials import seed_from, streams
+from hushed._functions._streams import streams
+from hushed._functions._trials import seed_from
 from hushed._rows._owned import copy_rows
 from hushed._types import Floats
 from hushed.errors import BadFunction, HushedError

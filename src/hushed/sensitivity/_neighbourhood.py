@@ -177,6 +177,15 @@ class Neighbourhood:
             else:
                 yield place, n + (place if self.protect == "simultaneous" else 0)
 
+    def list_swaps(self, place: int) -> Places:
+        """List the same of one table, as two columns."""
+        n, each = self.size, max(1, self.values)
+        if not self.whole:
+            return np.array([[place, n]])
+        places = np.arange(n).repeat(each)
+        fresh = np.arange(n) if self.protect == "simultaneous" else np.tile(np.arange(each), n)
+        return np.stack([places, n + fresh], axis=1)
+
     def orders(
         self, rows: int, places: Places, added: Places, *, symmetric: bool
     ) -> Iterator[Places]:

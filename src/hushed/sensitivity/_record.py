@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Rational
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
-from hushed._decimals import decimal_of, read, stated_above, upper_double
-from hushed._numeric import finite_above, round_up
+from hushed._decimals import read
 from hushed._printing import flat, format_up
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
+from hushed._tensors import Precision
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Protect, RowUnit, Unit
+from hushed.guarantee import Guarantee, Neighbours, Protect, Unit
 from hushed.sensitivity._canary import Agreement, confirm
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
+from hushed.sensitivity._origin import (
+    check_origin,
+    compute_fingerprint,
+    shift_gamma,
+)
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._remarks import Movements, describe_places, list_remarks
+from hushed.sensitivity._remarks import (
+    Movements,
+    describe_places,
+    describe_resolution,
+    list_remarks,
+)
 from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
 
-_SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
+# Rows drawn at once in batch mode: about what fits the second-level cache.
+BATCH_ROWS = 2**16
+MOST_BATCH_ROWS = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +84,14 @@ class SamplingFacts:
         Seed of the sampler.
     symmetric, batch : bool
         As declared by the caller.
+    batch_rows : int
+        Rows that are drawn and handed to the function at once, about, if ``batch`` is True: other
+        blocks give other draws.
+    dtype : {"float64", "float32", "float16", "bfloat16"}
+        Coarsest type of floating-point numbers that the function answered in; whole numbers are
+        read exactly, and count as ``"float64"``.
+    updated : bool
+        Whether neighbours were answered by an update of the caller's, and not evaluated.
     blocks : int
         Blocks of the private table, whose answers are averaged; 1 if it is taken whole.
     shift : float
@@ -110,6 +125,9 @@ class SamplingFacts:
     seed: int
     symmetric: bool
     batch: bool
+    batch_rows: int = BATCH_ROWS
+    dtype: Precision = "float64"
+    updated: bool = False
     blocks: int
     shift: float
     shape: tuple[int, ...]
@@ -260,7 +278,7 @@ class Sensitivity:
             )
         require_one_of("norm", self.norm, NORMS)
         require_one_of("unit", self.unit, get_args(Unit))
-        _check_origin(self)
+        check_origin(self)
         if self.person and self.unit != "row":
             raise ParameterError("each row is one person, or a user has several: not both")
 
@@ -290,6 +308,8 @@ class Sensitivity:
         if self.sampling is None:
             return 0
         reach = replace(self.sampling.reach(), values=len(self.sampling.values))
+        if self.sampling.updated:  # the table, and the neighbour that moves furthest
+            return self.sampling.pairs * (2 if reach.whole else 1)
         return self.sampling.pairs * reach.count_calls(symmetric=self.sampling.symmetric)
 
     @property
@@ -299,7 +319,7 @@ class Sensitivity:
         A name for the draws and one for the function, joined by a dot. Two functions may agree on
         every sampled pair and still fail on different pairs, so that their gammas add.
         """
-        return _fingerprint(self) if self.sampling else ""
+        return compute_fingerprint(self) if self.sampling else ""
 
     def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
         """Promise of a mechanism calibrated to this sensitivity.
@@ -343,8 +363,8 @@ class Sensitivity:
         -------
         str
             A sentence, then one paragraph for each remark: that most pairs move the answer by
-            little or nothing, that a much larger movement was seen, or that whole places of the
-            table may be left out.
+            little or nothing, that a much larger movement was seen, that whole places of the table
+            may be left out, or that the answers are too coarse to tell so small a movement.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling
@@ -356,6 +376,9 @@ class Sensitivity:
             *list_remarks(seen),
             *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),
         ]
+        if not sampling.data_dependent:  # else the size of the answers may be private
+            undivided = self.value * sampling.blocks
+            remarks += describe_resolution(undivided, sampling.largest, sampling.dtype)
         whom = f"protect={sampling.protect!r}, {sampling.neighbours} neighbours"
         text = f"{size}: {self.argument}; gamma = {format_up(self.gamma)} ({whom})."
         return "\n\n".join([text, *(f"{each}." for each in remarks)])
@@ -405,143 +428,3 @@ class Sensitivity:
                 f"{2 * (1 - self.gamma) ** 2 / involved:.3g}"
             )
         return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))
-
-
-def _check_origin(sensitivity: Sensitivity) -> None:
-    """Refuse a value, a norm or an argument that is not that of the sampling, or of none."""
-    sampling, argument = sensitivity.sampling, sensitivity.argument
-    if sampling is None:
-        if not is_proof(argument):
-            raise ParameterError(
-                "argument must say why the bound holds, and not that it was sampled, where there "
-                f"is no sampling: use hs.proven_sensitivity with a proof; got {argument!r}"
-            )
-        return
-    if sensitivity.value != sampling.draws[sampling.rank - 1]:
-        raise ParameterError(
-            f"the sampled movement number {sampling.rank} is another one than "
-            f"{sensitivity.value}: a value of your own needs a proof, hs.proven_sensitivity"
-        )
-    if sensitivity.unit != ("row" if sampling.user is None else "user"):
-        raise ParameterError(
-            "what is replaced in a sampled pair is one row, or all rows of one user where it was "
-            f"sampled with user=; got unit={sensitivity.unit!r}",
-            parameter="unit",
-        )
-    if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, sampling.neighbours):
-        raise ParameterError(
-            f"the movements were sampled in the norm {sampling.norm!r}, for "
-            f"{sampling.neighbours} neighbours: sample again for others"
-        )
-    said = describe_sampling(sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
-    if argument != said:
-        raise ParameterError(f"argument of a sampled sensitivity is {said!r}, got {argument!r}")
-
-
-def is_proof(argument: object) -> bool:
-    """Tell whether an argument may stand for a proof: it says something, and not of samples."""
-    return isinstance(argument, str) and bool(argument.strip()) and _SAMPLED not in argument
-
-
-def shift_gamma(gamma: float, tau: float, involved: int) -> float:
-    """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
-
-    Rounded up; may reach 1 or more.
-    """
-    if not tau:
-        return gamma
-    step = round_up(math.sqrt(involved * upper_double(tau) / 2))
-    return stated_above(decimal_of(gamma) + Fraction(step))
-
-
-def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
-    """Say why a sampled sensitivity holds."""
-    part = f", divided by {blocks} blocks" if blocks > 1 else ""
-    return f"{_SAMPLED} {rank} of {pairs}, {calibration} calibration{part}"
-
-
-def _fingerprint(sensitivity: Sensitivity) -> str:
-    sampling = sensitivity.sampling
-    if sampling is None:
-        return ""
-    facts = [
-        sensitivity.value.hex(),
-        sensitivity.norm,
-        sampling.calibration,
-        sampling.rank,
-        sampling.protect,
-        sampling.rows,
-        sampling.seed,
-        sampling.population,
-        sampling.shift,
-        sampling.blocks,
-        [sampling.neighbours, sampling.distance, sampling.position, sampling.sizes],
-        sampling.values,
-    ]
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    digest.update(sampling.draws.tobytes())
-    return f"{digest.hexdigest()[:32]}.{sampling.identity}"
-
-
-def proven_sensitivity(
-    value: float,
-    norm: Norm = "l1",
-    *,
-    neighbours: Neighbours = "replace-one",
-    unit: Unit | RowUnit = "row",
-    argument: str,
-) -> Sensitivity:
-    """State a sensitivity that you can prove.
-
-    Parameters
-    ----------
-    value : float
-        Bound on the movement of the answer over all neighbouring tables, as computed in floating
-        point; finite, above 0.
-    norm : {"l1", "l2", "sup", "range"}, default "l1"
-        Norm in which the movement is bounded.
-    neighbours : {"replace-one", "add-remove"}, default "replace-one"
-        Relation between the tables.
-    unit : {"row", "user", "person"}, default "row"
-        What is replaced, added or removed between them: one row, or all rows of one user.
-        ``"person"`` declares that each row is one person, and is for rows otherwise.
-    argument : str
-        The proof, or where to find it; goes into the certificate.
-
-    Returns
-    -------
-    Sensitivity
-        With gamma = 0.
-
-    Raises
-    ------
-    ParameterError
-        If the value is not finite or negative, or the argument is empty.
-
-    Examples
-    --------
-    >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
-    0.0
-    """
-    return Sensitivity(
-        value=_bound(value),
-        norm=norm,
-        neighbours=neighbours,
-        unit="row" if unit == "person" else unit,
-        argument=argument,
-        person=unit == "person",
-    )
-
-
-def _bound(value: Any) -> float:
-    """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
-    if isinstance(value, Rational | Decimal):
-        try:
-            return finite_above(Fraction(value))
-        except (ValueError, OverflowError):
-            raise ParameterError(
-                f"value must be finite, got {value!r}", parameter="value"
-            ) from None
-    if isinstance(value, float | int | np.number) and not math.isfinite(value):
-        raise ParameterError(f"value must be finite, got {value!r}", parameter="value")
-    return read("value", value, up=True)

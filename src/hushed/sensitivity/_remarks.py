@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from hushed._decimals import decimal_of
 from hushed._printing import format_up
+from hushed._tensors import Precision, epsilon_of
 from hushed._types import Floats
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
 _TINY = 1e-3  # of the largest movement
 _JUMP = 10.0  # times the kept movement
+_RESOLVED = 1000.0  # times the distance between two neighbouring numbers
 _ELSE = (
     "Look at the rows that do it; cut them off in the function, keep a larger movement "
     "(protect='everyone', or protect='table' with the worst values), or take a mechanism that "
@@ -104,4 +106,18 @@ def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> l
         "the first row, if the function treats it in its own way) may never be covered. If the "
         "order of the rows does not matter, declare symmetric=True; if it does, sample with "
         "position='worst' or protect='simultaneous'"
+    ]
+
+
+def describe_resolution(kept: float, largest: float, dtype: Precision) -> list[str]:
+    """Say that a movement was kept that such numbers can hardly tell; none do it in doubles."""
+    finest = epsilon_of(dtype) * largest
+    if dtype == "float64" or not kept < _RESOLVED * finest:
+        return []
+    return [
+        f"The answer moves by less than its own resolution: it comes in {dtype}, where answers of "
+        f"{format_up(largest, 3)} are told apart from {format_up(finest, 3)} on, and the kept "
+        f"movement, {format_up(kept, 3)}, is below {_RESOLVED:g} times that. What was measured is "
+        "in part rounding, which another computer or device does otherwise. Let the function "
+        "compute and answer in float64 (in JAX, set jax_enable_x64)"
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from hushed._printing import show_progress
 from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range, is_within
+from hushed._tensors import Precision, is_written_to_unseen, note_types
 from hushed._types import Floats
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.populations import (
     Population,
@@ -28,6 +31,7 @@ from hushed.populations import (
     keeps_its_range,
     support,
 )
+from hushed.runs._journal import Run
 from hushed.sensitivity._blockwise import Blockwise, bound_average, limit
 from hushed.sensitivity._canary import Alike, first_table, shown
 from hushed.sensitivity._declarations import (
@@ -38,16 +42,16 @@ from hushed.sensitivity._declarations import (
     order_dependence,
 )
 from hushed.sensitivity._designs import Design, choose_design
+from hushed.sensitivity._keeping import Kept, are_movements, describe_trial, open_kept
 from hushed.sensitivity._memory import check_anew, check_memory, stir
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._ranks import Calibration, Rank
 from hushed.sensitivity._record import Sampling
+from hushed.sensitivity._updates import Update, UpdateTrial, add_gap
 from hushed.sensitivity._values import choose_values, write_values
 from hushed.spaces import Norm
 
-# Rows drawn at once in batch mode: about what fits the second-level cache.
-_BATCH_ROWS = 2**16
 _MOST_NAMES = 20
 
 
@@ -71,7 +75,9 @@ class Request:
     requested_gamma: float | None
     asked_pairs: int | None
     batch: bool
+    batch_rows: int
     symmetric: bool
+    update: Update | None
     data_dependent: bool
     seed: int
     user: str | int | None = None
@@ -86,6 +92,7 @@ class _Start:
     first: Any  # the first table
     table: str  # its digest
     known: Probe  # what the function answered on it
+    dtype: Precision  # in which type of numbers
     packed: bytes | None  # the function, before it was asked anything
     look: Look  # the function
     settings: dict[str, str]
@@ -93,7 +100,9 @@ class _Start:
     values: Any  # given rows, in a table
 
 
-def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sampling:
+def run_sampling(
+    request: Request, *, workers: Workers, progress: bool, keep: Kept | None = None
+) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
     start = _start(request)
     trial = _make_trial(request, start)
@@ -106,9 +115,12 @@ def run_sampling(request: Request, *, workers: int | None, progress: bool) -> Sa
     if request.monotone:
         corners = write_values(start.values)
         moved["monotone"] = bent_movement(trial, corners, seed=request.seed, batch=request.batch)
-    found = _run(request, start, trial, workers=workers, progress=progress)
-    pairs = request.rank.pairs
-    draws = bound_average(np.sort(found[..., 0].ravel()[:pairs]), request.reach.blocks)
+    found = _run(request, start, trial, workers=workers, progress=progress, keep=keep)
+    movements = found[..., 0].ravel()[: request.rank.pairs]
+    if isinstance(trial, UpdateTrial):
+        moved["update"] = float(found[..., 2].max())
+        movements = add_gap(movements, moved["update"])
+    draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
     after = look(request.function)
@@ -131,7 +143,8 @@ def _start(request: Request) -> _Start:
     first = first_table(design, seed=seed, private=private)
     check_population(design, first, seed=seed, private=private)
     packed = pack(request.function)
-    known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
+    with note_types() as coarsest:
+        known = _probe(request.function, first, design.rows, batch=request.batch, private=private)
     _check_monotone(request, first, known)
     before, settled = look(request.function), settings()
     ranges = _support(request.population, first, containers.layout(first))
@@ -143,6 +156,7 @@ def _start(request: Request) -> _Start:
         first=first,
         table=content(first),
         known=known,
+        dtype=coarsest(),
         packed=packed,
         look=before,
         settings=settled,
@@ -201,7 +215,9 @@ def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) ->
             f"this one gives {containers.layout(first)}"
         )
     given = shown(first, rows, batch=batch)
-    known = probe(f, given, private=private)
+    known = probe(
+        f, given, private=private, writable=lambda: is_written_to_unseen(look(f).packages)
+    )
     if batch and known.shape[:1] != (1,):
         raise BadFunction(
             f"with batch=True the function got one table in an array of shape {given.shape} and "
@@ -215,8 +231,11 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
     """Make what is run for every pair, or in batch mode for every block of pairs."""
     at_once = 1
     if request.batch:
-        at_once = min(max(1, _BATCH_ROWS // start.design.count), request.rank.pairs)
-    return (BlockTrial if request.batch else PairTrial)(
+        at_once = min(max(1, request.batch_rows // start.design.count), request.rank.pairs)
+    kind: Any = BlockTrial if request.batch else PairTrial
+    if request.update is not None:
+        kind = partial(UpdateTrial, update=request.update)
+    trial: PairTrial | BlockTrial = kind(
         function=request.function,
         design=start.design,
         norm=request.norm,
@@ -229,6 +248,7 @@ def _make_trial(request: Request, start: _Start) -> PairTrial | BlockTrial:
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
+    return trial
 
 
 def _run(
@@ -236,15 +256,36 @@ def _run(
     start: _Start,
     trial: PairTrial | BlockTrial,
     *,
-    workers: int | None,
+    workers: Workers,
     progress: bool,
+    keep: Kept | None,
 ) -> Floats:
-    """Run the trials, in workers that know the function for the one that was sent."""
+    """Run the trials, in workers that know the function for the one that was sent.
+
+    Those that are kept are not run again.
+    """
     alike, trials = _alike(request, start), _count_trials(request, trial)
-    with show_progress("measuring movement", trials, shown=progress) as report:
-        return run_trials(
-            trial, trials, seed=request.seed, workers=workers, report=report, alike=alike
-        )
+    run = partial(run_trials, trial, trials, seed=request.seed, workers=workers, alike=alike)
+    if keep is None:
+        with show_progress("measuring movement", trials, shown=progress) as report:
+            return run(report=report)
+    journal = open_kept(keep, trial, _make_run(request, start, trial), request.seed)
+    what = f"measuring movement{journal.describe_kept()}"
+    with journal, show_progress(what, trials, shown=progress) as report:
+        return run(report=report, kept=journal)
+
+
+def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) -> Run:
+    """Say under what the trials are kept."""
+    packages = start.look.packages | look(request.population).packages
+    return Run(
+        facts=describe_trial(trial, request.seed, packages),
+        name=f"sensitivity of {_name(request.function)}",
+        trials=_count_trials(request, trial),
+        shape=(*([trial.at_once] if request.batch else []), 2 + isinstance(trial, UpdateTrial)),
+        private=request.data_dependent,
+        check=are_movements,
+    )
 
 
 def _alike(request: Request, start: _Start) -> Alike:
@@ -331,7 +372,9 @@ def _record(
         values=write_values(start.values),
         seed=request.seed,
         symmetric=request.symmetric,
+        updated=request.update is not None,
         batch=request.batch,
+        batch_rows=request.batch_rows,
         population=start.described,
         source=request.population,
         given=request.given,
@@ -345,6 +388,7 @@ def _record(
         answer=known.answer,
         table=start.table,
         largest=largest,
+        dtype=start.dtype,
         environment=facts(after.packages),
         state=after.marks,
         settings=start.settings,

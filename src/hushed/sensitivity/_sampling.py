@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, get_args
 
 import numpy as np
 
-from hushed._checks import is_whole, require_one_of
+from hushed._checks import is_whole, require_count, require_one_of
 from hushed._functions._trials import seed_from
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
 from hushed.populations import Population, Users, by_user
+from hushed.runs import Keep
 from hushed.sensitivity._blockwise import Blockwise
+from hushed.sensitivity._keeping import check_keep
 from hushed.sensitivity._neighbourhood import Neighbourhood, Position
+from hushed.sensitivity._origin import describe_sampling
 from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
-from hushed.sensitivity._record import Sensitivity, describe_sampling
+from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS, Sensitivity
 from hushed.sensitivity._sampler import Request, run_sampling
+from hushed.sensitivity._updates import Update, check_update
 from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
 
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
 
 
+@opens_engine
 def sample_sensitivity(
     f: Function,
     population: Population,
@@ -41,13 +48,16 @@ def sample_sensitivity(
     values: Any = None,
     monotone: bool = False,
     batch: bool = False,
+    batch_rows: int = BATCH_ROWS,
     symmetric: bool = False,
+    update: Update | None = None,
     data_dependent: bool = False,
     unit: RowUnit = "row",
     user: str | int | None = None,
     seed: int | np.random.Generator | None = 0,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: bool = False,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> Sensitivity:
     """Measure how far a function moves between neighbours, for all but a gamma share of them.
 
@@ -107,11 +117,26 @@ def sample_sensitivity(
     batch : bool, default False
         Hand the function an array (tables, rows, columns) at once; it returns one answer for
         each table along the first axis. Tried: some tables of a block are asked on their own.
+    batch_rows : int, default 65536
+        With ``batch``, rows that are drawn and handed over at once, about; up to ``2**26``. More
+        feed a graphics processor better, and need their memory several times over. Other blocks
+        give other draws, so that it is recorded.
     symmetric : bool, default False
         Declare that the order of the rows does not matter: the last row is then replaced instead
         of a random one. Tried: on three tables, rows are reversed and shuffled, and the last one
         changes places with a random one; none may move the answer by more than a millionth of
         the sensitivity.
+    update : callable, optional
+        Declare how one replaced row changes the answer, so that neighbours need not be evaluated:
+        ``update(answer, rows, places, new_rows)`` gives the answer of the table with the row at
+        ``places[i]`` replaced by ``new_rows[i]``, for each i on its own, stacked along the first
+        axis. ``rows`` is the table as the function saw it, ``answer`` what it answered. With
+        ``user`` places are those of users, and ``new_rows`` has all rows of each new one, with 0,
+        1, 2, ... in the column of users. It pays where a table has many neighbours: with
+        ``protect`` ``"simultaneous"`` or ``"table"``, and ``position="worst"``; a pair has one
+        evaluation less, of two. Tried: the function is evaluated on the neighbour that moves
+        furthest and on a random one, or on the first 16 pairs and a 16th of the others; the gap
+        may be a millionth of the sensitivity, and each movement is enlarged by the largest.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
@@ -129,10 +154,14 @@ def sample_sensitivity(
     seed : int, numpy.random.Generator or None, default 0
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
-    workers : int, optional
-        Worker processes; see `hushed._functions._trials.run_trials`.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on standard error, if that is a terminal.
+    keep : str, path or hushed.runs.Keep, optional
+        Folder, or address of an object store, in which finished trials are kept: the same call
+        goes on where an earlier one was interrupted, and one with more pairs runs only the new
+        ones. With ``data_dependent`` they are private: `hushed.runs.Keep` must say so.
 
     Returns
     -------
@@ -155,6 +184,8 @@ def sample_sensitivity(
     BadRows
         If the population gives a wrong number of rows or an unknown container, or its rows do
         not follow from the generator it is given.
+    DamagedRun
+        If what is kept contradicts itself, or is not what the function gives.
 
     Notes
     -----
@@ -171,6 +202,7 @@ def sample_sensitivity(
     (112, True)
     """
     _check(norm, pairs, unit)
+    check_keep(keep, private=data_dependent)
     given = population
     if user is not None:
         _check_user(user, unit, batch=batch)
@@ -191,6 +223,8 @@ def sample_sensitivity(
         norm=norm,
         batch=batch,
     )
+    if update is not None:
+        check_update(update, f, reach, batch=batch)
     chosen = _check_values(
         values,
         protect=protect,
@@ -216,12 +250,14 @@ def sample_sensitivity(
         requested_gamma=total if gamma is not None or pairs is None else None,
         asked_pairs=None if pairs is None else int(pairs),
         batch=batch,
+        batch_rows=_read_batch_rows(batch_rows, batch=batch),
         symmetric=symmetric,
+        update=update,
         data_dependent=data_dependent,
         seed=seed,
         user=user,
     )
-    sampling = run_sampling(request, workers=workers, progress=progress)
+    sampling = run_sampling(request, workers=workers, progress=progress, keep=keep)
     return Sensitivity(
         value=float(sampling.draws[rank.rank - 1]),
         norm=norm,
@@ -262,6 +298,23 @@ def _check_user(user: str | int, unit: RowUnit, *, batch: bool) -> None:
             "leave it out",
             parameter="batch",
         )
+
+
+def _read_batch_rows(batch_rows: int, *, batch: bool) -> int:
+    """Read how many rows are drawn at once, where tables are stacked."""
+    count = require_count("batch_rows", batch_rows)
+    if count > MOST_BATCH_ROWS:
+        raise ParameterError(
+            f"batch_rows must be {MOST_BATCH_ROWS} at most, got {batch_rows}: so many rows are "
+            "held in memory at once",
+            parameter="batch_rows",
+        )
+    if count != BATCH_ROWS and not batch:
+        raise ParameterError(
+            "batch_rows goes with batch=True: else the function is given one table at a time",
+            parameter="batch_rows",
+        )
+    return count
 
 
 def _read_reach(

@@ -82,7 +82,7 @@ def _describe(sensitivity: object) -> dict[str, object]:
         "calibration": sampling.calibration,
         "protect": sampling.protect,
         "data_dependent": sampling.data_dependent,
-        "symmetric or batch": (sampling.symmetric, sampling.batch),
+        "symmetric, batch or update": (sampling.symmetric, sampling.batch, sampling.updated),
         "the public range": sampling.support,
         "the kind of rows": (sampling.layout, sampling.layout.types, sampling.shape),
     }

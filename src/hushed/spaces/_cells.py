@@ -14,7 +14,7 @@ from hushed._checks import is_a, require_one_of
 from hushed._types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
-CELL_TYPES: tuple[ColumnType, ...] = ("int", "float", "string")
+CELL_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool")
 LARGEST_INT: int = 1 << 53
 LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
 
@@ -25,14 +25,14 @@ class Cell:
 
     Parameters
     ----------
-    type : {"int", "float", "string"}, default "float"
-        Type of the values.
+    type : {"int", "float", "string", "bool"}, default "float"
+        Type of the values; "bool" is true or false.
     low, high : float, optional
         Bounds, both or none; numbers only. At most ``2**970`` in magnitude for floats and
         ``2**53`` for integers.
     missing : bool, default False
         Whether a value may be missing: NaN among floats, None among strings. A column of integers
-        with missing values is one of floats.
+        or truth values with missing values is one of floats.
 
     Raises
     ------
@@ -49,12 +49,16 @@ class Cell:
         require_one_of("type", self.type, CELL_TYPES)
         if self.type == "int" and self.missing:
             raise ParameterError("integers with missing values are read as floats: type='float'")
+        if self.type == "bool" and self.missing:
+            raise ParameterError(
+                "truth values with missing ones are read as floats, 0, 1 and NaN: type='float'"
+            )
         if (self.low is None) != (self.high is None):
             raise ParameterError("give both bounds or none")
         if self.low is None or self.high is None:
             return
-        if self.type == "string":
-            raise ParameterError("strings have no bounds")
+        if self.type in ("string", "bool"):
+            raise ParameterError(f"{_PLURALS[self.type]} have no bounds")
         if not -math.inf < self.low <= self.high < math.inf:
             raise ParameterError(
                 f"bounds must be finite with low <= high, got [{self.low}, {self.high}]"
@@ -88,7 +92,7 @@ class Cell:
         Returns
         -------
         ndarray, shape (n,)
-            Doubles, 64-bit integers, or strings in an array of objects; a copy.
+            Doubles, 64-bit integers, truth values, or strings in an array of objects; a copy.
 
         Raises
         ------
@@ -96,7 +100,9 @@ class Cell:
             If a cell is of another type, missing or out of bounds; none is shown.
         """
         column = "a column" if name is None else f"column {name!r}"
-        read = _strings(values) if self.type == "string" else read_numbers(values, self.type)
+        readers = {"string": _strings, "bool": _read_flags}
+        reader = readers.get(self.type)
+        read = read_numbers(values, self.type) if reader is None else reader(values)
         if read is None or read.ndim != 1:
             raise BadRows(f"{column} does not hold {self}: other types of values or dimensions")
         absent = missing_in(read)
@@ -106,7 +112,7 @@ class Cell:
             raise BadRows(f"{column} declared as {self} has values out of bounds; clip it first")
         return read
 
-    def nearest(self, value: object) -> float | str | None:
+    def nearest(self, value: object) -> float | str | bool | None:
         """Turn anything into what this cell may hold, without ever refusing.
 
         Parameters
@@ -116,13 +122,16 @@ class Cell:
 
         Returns
         -------
-        float, int, str or None
+        float, int, bool, str or None
             A number moved into the bounds; in a cell of integers rounded to the nearest one, ties
-            to even, and moved to within ``2**53``. NaN, None, and what is not a number here, or no
-            string in a cell of strings, becomes missing (NaN among floats, None among strings).
-            Where nothing may be missing it becomes the constant of the cell: the low bound, 0
-            without bounds, the empty string.
+            to even, and moved to within ``2**53``; in one of truth values to 0 or 1,
+            false or true. NaN, None, and what is not a number here, or no string in a cell of
+            strings, becomes missing (NaN among floats, None among strings). Where nothing may be
+            missing it becomes the constant of the cell: the low bound, 0 without bounds, false,
+            the empty string.
         """
+        if self.type == "bool":
+            return bool(_FLAG.nearest(value))
         if self.type == "string":
             if is_a(value, str):
                 return str.__str__(value)
@@ -139,6 +148,10 @@ class Cell:
         elif isinstance(number, int) and abs(number) > LARGEST_FLOAT:  # perhaps beyond all doubles
             number = math.inf if number > 0 else -math.inf
         return round(number) if self.type == "int" else float(number)
+
+
+_FLAG = Cell(type="int", low=0, high=1)
+_PLURALS = {"string": "strings", "bool": "truth values"}
 
 
 def _number(value: object) -> float | None:
@@ -221,6 +234,17 @@ def _strings(values: Any) -> NDArray[Any] | None:
     read = np.empty(len(found), dtype=object)
     read[:] = [None if value is None else str(value) for value in found]
     return read
+
+
+def _read_flags(values: Any) -> NDArray[Any] | None:
+    """Read truth values; None if there is anything else, a missing one or a number included."""
+    read = _array(values)
+    if read is None or read.dtype.kind == "b" or read.size == 0:
+        return None if read is None else read.astype(np.bool_)
+    held = read.ravel().tolist() if read.dtype.kind == "O" else [None]
+    if not all(isinstance(value, bool | np.bool_) for value in held):
+        return None
+    return read.astype(np.bool_)
 
 
 def _absent(value: object) -> bool:

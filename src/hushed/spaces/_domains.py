@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_plain_int, require_count
+from hushed._checks import require_count
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces._bound import size as size_in
 from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
+from hushed.spaces._sizes import check_least, check_size, describe_size, refuse_size
 
 
 class _Readable:
@@ -51,22 +52,28 @@ class Column(_Readable):
         What each row holds.
     size : int, optional
         Number of rows, if public.
+    least : int, optional
+        Rows that there are at least, if that much is public and the number is not. A table of
+        fewer rows is refused, and nobody is hidden in it: promises are about pairs of tables that
+        both have them.
     """
 
     cell: Cell
     size: int | None = None
+    least: int | None = None
 
     def __post_init__(self) -> None:
         check_size(self.size)
+        check_least(self.least, self.size)
 
     def __str__(self) -> str:
         """Words for messages."""
-        return f"a column of {self.cell}, {_sized(self.size)}"
+        return f"a column of {self.cell}, {describe_size(self.size, self.least)}"
 
     def check(self, data: Any) -> NDArray[Any]:
         """Read a column and refuse what is not in the domain."""
         read = self.cell.check(data)
-        refuse_size(len(read), self.size)
+        refuse_size(len(read), self.size, self.least)
         return read
 
 
@@ -81,6 +88,10 @@ class Table(_Readable):
         looked at.
     size : int, optional
         Number of rows, if public.
+    least : int, optional
+        Rows that there are at least, if that much is public and the number is not. A table of
+        fewer rows is refused, and nobody is hidden in it: promises are about pairs of tables that
+        both have them.
     key : str, optional
         Column that says whose row it is.
 
@@ -92,10 +103,12 @@ class Table(_Readable):
 
     columns: tuple[tuple[str, Cell], ...]
     size: int | None = None
+    least: int | None = None
     key: str | None = None
 
     def __post_init__(self) -> None:
         check_size(self.size)
+        check_least(self.least, self.size)
         if not self.columns:
             raise ParameterError("a table needs at least one column")
         if self.key is not None and self.key not in dict(self.columns):
@@ -103,7 +116,12 @@ class Table(_Readable):
 
     @classmethod
     def of(
-        cls, columns: Mapping[str, Cell], *, size: int | None = None, key: str | None = None
+        cls,
+        columns: Mapping[str, Cell],
+        *,
+        size: int | None = None,
+        least: int | None = None,
+        key: str | None = None,
     ) -> Table:
         """Make a table from columns by name.
 
@@ -113,6 +131,8 @@ class Table(_Readable):
             What each column holds.
         size : int, optional
             Number of rows, if public.
+        least : int, optional
+            Rows that there are at least, if that much is public.
         key : str, optional
             Column that says whose row it is.
 
@@ -121,13 +141,13 @@ class Table(_Readable):
         Table
             The domain.
         """
-        return cls(columns=tuple(columns.items()), size=size, key=key)
+        return cls(columns=tuple(columns.items()), size=size, least=least, key=key)
 
     def __str__(self) -> str:
         """Words for messages."""
         held = ", ".join(f"{name}: {cell}" for name, cell in self.columns)
         key = "" if self.key is None else f", keyed by {self.key}"
-        return f"a table ({held}){key}, {_sized(self.size)}"
+        return f"a table ({held}){key}, {describe_size(self.size, self.least)}"
 
     def _names(self) -> str:
         return "there are " + ", ".join(repr(name) for name, _ in self.columns)
@@ -167,7 +187,7 @@ class Table(_Readable):
         lengths = {len(values) for values in read.values()}
         if len(lengths) != 1:
             raise BadRows("the columns differ in length")
-        refuse_size(lengths.pop(), self.size)
+        refuse_size(lengths.pop(), self.size, self.least)
         return read
 
 
@@ -186,6 +206,10 @@ class Vectors(_Readable):
         ``2**970``. Goes with ``norm``.
     size : int, optional
         Number of rows, if public.
+    least : int, optional
+        Rows that there are at least, if that much is public and the number is not. A table of
+        fewer rows is refused, and nobody is hidden in it: promises are about pairs of tables that
+        both have them.
 
     Raises
     ------
@@ -197,9 +221,11 @@ class Vectors(_Readable):
     norm: Literal["l1", "l2", "sup"] | None = None
     bound: float | None = None
     size: int | None = None
+    least: int | None = None
 
     def __post_init__(self) -> None:
         check_size(self.size)
+        check_least(self.least, self.size)
         require_count("dims", self.dims, plain=True)
         if (self.norm is None) != (self.bound is None):
             raise ParameterError("give norm and bound together")
@@ -217,7 +243,7 @@ class Vectors(_Readable):
     def __str__(self) -> str:
         """Words for messages."""
         held = "" if self.norm is None else f" of {self.norm} norm at most {self.bound:g}"
-        return f"vectors of {self.dims} floats{held}, {_sized(self.size)}"
+        return f"vectors of {self.dims} floats{held}, {describe_size(self.size, self.least)}"
 
     def check(self, data: Any) -> NDArray[np.float64]:
         """Read rows of vectors and refuse what is not in the domain."""
@@ -232,7 +258,7 @@ class Vectors(_Readable):
             too_long = np.zeros(0, dtype=np.bool_)
         if too_long.any():
             raise BadRows(f"the data is not {self}: a row is longer; clip it with clip_norm")
-        refuse_size(len(read), self.size)
+        refuse_size(len(read), self.size, self.least)
         return read
 
 
@@ -322,7 +348,7 @@ class Opaque(_Readable):
 
     def __str__(self) -> str:
         """Words for messages."""
-        return f"{self.name} in any container, {_sized(self.size)}"
+        return f"{self.name} in any container, {describe_size(self.size)}"
 
     def check(self, data: Any) -> Any:
         """Refuse another number of rows than is public."""
@@ -332,21 +358,3 @@ class Opaque(_Readable):
 
 
 Domain = Column | Table | Vectors | Groups | Numbers | Opaque
-
-
-def check_size(size: int | None) -> None:
-    """Refuse a public number of rows that cannot be one."""
-    if size is not None and not (is_plain_int(size) and 1 <= size <= 1 << 50):
-        raise ParameterError(
-            f"size must be an integer from 1 to 2**50, got {size!r}", parameter="size"
-        )
-
-
-def refuse_size(found: int, wanted: int | None) -> None:
-    """Refuse data whose number of rows is not the public one."""
-    if wanted is not None and found != wanted:
-        raise BadRows(f"the number of rows is not the public one, {wanted}; use resize first")
-
-
-def _sized(size: int | None) -> str:
-    return "of unknown number" if size is None else f"{size} rows"

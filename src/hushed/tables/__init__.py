@@ -3,7 +3,17 @@
 from hushed.tables._answers import Answer
 from hushed.tables._distances import Distances, DistanceStep
 from hushed.tables._open import table
+from hushed.tables._question import Query
 from hushed.tables._quotes import Quote, QuotedOutput
 from hushed.tables._table import Table
 
-__all__ = ["Answer", "DistanceStep", "Distances", "Quote", "QuotedOutput", "Table", "table"]
+__all__ = [
+    "Answer",
+    "DistanceStep",
+    "Distances",
+    "Query",
+    "Quote",
+    "QuotedOutput",
+    "Table",
+    "table",
+]

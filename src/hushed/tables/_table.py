@@ -14,7 +14,9 @@ from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import default_note
 from hushed.statistics._candidates import Spacing
 from hushed.tables import _engine as engine
+from hushed.tables import _question as question
 from hushed.tables._answers import Answer
+from hushed.tables._asking import ask
 from hushed.tables._distances import trace_distances
 from hushed.tables._plan import NoiseName
 from hushed.tables._query import Query, digest_question
@@ -85,6 +87,27 @@ class Table:
     def unit(self) -> Literal["user", "row"]:
         """What the guarantee protects: one user with all rows, or one row."""
         return self.query.unit
+
+    def ask(self, query: question.Query) -> Table:
+        """Ask a query that was written as data.
+
+        Parameters
+        ----------
+        query : Query
+            What is asked, such as one read from a file.
+
+        Returns
+        -------
+        Table
+            The query on this table, as its methods would make it.
+
+        Raises
+        ------
+        ParameterError
+            If something is asked of the table already, it was opened with another user column or
+            other types, or the query cannot be asked of it.
+        """
+        return ask(self, query)
 
     def filter(self, condition: str) -> Table:
         """Keep the rows that fulfil a condition.

@@ -13,6 +13,7 @@ from hushed.transformations._arithmetic import enlarged, summation_error
 from hushed.transformations._chain import Step, Transformation
 from hushed.transformations._custom import declared, from_sensitivity
 from hushed.transformations._grouping import each, group_by
+from hushed.transformations._people import count_users
 from hushed.transformations._resizing import limit_rows, resize
 from hushed.transformations._rowwise import (
     cast,
@@ -35,6 +36,7 @@ __all__ = [
     "clip",
     "clip_norm",
     "count",
+    "count_users",
     "declared",
     "drop_missing",
     "each",

@@ -61,23 +61,32 @@ def mean_sensitivity(
     high: float,
     metric: RowMetric = "symmetric",
     size: int | None = None,
+    least: int | None = None,
 ) -> float:
     """Bound the movement of a mean of numbers in [low, high].
 
     ``(high - low) / size`` for each replaced row. Without a public size the bound does not shrink
-    with the table: ``(high - low) / 2`` for one row added or removed, ``high - low`` for more.
-    Rounded up. Tight.
+    with the table: ``(high - low) / 2`` for one row added or removed, ``high - low`` for more. With
+    ``least`` rows in both tables, or made up by middles of the bounds, it is
+    ``(high - low) d / (least + min(d, least))`` for d rows added or removed, ``1 / least`` of the
+    width for each one replaced, and the width at most. Rounded up. Tight; with ``least`` rows in
+    the tables themselves, for an odd d above ``least`` the next even one is what is reached.
 
     Notes
     -----
     Without a size, the mean of no rows must be answered by the middle of the bounds. One row
     added to n rows of mean m moves the mean by ``|x - m| / (n + 1)``, at most half the width
-    for n of 1 or more; and half the width away from the middle for n = 0.
+    for n of 1 or more; and half the width away from the middle for n = 0. Proof of the bound with
+    ``least``: docs/transformations.md.
     """
     width, _ = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
     if replaced is not None and size is not None:
         return finite_above(width * replaced / _not_empty(size))
+    if least is not None:
+        known = _count("least", least)
+        total = known if replaced is not None else known + min(distance, known)
+        return finite_above(width * min(Fraction(distance, total), Fraction(1)))
     half = distance == 1 and replaced is None
     return finite_above(width * min(distance, 1) / (2 if half else 1))
 
@@ -89,11 +98,15 @@ def variance_sensitivity(
     high: float,
     metric: RowMetric = "symmetric",
     size: int | None = None,
+    least: int | None = None,
 ) -> float:
     """Bound the movement of the variance (divisor n) of numbers in [low, high].
 
     ``k (size - k) / size**2 (high - low)**2`` with k the number of replaced rows, at most ``size //
-    2``; without a public size ``(high - low)**2 / 4``, the range of a variance. Rounded up. Tight.
+    2``; without a public size ``(high - low)**2 / 4``, the range of a variance. With ``least`` rows
+    in both tables ``least d / (least + d)**2`` of the width squared for d rows added or removed, at
+    most ``least`` of them, and ``d (least - d) / least**2`` for d replaced, at most half of
+    ``least``; for more the whole range. Rounded up. Tight.
 
     Notes
     -----
@@ -102,13 +115,17 @@ def variance_sensitivity(
     (j (N - j) / N**2) (mean(x) - m)**2``, so the movement is at most the sum of the last two
     terms. That is convex in m and in every x, so largest at the ends: with a share p of the
     changed rows at one end and everything else at the other it is ``q (1 - q)`` for q = p j / N,
-    times the width squared: k (N - k) / N**2 for k = p j.
+    times the width squared: k (N - k) / N**2 for k = p j. Proof of the bound with ``least``:
+    docs/transformations.md.
     """
     width, _ = _bounds(low, high)
     replaced = _replaced(distance, metric, size)
     if replaced is not None and size is not None:
         k = min(replaced, _not_empty(size) // 2)
         return finite_above(width * width * k * (size - k) / (size * size))
+    if least is not None:
+        share = Fraction(distance, _count("least", least) + (distance if replaced is None else 0))
+        return finite_above(width * width * _spread(min(share, Fraction(1, 2))))
     return finite_above(width * width * min(distance, 1) / 4)
 
 
@@ -192,6 +209,11 @@ def vector_sum_sensitivity(
     ``bound`` for each row added or removed, ``2 bound`` for each row replaced; rounded up. Tight.
     """
     return sum_sensitivity(distance, low=-bound, high=bound, metric=metric, size=size)
+
+
+def _spread(share: Fraction) -> Fraction:
+    """Variance of rows of which a share is at one bound, and the rest at the other."""
+    return share * (1 - share)
 
 
 def _replaced(distance: int, metric: RowMetric, size: int | None) -> int | None:

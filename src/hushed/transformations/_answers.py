@@ -33,6 +33,7 @@ from hushed.spaces import (
     Vectors,
 )
 from hushed.spaces._cells import LARGEST_INT, keys_of
+from hushed.spaces._sizes import check_least, check_size
 from hushed.transformations._aggregates import (
     count_sensitivity,
     histogram_sensitivity,
@@ -117,33 +118,66 @@ def sum_of() -> Step[Transformation]:
     return Step("sum_of", build)
 
 
-def mean() -> Step[Transformation]:
+def mean(*, least: int | None = None) -> Step[Transformation]:
     """Average the numbers of a column.
+
+    Parameters
+    ----------
+    least : int, optional
+        Public guess of how many rows there are at least, where their number is private. A table of
+        fewer rows is filled up to it with the middle of the bounds: never refused, but biased.
 
     Returns
     -------
     Step
         From a column with bounds and without missing values to one float within the bounds; the
-        mean of no rows is the middle of the bounds.
+        mean of no rows is the middle of the bounds. With N rows at least, in the domain or by
+        ``least``, d rows added or removed move it by ``d / (N + d)`` of the width of the bounds
+        (for d up to N) in place of half of the width.
+
+    Raises
+    ------
+    ParameterError
+        If ``least`` is no number of rows, or the number of rows is public.
+
+    Notes
+    -----
+    Proof: docs/transformations.md.
     """
+    check_size(least, "least")
 
     def build(space: Space) -> Transformation:
-        _, low, high = _bounded(space, "mean")
+        column, low, high = _bounded(space, "mean")
         metric, size = _counted(space, "mean")
+        check_least(least, size)
         error = mean_error(max(abs(low), abs(high)))
-
-        def function(values: NDArray[Any]) -> NDArray[np.float64]:
-            found = _exact_sum(values) / len(values) if len(values) else low / 2 + high / 2
-            return np.array(min(max(found, low), high), dtype=np.float64)
+        known = max(least or 0, column.least or 0) or None
 
         def bound(rows: int) -> float:
-            exact = mean_sensitivity(rows, low=low, high=high, metric=metric, size=size)
+            exact = mean_sensitivity(
+                rows, low=low, high=high, metric=metric, size=size, least=known
+            )
             return enlarged(exact, error) if exact else 0.0
 
-        target = Space(domain=Numbers(), metric=ABSOLUTE)
-        return _answer("mean()", space, target, function, bound)
+        return _answer(
+            "mean()" if least is None else f"mean(least={least})",
+            space,
+            Space(domain=Numbers(), metric=ABSOLUTE),
+            lambda values: np.array(_compute_mean(values, low, high, least or 1)),
+            bound,
+            *(() if least is None else (least,)),
+        )
 
     return Step("mean", build)
+
+
+def _compute_mean(values: NDArray[Any], low: float, high: float, least: int) -> float:
+    """Average rows filled up with the middle of the bounds: two roundings, as of a plain mean."""
+    rows, total = len(values), _exact_sum(values)
+    if rows >= least:
+        return min(max(total / rows, low), high)
+    filled = (least - rows) * (Fraction(low) + Fraction(high)) / 2
+    return min(max(float((Fraction(total) + filled) / least), low), high)
 
 
 def variance() -> Step[Transformation]:
@@ -157,7 +191,7 @@ def variance() -> Step[Transformation]:
     """
 
     def build(space: Space) -> Transformation:
-        _, low, high = _bounded(space, "variance")
+        column, low, high = _bounded(space, "variance")
         metric, size = _counted(space, "variance")
         error = variance_error(low=low, high=high)
 
@@ -168,7 +202,9 @@ def variance() -> Step[Transformation]:
             return np.array(exact_sum(deviations * deviations) / len(values))
 
         def bound(rows: int) -> float:
-            exact = variance_sensitivity(rows, low=low, high=high, metric=metric, size=size)
+            exact = variance_sensitivity(
+                rows, low=low, high=high, metric=metric, size=size, least=column.least
+            )
             return enlarged(exact, error) if exact else 0.0
 
         target = Space(domain=Numbers(), metric=ABSOLUTE)

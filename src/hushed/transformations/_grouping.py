@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
 from hushed._numeric import round_up
@@ -24,7 +25,7 @@ from hushed.spaces import (
     Space,
     Table,
 )
-from hushed.spaces._cells import keys_of
+from hushed.spaces._cells import keys_of, missing_in
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import take_domain
 
@@ -32,16 +33,18 @@ _METRICS = {"l1": L1, "l2": L2, "sup": SUP, "one-sided": ONE_SIDED}
 _PartNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
-def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
+def group_by(column: str | Sequence[str], keys: Iterable[Any]) -> Step[Transformation]:
     """Split a table into disjoint parts by public keys.
 
     Parameters
     ----------
-    column : str
-        Column of strings or integers that says where a row belongs.
+    column : str or sequence of str
+        Column of strings, integers or truth values that says where a row belongs; or several, which
+        say it together.
     keys : iterable
-        Public keys: all that may be named. Rows with another key are left out. Keys taken from
-        the private rows themselves would give away which ones occur.
+        Public keys: all that may be named; tuples, one entry for each column, where there are
+        several (``itertools.product`` makes all of them). Rows with another key are left out. Keys
+        taken from the private rows themselves would give away which ones occur.
 
     Returns
     -------
@@ -53,24 +56,22 @@ def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
 
     def build(space: Space) -> Transformation:
         table = take_domain(space, Table, "group_by", "a table", "")
-        cell = table.cell(column)
-        if cell.type == "float":
-            raise ParameterError(f"cannot group by {column!r}, a column of floats: cast it first")
-        cell.check(wanted)
+        names = check_keys("group_by", table, column, wanted)
         factor = 2 if space.metric.name == "change-one" else 1
 
         def function(data: dict[str, Any]) -> dict[Any, dict[str, Any]]:
-            masks = {key: data[column] == key for key in wanted}
+            masks = {key: rows_with(data, names, key) for key in wanted}
             return {
                 key: {name: values[mask] for name, values in data.items()}
                 for key, mask in masks.items()
             }
 
         return Transformation(
-            name=f"group_by({column!r}, {len(wanted)} keys)",
+            name=f"group_by({', '.join(map(repr, names))}, {len(wanted)} keys)",
             source=space,
             target=Space(
-                domain=Groups(keys=wanted, table=replace(table, size=None)), metric=SYMMETRIC
+                domain=Groups(keys=wanted, table=replace(table, size=None, least=None)),
+                metric=SYMMETRIC,
             ),
             function=function,
             relation=linear(lambda rows: factor * rows),
@@ -78,6 +79,36 @@ def group_by(column: str, keys: Iterable[Any]) -> Step[Transformation]:
         )
 
     return Step("group_by", build)
+
+
+def check_keys(
+    step: str, table: Table, column: str | Sequence[str], keys: Sequence[Any]
+) -> tuple[str, ...]:
+    """Refuse columns that group nothing and keys that no row can have; name the columns."""
+    names = (column,) if isinstance(column, str) else tuple(column)
+    if not names or len(set(names)) != len(names):
+        raise ParameterError(f"{step} needs one column or several distinct ones, got {column!r}")
+    many = not isinstance(column, str)
+    if many and not all(isinstance(key, tuple) and len(key) == len(names) for key in keys):
+        raise ParameterError(
+            f"{step} of the columns {list(names)} takes keys that are tuples of {len(names)}, one "
+            "entry for each column"
+        )
+    for at, name in enumerate(names):
+        cell = table.cell(name)
+        if cell.type == "float":
+            raise ParameterError(f"cannot group by {name!r}, a column of floats: cast it first")
+        entries = [key[at] for key in keys] if many else list(keys)
+        if missing_in(cell.check(entries, name=name)).any():
+            raise ParameterError(f"a key of {name!r} is missing: keys are values of the column")
+    return names
+
+
+def rows_with(data: dict[str, Any], names: Sequence[str], key: Any) -> NDArray[np.bool_]:
+    """Tell which rows have a key, in all of its columns."""
+    entries = key if isinstance(key, tuple) else (key,)
+    masks = [data[name] == entry for name, entry in zip(names, entries, strict=True)]
+    return np.asarray(np.logical_and.reduce(masks), dtype=np.bool_)
 
 
 def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:

@@ -89,6 +89,8 @@ def take_column(
     column = take_domain(space, Column, step, wanted, "")
     fixes = []
     cell = column.cell
+    if (numeric or bounded) and cell.type == "bool":
+        raise refuse(step, space, wanted, "cast('int')")
     if (numeric or bounded) and cell.type == "string":
         fixes.append("cast('float')")
     if complete and (cell.missing or fixes):

@@ -79,6 +79,8 @@ def _make_cells(cell: Cell) -> list[Any]:
     """Values that a cell may hold."""
     if cell.type == "string":
         return [*_TEXTS, *([None] if cell.missing else [])]
+    if cell.type == "bool":
+        return [False, True]
     ends = [] if cell.low is None or cell.high is None else [cell.low, cell.high]
     between = [ends[0] / 2 + ends[1] / 2] if ends else []
     plain = [*ends, *between, *_NUMBERS, *_FRACTIONS]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Space, Table
-from hushed.spaces._domains import check_size
+from hushed.spaces._sizes import check_size
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._matching import take_column
 
@@ -68,8 +68,8 @@ def resize(size: int, fill: float | str) -> Step[Transformation]:
         return Transformation(
             name=f"resize({size})",
             source=space,
-            target=Space(domain=replace(column, size=size), metric=CHANGE_ONE),
-            function=lambda values: resized(values, size, fill, os.urandom(_SALT_BYTES)),
+            target=Space(domain=replace(column, size=size, least=None), metric=CHANGE_ONE),
+            function=lambda values: resized(values, size, fill, draw_salt()),
             relation=linear(lambda rows: rows // 2 if pairs else rows),
             settings=(size, fill),
         )
@@ -79,7 +79,7 @@ def resize(size: int, fill: float | str) -> Step[Transformation]:
 
 def resized(values: NDArray[Any], size: int, fill: float | str, salt: bytes) -> NDArray[Any]:
     """Keep the rows with the smallest keys, and fill up."""
-    kept = sorted(zip(_keys(values.tolist(), salt), values.tolist(), strict=True))[:size]
+    kept = sorted(zip(rank_keys(values.tolist(), salt), values.tolist(), strict=True))[:size]
     found = np.empty(size, dtype=values.dtype)
     found[:] = [value for _, value in kept] + [fill] * (size - len(kept))
     return found
@@ -119,8 +119,8 @@ def limit_rows(most: int) -> Step[Transformation]:
         return Transformation(
             name=f"limit_rows({most})",
             source=space,
-            target=Space(domain=replace(table, size=None), metric=SYMMETRIC),
-            function=lambda data: limited(data, key, most, os.urandom(_SALT_BYTES)),
+            target=Space(domain=replace(table, size=None, least=None), metric=SYMMETRIC),
+            function=lambda data: limited(data, key, most, draw_salt()),
             relation=linear(lambda users: rows_of_users(users, most=most, added=added)),
             settings=(most,),
         )
@@ -139,16 +139,24 @@ def limited(
     """Keep the rows with the smallest keys of each user."""
     rows = list(zip(*(values.tolist() for values in data.values()), strict=True))
     users: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
-    keys = _keys(rows, salt)
+    keys = rank_keys(rows, salt)
     for place, (user, row_key) in enumerate(zip(data[key].tolist(), keys, strict=True)):
-        # 0.0 and -0.0 are one user; so are all rows without one, which NaN would not be.
-        one = repr(user + 0.0 if isinstance(user, float) else user)
-        users[one].append((row_key, place))
+        users[name_user(user)].append((row_key, place))
     places = sorted(place for found in users.values() for _, place in sorted(found)[:most])
     return {name: values[places] for name, values in data.items()}
 
 
-def _keys(rows: Iterable[Any], salt: bytes) -> list[bytes]:
+def name_user(user: Any) -> str:
+    """Tell users apart: 0.0 and -0.0 are one; so are all rows without one, as NaN would not be."""
+    return repr(user + 0.0 if isinstance(user, float) else user)
+
+
+def draw_salt() -> bytes:
+    """Draw what no two runs share."""
+    return os.urandom(_SALT_BYTES)
+
+
+def rank_keys(rows: Iterable[Any], salt: bytes) -> list[bytes]:
     """Key of each row: a keyed hash of its content and its number among equal rows."""
     seen: defaultdict[str, int] = defaultdict(int)
     keys = []

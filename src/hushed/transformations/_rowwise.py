@@ -39,6 +39,8 @@ from hushed.transformations._matching import refuse, take_column, take_domain
 from hushed.transformations._memory import check_row_memory
 
 Values = NDArray[Any]
+# What is true of a number or a string is for a function to say: map_rows(..., Cell(type="bool")).
+_NUMBERS_AND_STRINGS = tuple(each for each in CELL_TYPES if each != "bool")
 
 
 def select(name: str) -> Step[Transformation]:
@@ -57,7 +59,7 @@ def select(name: str) -> Step[Transformation]:
 
     def build(space: Space) -> Transformation:
         table = take_domain(space, Table, f"select({name!r})", "a table", "")
-        column = Column(cell=table.cell(name), size=table.size)
+        column = Column(cell=table.cell(name), size=table.size, least=table.least)
         return _rowwise(f"select({name!r})", space, column, lambda data: data[name], name)
 
     return Step("select", build)
@@ -157,14 +159,15 @@ def cast(to: ColumnType) -> Step[Transformation]:
     ----------
     to : {"int", "float", "string"}
         Strings that are no number become missing; floats are rounded to the nearest integer, ties
-        to even, and moved to within ``2**53``; bounds are kept, rounded outwards.
+        to even, and moved to within ``2**53``; bounds are kept, rounded outwards. Truth values
+        become 0 and 1 with these bounds, or "false" and "true".
 
     Returns
     -------
     Step
         From a column to a column; distances stay as they are.
     """
-    require_one_of("to", to, CELL_TYPES)
+    require_one_of("to", to, _NUMBERS_AND_STRINGS)
 
     def build(space: Space) -> Transformation:
         column = take_column(space, "cast")
@@ -184,6 +187,9 @@ def _cast(old: Cell, to: ColumnType) -> tuple[Cell, Callable[[Any], Values]]:
         return old, lambda values: values
     if to == "string":
         return Cell(type="string", missing=old.missing), _written
+    if old.type == "bool":
+        cell = Cell(type=to, low=0, high=1)
+        return cell, lambda values: values.astype(np.int64 if to == "int" else np.float64)
     if to == "float":
         if old.type == "string":
             return Cell(missing=True), lambda strings: np.array(
@@ -208,6 +214,9 @@ def _parsed(text: str | None) -> float:
 
 def _written(values: Values) -> Values:
     found = np.empty(len(values), dtype=object)
+    if values.dtype.kind == "b":
+        found[:] = ["true" if flag else "false" for flag in values.tolist()]
+        return found
     absent = missing_in(values)
     found[:] = [None if gone else repr(x) for x, gone in zip(values.tolist(), absent, strict=True)]
     return found
@@ -245,7 +254,10 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
             return data[mask]
 
         return _some_rows(
-            f"filter_rows({_called(keep)})", space, replace(domain, size=None), function
+            f"filter_rows({_called(keep)})",
+            space,
+            replace(domain, size=None, least=None),
+            function,
         )
 
     return Step("filter_rows", build)
@@ -278,7 +290,7 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
         domain = _rows_of(space, "map_rows")
         check_row_memory("map_rows", function, read, domain)
         made = _on_each_row(read, otherwise=cell.nearest(None))
-        target = Column(cell=cell, size=domain.size)
+        target = Column(cell=cell, size=domain.size, least=domain.least)
         name = f"map_rows({_called(function)})"
         return _rowwise(name, space, target, lambda data: target.check(made(data)))
 
@@ -342,13 +354,13 @@ def stack(*names: str) -> Step[Transformation]:
         table = take_domain(space, Table, "stack", "a table", "")
         for name in names:
             cell = table.cell(name)
-            if cell.type == "string" or cell.missing or cell.low is None:
+            if cell.missing or cell.low is None:
                 wanted = f"bounded numbers without missing values, which {name!r} is not,"
                 raise refuse("stack", space, wanted, "another declaration of that column")
         return _rowwise(
             f"stack({', '.join(map(repr, names))})",
             space,
-            Vectors(dims=len(names), size=table.size),
+            Vectors(dims=len(names), size=table.size, least=table.least),
             lambda data: np.column_stack([data[name] for name in names]).astype(np.float64),
             *names,
         )

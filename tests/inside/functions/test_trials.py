@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed._functions._trials import run_trials, seed_from, streams
+from hushed._functions._streams import streams
+from hushed._functions._trials import run_trials, seed_from
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 SOURCE = Path(hs.__file__).parents[1]
@@ -350,3 +351,49 @@ def test_ctrl_c_stops_cleanly(tmp_path):
     while living(process.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert living(process.pid) == []
+
+
+class Drawer:
+    """Keeps results in memory, as a journal does in a file."""
+
+    def __init__(self, *pieces):
+        self.pieces = list(pieces)
+
+    def spans(self, first, stop):
+        return iter(self.pieces)
+
+    def add(self, first, values):
+        self.pieces.append((first, values.copy()))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_kept_is_not_run_again(workers):
+    """Kept pieces that overlap, or reach beyond the run, leave gaps; only these run."""
+    expected = run_trials(draws, 60, seed=5, workers=1)
+    whole = run_trials(slow_draws, 60, seed=5, first=0, workers=1)[:, :1]
+    drawer = Drawer(*((a, whole[a:b]) for a, b in ((0, 12), (10, 15), (30, 45), (58, 60))))
+
+    def first_column(generators):
+        return slow_draws(generators)[:, :1]
+
+    told = []
+    kept = len(drawer.pieces)
+    found = run_trials(
+        first_column, 40, first=10, seed=5, workers=workers, report=told.append, kept=drawer
+    )
+    assert np.array_equal(found[:, 0], expected[10:50, 0])
+    new = sorted(n for a, values in drawer.pieces[kept:] for n in range(a, a + len(values)))
+    assert new == [*range(15, 30), *range(45, 50)]
+    assert told[0] == 20
+    assert sum(told) == 40
+
+
+def test_a_run_that_was_kept_whole_runs_nothing():
+    """The results come from what is kept, and the function is not called."""
+
+    def never(generators):
+        raise AssertionError
+
+    whole = run_trials(draws, 30, seed=5, workers=1)
+    drawer = Drawer((0, whole[:20]), (20, whole[20:]))
+    assert np.array_equal(run_trials(never, 30, seed=5, kept=drawer), whole)

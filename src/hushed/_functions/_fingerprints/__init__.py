@@ -2,12 +2,24 @@
 
 from hushed._functions._fingerprints.looks import (
     Look,
+    combine,
     content,
     identity,
     list_changes,
+    list_unseen,
     look,
     same_function,
     strangers,
 )
 
-__all__ = ["Look", "content", "identity", "list_changes", "look", "same_function", "strangers"]
+__all__ = [
+    "Look",
+    "combine",
+    "content",
+    "identity",
+    "list_changes",
+    "list_unseen",
+    "look",
+    "same_function",
+    "strangers",
+]

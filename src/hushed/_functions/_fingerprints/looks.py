@@ -9,6 +9,8 @@ from typing import Any
 
 from hushed._functions._fingerprints.walk import Walk, digest_bytes
 
+_CACHE = "the cache of "
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
@@ -34,6 +36,20 @@ def content(value: Any) -> str:
     walk = Walk()
     walk.visit("value", value)
     return "" if walk.unseen else digest_bytes(repr(sorted(walk.marks.items())).encode())
+
+
+def combine(found: Look) -> str:
+    """Digest all that a look has seen, the same in every process.
+
+    Caches count as nothing, for what they hold follows from the rest. It says nothing of what has
+    no content that could be seen: see `Look.unseen`.
+    """
+    return digest_bytes(repr(sorted(found.marks.items())).encode())
+
+
+def list_unseen(found: Look) -> list[str]:
+    """Name what has no content that could be seen, caches aside."""
+    return sorted(name for name in found.unseen if not name.startswith(_CACHE))
 
 
 def identity(
@@ -63,7 +79,7 @@ def strangers(first: Look, second: Look) -> list[str]:
         name
         for name in names
         if first.unseen.get(name, missing) is not second.unseen.get(name, name)
-        and not name.startswith("the cache of ")
+        and not name.startswith(_CACHE)
     )
 
 

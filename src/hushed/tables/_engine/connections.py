@@ -123,7 +123,7 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
     reason = ""
     unknown = warned = False
     try:
-        return backend.table(short, database=place or None)
+        return engine.find_table(backend, place, short)
     except engine.errors() as error:
         reason = type(error).__name__
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")

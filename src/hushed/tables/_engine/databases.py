@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from importlib.util import find_spec
-from typing import Any
 
 from hushed._printing import brief, plain_path, shown
 from hushed.errors import MissingExtra, NotFound, ParameterError
 
 _NAMED = 10  # tables named in a message
 _NAME_ONE = "name one: hs.table(ADDRESS, 'NAME')"
-_TABLES = (
+ALL_TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
 )
@@ -41,12 +39,8 @@ def require_distinct(names: Iterable[str]) -> list[str]:
     return found
 
 
-def list_tables(backend: Any, errors: tuple[type[Exception], ...]) -> str:
-    """List the tables of a database, for a message about a wrong name."""
-    rows, usual = [], ""
-    with suppress(*errors):
-        usual = backend.con.execute("SELECT current_schema()").fetchall()[0][0]
-        rows = backend.con.execute(_TABLES).fetchall()
+def tell_tables(rows: Iterable[tuple[str, str]], usual: str) -> str:
+    """Name the tables of a database, for a message about a wrong name."""
     names = [name if place == usual else f"{place}.{name}" for place, name in rows]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(map(shown, names[:_NAMED])) + more if names else "none"

@@ -58,6 +58,10 @@ class Dialect:
     errors: Callable[[], tuple[type[Exception], ...]] = field(repr=False)
     # Connection and name of a table in: refuses one that Ibis would misread. Nothing by default.
     check_table: Callable[[Backend, str], None] = field(default=lambda *_: None, repr=False)
+    # Connection, place and name in: the table of Ibis.
+    find_table: Callable[[Backend, str, str], Any] = field(
+        default=lambda backend, place, name: backend.table(name, database=place or None), repr=False
+    )
     # Names of tables, for a message about a wrong name; empty if they cannot be listed.
     list_tables: Callable[[Backend], str] = field(repr=False)
     # Connection, place and name in: warnings of a view, of row-level security.

@@ -14,11 +14,12 @@ from hushed._types import ColumnType
 from hushed.errors import EngineUnavailable, NotFound, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
+    ALL_TABLES,
     SOME_DAY,
     SOME_TIME,
     is_operational,
-    list_tables,
     missing_table,
+    tell_tables,
     view_warning,
 )
 from hushed.tables._engine.dialect import (
@@ -140,7 +141,11 @@ def _check_table(backend: Any, name: str) -> None:
 
 
 def _list_tables(backend: Any) -> str:
-    return list_tables(backend, _errors())
+    rows, usual = [], ""
+    with suppress(*_errors()):
+        usual = backend.con.execute("SELECT current_schema()").fetchall()[0][0]
+        rows = backend.con.execute(ALL_TABLES).fetchall()
+    return tell_tables(rows, usual)
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:

@@ -18,14 +18,15 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._printing import shown
-from hushed._search_path import check_search_path
+from hushed._search_path import find_schemas, pin_search_path, quote_name
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
+    ALL_TABLES,
     SOME_DAY,
     SOME_TIME,
     is_operational,
-    list_tables,
+    tell_tables,
     view_warning,
 )
 from hushed.tables._engine.dialect import (
@@ -71,11 +72,10 @@ LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
     "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
 )
-_FIRST_SCHEMA = (
-    "SELECT each FROM unnest(current_schemas(true)) WITH ORDINALITY AS path(each, at) "
-    "WHERE each::text !~ '^pg_temp_' ORDER BY at LIMIT 1"
+_RELATION = (
+    "SELECT c.relkind::text, c.relrowsecurity FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
 )
-_RELATION = "SELECT relkind::text, relrowsecurity FROM pg_class WHERE oid = to_regclass(%s)"
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
     "CASE WHEN {0} BETWEEN TIMESTAMP WITH TIME ZONE '0001-01-01 00:00:00+00' "
@@ -128,7 +128,6 @@ def _connect(url: str) -> tuple[Any, str]:
         reason = _failure_reason(error)
     if backend is None:
         raise EngineUnavailable(f"cannot reach the PostgreSQL database: {reason}")
-    _check_functions(backend)
     info = backend.con.info
     if info.parameter_status("server_encoding") == "SQL_ASCII":
         raise ParameterError(
@@ -136,17 +135,6 @@ def _connect(url: str) -> tuple[Any, str]:
             "database in UTF8"
         )
     return backend, f"{info.host}:{info.port}/{info.dbname}"
-
-
-def _check_functions(backend: Any) -> None:
-    """Refuse a search path whose functions would be called in place of those of PostgreSQL."""
-    check_search_path(backend.con)
-    found = backend.con.execute(_FIRST_SCHEMA).fetchone()[0]
-    if found != "pg_catalog":
-        raise ParameterError(
-            f"the search_path of this login has {shown(found)} before pg_catalog, so functions "
-            "there would be called in place of those of PostgreSQL: leave pg_catalog out"
-        )
 
 
 def _close_once(connection: Any, process: int) -> None:
@@ -169,26 +157,44 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _list_tables(backend: Any) -> str:
-    return list_tables(backend, _errors())
+    rows: list[tuple[str, str]] = []
+    path: list[str] = []
+    with suppress(*_errors()), backend.con.transaction():
+        path, _ = find_schemas(backend.con, "")
+        rows = backend.con.execute(ALL_TABLES).fetchall()
+    return tell_tables(rows, next(iter(path), ""))
+
+
+def _find_table(backend: Any, place: str, name: str) -> Any:
+    """Find a table; a name without a schema is one of the search path.
+
+    Ibis knows an enumeration by its type's name alone, so it asks with the path of this login, but
+    with PostgreSQL's own schema first: what it calls there fits exactly, and nothing fits better.
+    """
+    driver = backend.con
+    with driver.transaction():
+        path, found = find_schemas(driver, name)
+        first = ", ".join(map(quote_name, ["pg_catalog", *path]))
+        driver.execute(f"SET LOCAL search_path TO {first}")
+        return backend.table(name, database=place or (found or "public",))
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     """Warn of a view, and of row-level security."""
-    from sqlglot import expressions  # noqa: PLC0415
-
     kind, guarded = "r", False  # who may not even look it up is refused by the query itself
     schema = place.rpartition(".")[2]  # what may stand before it is this database
-    with suppress(*_errors()):
-        whole = expressions.table_(name, db=schema or None, quoted=True).sql("postgres")
-        kind, guarded = backend.con.execute(_RELATION, [whole]).fetchone() or ("", False)
+    with suppress(*_errors()), backend.con.transaction():
+        _, found = find_schemas(backend.con, name)
+        where = [schema or found or "public", name]
+        kind, guarded = backend.con.execute(_RELATION, where).fetchone() or ("", False)
     what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
-    found = [] if kind in ("r", "p") else [view_warning(name, what)]
+    told = [] if kind in ("r", "p") else [view_warning(name, what)]
     if guarded:
-        found.append(
+        told.append(
             f"{shown(name)} has row-level security: whether a row is visible must not depend on "
             "rows of other users."
         )
-    return tuple(found)
+    return tuple(told)
 
 
 def _read_whole(quoted: str, dtype: Any) -> str:
@@ -214,7 +220,7 @@ def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """
     driver = backend.con
     with stop_after(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
-        check_search_path(driver)  # it may have been made since the table was opened
+        pin_search_path(driver)
         if clock.limit is not None:
             driver.execute(LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
         yield
@@ -266,6 +272,7 @@ POSTGRES = Dialect(
     example="postgresql://...",
     connect=_connect,
     errors=_errors,
+    find_table=_find_table,
     list_tables=_list_tables,
     warnings=_warnings,
     forms=_FORMS,

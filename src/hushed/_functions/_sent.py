@@ -1,0 +1,104 @@
+"""Work that is sent to workers, with what it takes to do it there as here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from hushed._functions._environment import compute_alone, differences, facts
+from hushed._functions._streams import Streams, streams
+from hushed._types import Floats
+from hushed.engines._worker import name_process
+
+Evaluate = Callable[[Streams], Floats]
+"""Consumes one generator for each trial, gives one row of results for each, stacked.
+
+It may be asked for the same trials again, and must then give the same."""
+
+
+class Alike(Protocol):
+    """Asked in a worker: whether what was loaded there does the same as here."""
+
+    def __call__(self, evaluate: Any, /, *, exact: bool) -> bool:
+        """Tell it; answers may differ by rounding unless they must be exact."""
+
+
+class Sent:
+    """The work of a run.
+
+    Parameters
+    ----------
+    evaluate : callable
+        What is run.
+    alike : Alike or None
+        Asked in a worker whether it is the same there.
+    """
+
+    def __init__(self, evaluate: Evaluate, alike: Alike | None) -> None:
+        self.evaluate, self.alike = evaluate, alike
+        self.filters: list[Any] | None = list(warnings.filters)
+        self.sender = name_process()
+        self.facts: dict[str, str] = {}
+        self.first: list[tuple[int, Floats]] = []
+        self.seed = 0
+        self.allowed = False
+        self.note = ""
+
+    def compare(self, first: list[tuple[int, Floats]], seed: int, *, allowed: bool) -> None:
+        """Let workers of another kind repeat the first trials; other bits may be allowed."""
+        self.facts, self.first, self.seed, self.allowed = facts(), first, seed, allowed
+
+    def prepare(self) -> str:
+        """Tell what is wrong here: another function, or another rounding, than where it was sent.
+
+        Where versions, processor and linear algebra are the same, no trial is repeated.
+        """
+        if self.sender == name_process():
+            self.filters = None
+        with filtered_as(self.filters):
+            other = differences(self.facts, facts()) if self.facts else ()
+            if self.alike is not None and not self.alike(self.evaluate, exact=not other):
+                return "the function is another one there, or answers otherwise"
+            if not other or self._repeats_first():
+                return ""
+        words = f"it rounds otherwise than the process that sent the work ({'; '.join(other)})"
+        if not self.allowed:
+            return (
+                f"{words}: use workers with the same processor and packages, or "
+                'hs.engines.Dask(..., on_other_bits="note")'
+            )
+        self.note = words
+        return ""
+
+    def _repeats_first(self) -> bool:
+        """Whether the first trials have the same bits; of other shapes they have not."""
+        return all(
+            np.array_equal(run_streams(self.evaluate, self.seed, at, at + 1), values)
+            for at, values in self.first
+        )
+
+    def __call__(self, seed: int, start: int, stop: int) -> Floats:
+        """Run a span."""
+        with filtered_as(self.filters):
+            return run_streams(self.evaluate, seed, start, stop)
+
+
+@contextmanager
+def filtered_as(filters: list[Any] | None) -> Iterator[None]:
+    """Filter warnings in a worker process, which does one thing at a time, as where it was sent."""
+    if filters is None:  # by a thread of this process
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.filters[:] = filters  # type: ignore[index]
+        yield
+
+
+def run_streams(evaluate: Evaluate, seed: int, start: int, stop: int) -> Floats:
+    """Results with one thread of BLAS: a worker has one, this process all of them."""
+    return compute_alone(lambda: evaluate(streams(seed, start, stop)))

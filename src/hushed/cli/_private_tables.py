@@ -1,0 +1,261 @@
+"""Private tables from CSV and Parquet files: every line is a row, and each cell is read by itself.
+
+What a file looks like is public: whether its first line names columns, how many there are, and
+which hold texts. What a row holds is not: no cell is refused, and none changes how others are read.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import importlib
+import importlib.util
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushed._printing import plain_path
+from hushed._rows import _containers as containers
+from hushed.cli._tables import (
+    Frame,
+    Table,
+    find_column,
+    is_parquet,
+    make_frame,
+    name_user,
+    number_columns,
+    read_number,
+    read_parquet,
+)
+from hushed.errors import BadRows, NotFound, ParameterError
+from hushed.populations import Population, PublicTable
+
+_TEXTS = ("object", "str", "string")  # types of a frame, in small letters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Private:
+    """What a private file holds."""
+
+    path: Path
+    columns: tuple[str, ...]  # names from the header; empty without one
+    shown: Sequence[str]  # those of them that messages may show
+    width: int  # 0 where there is neither a header nor a row
+    cells: list[list[Any]]  # of each row as many as there are columns
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, or their places."""
+        return self.columns or number_columns(self.width or 1)
+
+    def find(self, column: str | None, option: str = "--column") -> int:
+        """Find the place of a column."""
+        # Without a row and a header every place is there: else a refusal would tell of no rows.
+        width = self.width or (int(column) if column and column.isdecimal() else 1)
+        return find_column(self.path, column, self.columns, width, option=option, known=self.shown)
+
+    def get(self, place: int) -> list[Any]:
+        """Get the cells of a column."""
+        return [row[place] for row in self.cells]
+
+
+def read_private_table(
+    path: Path,
+    frame: Frame = "numpy",
+    *,
+    header: bool | None,
+    texts: Sequence[str] = (),
+    user: str | None = None,
+) -> Table:
+    """Read private rows: a text in a column of texts, else a number or NaN.
+
+    Which columns are of texts is said, as a single row may change what the others look like.
+    """
+    held = _read(path, header, user, *texts)
+    whose = None if user is None else held.find(user, "--user")
+    if texts and frame == "numpy":
+        raise ParameterError("--text goes with --frame pandas or polars: an array holds numbers")
+    places = {held.find(each, "--text") for each in texts}
+    return _make_table(held, frame, places, coded=None if whose in places else whose)
+
+
+def read_table_like(
+    path: Path,
+    population: Population,
+    frame: Frame,
+    *,
+    header: bool | None,
+    columns: Sequence[str] | None,
+    user: str | None = None,
+) -> Table:
+    """Read private rows as those of a public population look.
+
+    If the first row of a public file names its columns, so does that of the private one, and only
+    these names are shown. What is of texts there is of texts here; all else is numbers, or NaN.
+    """
+    told = True if header is None and columns else header
+    held = _read(path, told, user, shown=columns or ())
+    public = None if frame == "numpy" and held.width else _find_layout(population)
+    if not held.width:  # no row, no header: it is as wide as the population
+        held = replace(held, width=len(public.columns) if public else 1)
+    texts, others = set[int](), set[int]()
+    if public is not None and frame != "numpy":
+        kinds = zip(public.columns, public.kinds, public.types, strict=False)
+        types = {
+            name: str(element.dtype).lower() for name, kind, element in kinds if kind == "other"
+        }
+        for place, name in enumerate(held.names):
+            if name in types:
+                (texts if types[name] in _TEXTS or not is_parquet(path) else others).add(place)
+    whose = None if user is None else held.find(user, "--user")
+    return _make_table(held, frame, texts, others, coded=None if whose in texts else whose)
+
+
+def _find_layout(population: Population) -> containers.Layout | None:
+    """Find the form of public rows; None of what cannot be drawn, which sampling then says."""
+    if isinstance(population, PublicTable):
+        return containers.layout(population.frame)
+    try:
+        return containers.layout(population.draw(np.random.default_rng(0), 1))
+    except Exception:
+        return None
+
+
+def read_private_column(
+    path: Path, column: str | None, *, header: bool | None, text: bool = False
+) -> Any:
+    """Read one private column: an array of numbers, NaN where there is none, or a list of texts."""
+    held = _read(path, header, column)
+    found = held.get(held.find(column))
+    return ["" if cell is None else str(cell) for cell in found] if text else _take_numbers(found)
+
+
+def read_column_of_users(
+    path: Path, column: str | None, user: str, *, header: bool | None
+) -> tuple[Any, list[str | None]]:
+    """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
+    held = _read(path, header, column, user)
+    numbers = _take_numbers(held.get(held.find(column)))
+    return numbers, [name_user(cell) for cell in held.get(held.find(user, "--user"))]
+
+
+def _read(
+    path: Path,
+    header: bool | None,
+    *named: str | None,
+    shown: Sequence[str] | None = None,
+) -> _Private:
+    """Read a private file, of which only names that are known to be names are shown.
+
+    A column that is called by its name says that there are names. The number of columns is that of
+    the header, else the most frequent one.
+    """
+    if not path.is_file():
+        raise NotFound(f"there is no file {plain_path(path)}")
+    stated = header is not None or is_parquet(path)
+    told = header
+    if not stated and any(name is not None and not name.isdecimal() for name in named):
+        told = True
+    elif not stated:
+        raise ParameterError(
+            f"say --header or --no-header: whether the first row of {path.name} names its columns "
+            "is not told from private rows"
+        )
+    if is_parquet(path):
+        columns, cells = read_parquet(path, header)
+    else:
+        columns, cells = _read_csv(path, header=bool(told))
+    if shown is None:
+        shown = columns if stated else ()
+    wide = len(columns) or _measure_width(cells)
+    if wide == 1:  # an empty line is a row with an empty cell: else its number would tell of it
+        cells = [row or [""] for row in cells]
+    even = [[*row[:wide], *[""] * (wide - len(row))] for row in cells if row]
+    return _Private(path=path, columns=columns, shown=shown, width=wide, cells=even)
+
+
+def _measure_width(cells: list[list[Any]]) -> int:
+    """Find the most frequent number of cells of a row, the smallest of several; 0 without rows."""
+    found = Counter(len(row) for row in cells)
+    return min(found, key=lambda width: (-found[width], width), default=0)
+
+
+def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[Any]]]:
+    """Read each line as a row: a quotation mark that is never closed affects its own row only."""
+    text = path.read_bytes().decode("utf-8-sig", "surrogateescape").translate(_BROKEN)
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    rows = [_split_line(line) for line in (lines if lines[-1] else lines[:-1])]
+    if not header:
+        return (), rows
+    if not rows:
+        raise BadRows(f"{path.name} is empty: it has no header, either")
+    names = tuple(cell.strip() for cell in rows[0])
+    if len(names) == 1 and (between := next((each for each in ";\t|" if each in names[0]), "")):
+        raise BadRows(f"{path.name} has {between!r} between its cells; save it with commas")
+    if len(set(names)) < len(names):
+        raise BadRows(f"{path.name} names a column twice")
+    return names, rows[1:]
+
+
+# What is not UTF-8 becomes a private-use character for each byte, so that different texts differ.
+_BROKEN = {0xDC00 + byte: 0xEF00 + byte for byte in range(0x80, 0x100)}
+
+
+def _split_line(line: str) -> list[str]:
+    if '"' in line and len(line) <= csv.field_size_limit():  # a longer cell would be refused
+        return next(csv.reader([line]))
+    return line.split(",") if line else []
+
+
+def _make_table(
+    held: _Private,
+    frame: Frame,
+    texts: set[int],
+    others: set[int] = frozenset(),  # type: ignore[assignment]
+    *,
+    coded: int | None,
+) -> Table:
+    """Put columns together: of texts, of things as they are, of codes of users, of numbers."""
+    read: dict[str, Any] = {}
+    for place, name in enumerate(held.names):
+        cells = held.get(place)
+        if place in texts:
+            read[name] = _take_texts(cells, frame)
+        elif place in others:
+            read[name] = cells
+        else:
+            read[name] = _take_numbers(_encode_users(cells) if place == coded else cells)
+    return Table(rows=make_frame(read, frame), columns=held.columns)
+
+
+def _encode_users(cells: list[Any]) -> list[Any]:
+    """Write numbers for the names of users, each by its own name alone.
+
+    A number that tells of the rows above it would carry one user's rows to all others.
+    """
+    found = list(cells)
+    for place, cell in enumerate(cells):
+        name = name_user(cell)
+        if name is not None and read_number(name) is None:
+            digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+            found[place] = int.from_bytes(digest)
+    return found
+
+
+def _take_numbers(cells: list[Any]) -> Any:
+    """Numbers of a column, NaN where there is none."""
+    numbers = [read_number(cell) for cell in cells]
+    return np.array([np.nan if each is None else each for each in numbers], dtype=np.float64)
+
+
+def _take_texts(cells: list[Any], frame: Frame) -> Any:
+    """Texts of a column, None where a cell is empty; its type does not depend on the cells."""
+    found = [None if cell is None or cell == "" else str(cell) for cell in cells]
+    if importlib.util.find_spec(frame) is None:
+        return found  # which the frame then refuses
+    library = importlib.import_module(frame)
+    return library.Series(found, dtype=library.Series(["text"]).dtype)

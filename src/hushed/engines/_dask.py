@@ -1,0 +1,316 @@
+"""A Dask cluster: the engine that is tested for more than one machine.
+
+The graph holds names of the standard library alone, for Dask's scheduler loads it, too, and need
+not have this library. The work travels as a task, which any worker can run again; data that was
+scattered would be gone with the workers that hold it.
+"""
+
+from __future__ import annotations
+
+import operator
+import pickle
+import platform
+import queue
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+from hushed._checks import require_one_of, require_positive
+from hushed.engines._protocol import Outcome, Span, Task
+from hushed.engines._requirements import find_lacks
+from hushed.engines._worker import read_header, run_span
+from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
+
+_MOST_BYTES = 500_000_000
+_AHEAD = 2  # spans for each worker: one runs, one waits
+_LOOK_SECONDS = 1.0  # between two looks at who is there
+
+OtherBits = Literal["refuse", "note"]
+
+
+class Dask:
+    """A Dask cluster as an engine: ``workers=hs.engines.Dask("tcp://HOST:8786")``.
+
+    The same as ``workers="dask://HOST:8786"``, or as ``workers=client``, with two settings.
+
+    Parameters
+    ----------
+    cluster : str or distributed.Client
+        Address of the scheduler, or a client, which stays open.
+    on_other_bits : {"refuse", "note"}, default "refuse"
+        What to do with workers on which the first trials have other bits than here, as those with
+        another processor may: refuse to run, or warn of how many trials ran there.
+    patience : float, default 30
+        Seconds to wait for the scheduler, and for a first worker. A cluster that starts its workers
+        when they are needed has 300 at least.
+
+    Raises
+    ------
+    EngineUnavailable
+        If there is no scheduler at the address.
+    MissingExtra
+        If Dask is not installed.
+    """
+
+    def __init__(
+        self, cluster: Any, *, on_other_bits: OtherBits = "refuse", patience: float = 30.0
+    ) -> None:
+        require_one_of("on_other_bits", on_other_bits, get_args(OtherBits))
+        self.on_other_bits = on_other_bits
+        self._patience = require_positive("patience", patience)
+        self._own = isinstance(cluster, str)
+        self._client = _connect(cluster, self._patience) if self._own else cluster
+        if getattr(self._client, "asynchronous", False):
+            raise ParameterError(
+                "workers is an asynchronous client of Dask; give one that is not, or the address",
+                parameter="workers",
+            )
+        if getattr(getattr(self._client, "cluster", None), "_adaptive", None) is not None:
+            self._patience = max(self._patience, 300.0)
+        self._known: set[tuple[str, str]] = set()
+        self._looked, self._count = -1e9, 0
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return f"the Dask cluster at {self._address}"
+
+    @property
+    def _address(self) -> str:
+        scheduler = getattr(self._client, "scheduler", None)
+        return str(getattr(scheduler, "address", "an address that is not known"))
+
+    def slots(self) -> int:
+        """Count the workers, each of which runs one span at a time.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
+        if time.monotonic() - self._looked > _LOOK_SECONDS and self._client.status == "running":
+            self._count = len(self._client.nthreads())
+            self._looked = time.monotonic()
+        return self._count
+
+    def close(self) -> None:
+        """Close the client, if it was opened here."""
+        if self._own:
+            with suppress(Exception):
+                self._client.close(timeout=2)
+
+    def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
+        """Run spans; Dask runs those that a dying worker took with it again.
+
+        Parameters
+        ----------
+        task : Task
+            What is run.
+        spans : iterator of (int, int)
+            What it is run for.
+
+        Yields
+        ------
+        (Span, Outcome)
+            Spans, and what came of them.
+
+        Raises
+        ------
+        EngineUnavailable
+            If a worker is not as this process is, none is there, or the scheduler is gone.
+        ParameterError
+            If the work is too large to be sent.
+        WorkerLost
+            If workers die again and again.
+        """
+        if len(task.payload) > _MOST_BYTES:
+            raise ParameterError(
+                f"the function holds {len(task.payload) / 1e6:.0f} MB, more than can be sent to "
+                f"{self.name}: let it load them from a path that the workers can read",
+                parameter="workers",
+            )
+        self._await_workers()
+        self._greet(task)
+        run = _Run(self._client, task)
+        try:
+            while True:
+                while len(run.sent) < _AHEAD * max(1, self.slots()):
+                    span = next(spans, None)
+                    if span is None:
+                        break
+                    run.submit(span)
+                if not run.sent:
+                    return
+                for future in self._await_futures(run):
+                    span = run.sent.pop(future.key)[1]
+                    yield span, self._read(future, span)
+        finally:
+            run.cancel()
+
+    def _await_workers(self) -> None:
+        """Wait until a worker is there, but not for ever."""
+        end = time.monotonic() + self._patience
+        while not self.slots():
+            if time.monotonic() > end:
+                raise EngineUnavailable(
+                    f"{self.name} had no worker for {self._patience:.0f} seconds: start some, as "
+                    "by dask worker ADDRESS --nworkers 4 --nthreads 1",
+                    parameter="workers",
+                )
+            time.sleep(0.05)
+            self._looked = -1e9
+
+    def _greet(self, task: Task) -> None:
+        """Ask workers that are not known yet what they are, before any of the work is sent."""
+        header = read_header(task.payload)
+        key = str(sorted(header.items()))
+        new = [each for each in self._client.nthreads() if (each, key) not in self._known]
+        if not new:
+            return
+        ours = platform.python_version_tuple()[:2]
+        told = self._client.run(platform.python_version_tuple, workers=new, on_error="return")
+        wrong = {
+            place: ".".join(version[:2]) if isinstance(version, tuple) else str(version)
+            for place, version in told.items()
+            if not isinstance(version, tuple) or tuple(version[:2]) != ours
+        }
+        if wrong:
+            places = ", ".join(f"{place} ({version})" for place, version in wrong.items())
+            raise EngineUnavailable(
+                f"workers run another Python than this process, {'.'.join(ours)}: {places}. What "
+                "one sends, the other cannot load: start them with the same",
+                parameter="workers",
+            )
+        asked = self._client.run(
+            pickle.loads, pickle.dumps(_Call(header)), workers=new, on_error="return"
+        )
+        for place, lacks in asked.items():
+            if lacks:
+                raise EngineUnavailable(
+                    f"worker {place}: {_describe_lack(lacks)}", parameter="workers"
+                )
+        self._known |= {(each, key) for each in new}
+
+    def _await_futures(self, run: _Run) -> list[Any]:
+        """Wait for what is done; not for ever, if nobody is left to do it."""
+        alone = 0.0
+        while True:
+            try:
+                found = [run.ready.get(timeout=_LOOK_SECONDS)]
+            except queue.Empty:
+                self._looked = -1e9
+                there = self._client.status != "running" or self.slots()
+                alone = 0.0 if there else alone + _LOOK_SECONDS
+                if alone > self._patience:
+                    raise WorkerLost(
+                        f"{self.name} has had no worker for {self._patience:.0f} seconds",
+                        parameter="workers",
+                    ) from None
+                continue
+            while not run.ready.empty():
+                found.append(run.ready.get())
+            return found
+
+    def _read(self, future: Any, span: Span) -> Outcome:
+        """Outcome of a span; an error here is trouble of the cluster, never of the function."""
+        from distributed import CancelledError, KilledWorker  # noqa: PLC0415
+
+        where = f"at trials {span[0]} to {span[1] - 1}"
+        try:
+            outcome: Outcome = future.result()
+        except KilledWorker as cause:
+            raise WorkerLost(
+                f"workers of {self.name} died again and again {where}: the function may crash, or "
+                "take more memory than they have",
+                parameter="workers",
+                hint="try workers=1 to see it happen",
+            ) from cause
+        except (CancelledError, OSError, TimeoutError) as cause:
+            raise EngineUnavailable(
+                f"lost the Dask scheduler at {self._address}", parameter="workers"
+            ) from cause
+        except Exception as cause:
+            raise WorkerLost(
+                f"{self.name} failed {where}: {_describe_lack(cause)}", parameter="workers"
+            ) from cause
+        return outcome
+
+
+class _Run:
+    """What one run has on its way."""
+
+    def __init__(self, client: Any, task: Task) -> None:
+        import dask  # noqa: PLC0415
+
+        self.client, self.task = client, task
+        self.name = f"hushed-{uuid.uuid4().hex[:12]}"
+        self.sent: dict[str, tuple[Any, Span]] = {}
+        self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.number = 0
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            self.common = [
+                self._submit("function", pickle.loads, pickle.dumps(run_span)),
+                self._submit("work", bytes, task.payload),
+            ]
+
+    def _submit(self, part: str, function: Any, *given: Any) -> Any:
+        return self.client.submit(function, *given, key=f"{self.name}-{part}", pure=False)
+
+    def submit(self, span: Span) -> None:
+        task = self.task
+        given = (*self.common, task.digest, task.seed, *span)
+        future = self._submit(f"{span[0]}-{self.number}", operator.call, *given)
+        self.number += 1
+        self.sent[future.key] = (future, span)
+        future.add_done_callback(self.ready.put)
+
+    def cancel(self) -> None:
+        """Take back what is on its way, and forget the work."""
+        left = [*(future for future, _ in self.sent.values()), *self.common]
+        if self.client.status == "running" and not sys.is_finalizing():
+            with suppress(Exception):
+                self.client.cancel(left, force=True)
+        self.sent.clear()
+        self.common.clear()
+
+
+class _Call:
+    """Pickled, it is the call that looks for what is lacking: loading it makes the call."""
+
+    def __init__(self, header: dict[str, str]) -> None:
+        self.header = header
+
+    def __reduce__(self) -> Any:
+        return find_lacks, (self.header,)
+
+
+def _describe_lack(lacks: Any) -> str:
+    """Words on what a worker lacks, or on the error with which it answered."""
+    if isinstance(lacks, ModuleNotFoundError):
+        name = str(lacks.name or "").partition(".")[0]
+        if name == "hushed":
+            return "hushed is not installed there: pip install 'hushed[dask]'"
+        return f"it has no module {name}"
+    return lacks if isinstance(lacks, str) else f"{type(lacks).__name__}: {lacks}"
+
+
+def _connect(address: str, patience: float) -> Any:
+    """Open a client of a scheduler."""
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as cause:
+        raise MissingExtra("a Dask cluster", "dask") from cause
+    place = address.removeprefix("dask://")
+    place = place if "://" in place else f"tcp://{place}"
+    try:
+        return distributed.Client(place, timeout=patience, set_as_default=False)
+    except (OSError, ValueError, TypeError) as cause:
+        raise EngineUnavailable(
+            f"there is no Dask scheduler at {place} ({type(cause).__name__}); "
+            "dask scheduler starts one",
+            parameter="workers",
+        ) from cause

@@ -1,0 +1,89 @@
+"""What a worker must have: the same Python, the same hushed, and the packages the work names.
+
+It is asked before any of the work is loaded: code that another Python made ends the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickletools
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import metadata, util
+from pathlib import Path
+
+_PYTHON, _HUSHED = "python", "hushed"
+_THERE = "installed"  # of a module that belongs to no distribution
+
+
+def read_requirements(content: bytes) -> dict[str, str]:
+    """List what a pickle needs where it is loaded, with versions here."""
+    found = {_PYTHON: _read_python(), _HUSHED: digest_source(), "numpy": _read_version("numpy")}
+    names = {
+        arg.partition(".")[0]
+        for _, arg, _ in pickletools.genops(content)
+        if isinstance(arg, str) and len(arg) < 200 and arg in sys.modules
+    }
+    for name in sorted(names - {"__main__", "__mp_main__", _HUSHED} - sys.stdlib_module_names):
+        found.setdefault(name, _read_version(name))
+    return found
+
+
+def find_lacks(wanted: Mapping[str, str]) -> str:
+    """Say in words what is not here, or differs; empty if all is as wanted."""
+    python = wanted.get(_PYTHON, _read_python())
+    if python != _read_python():
+        return f"it runs Python {_read_python()}, and the work comes from Python {python}"
+    if wanted.get(_HUSHED, digest_source()) != digest_source():
+        return (
+            f"its hushed ({_read_version(_HUSHED)}) has other source code than the one here: "
+            "install the same on both"
+        )
+    missing, other = [], []
+    for name in wanted.keys() - {_PYTHON, _HUSHED}:
+        here = _read_version(name)
+        if not here:
+            missing.append(name)
+        elif here != wanted[name]:
+            other.append(f"{name} {here} where {wanted[name]} is wanted")
+    lines = [f"{name}=={wanted[name]}" for name in sorted(wanted) if wanted[name] != _THERE]
+    lines = [each for each in lines if each.partition("==")[0] not in (_PYTHON, _HUSHED)]
+    said = []
+    if missing:
+        said.append(f"it has no module {', '.join(sorted(missing))}")
+    if other:
+        said.append(f"it has {', '.join(sorted(other))}")
+    if said and lines:
+        said.append(f"there: pip install {' '.join(lines)}")
+    return "; ".join(said)
+
+
+def _read_python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _read_version(name: str) -> str:
+    """Version of a package; a word if it is there and has none, nothing if it is not."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+    module = sys.modules.get(name)
+    if module is None:
+        try:
+            if util.find_spec(name) is None:
+                return ""
+        except (ImportError, ValueError):
+            return ""
+    return str(getattr(module, "__version__", _THERE))
+
+
+@cache
+def digest_source() -> str:
+    """Digest the source code of this library."""
+    root = Path(__file__).resolve().parent.parent
+    found = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        found.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,170 @@
+"""What runs in a worker: it loads the work once, and runs spans of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import socket
+import struct
+import threading
+import time
+import uuid
+from contextlib import nullcontext
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushed._types import Floats
+from hushed.engines._errors import pack_error
+from hushed.engines._protocol import Done, Lacks, Outcome, Raised, Task
+from hushed.engines._requirements import find_lacks, read_requirements
+from hushed.errors import BadFunction
+
+# Known to a process and to what is pickled by it: is a worker the process that sent the work?
+_PROCESS = uuid.uuid4().hex
+_LOADING = threading.Lock()
+_RUNNING = threading.Lock()
+_LENGTH = struct.Struct("<Q")
+
+
+class Work(Protocol):
+    """What is sent to workers."""
+
+    def prepare(self) -> str:
+        """Make ready, once in each worker; words on what is wrong there, or none."""
+
+    def __call__(self, seed: int, start: int, stop: int) -> Floats:
+        """Run a span of trials."""
+
+    @property
+    def note(self) -> str:
+        """Words on what differs here though it may run, or none."""
+
+
+def pack(work: Work, seed: int, *, far: bool = True) -> Task:
+    """Make a task of some work; refuse what cannot be sent.
+
+    Parameters
+    ----------
+    work : Work
+        What is run.
+    seed : int
+        Seed of the run.
+    far : bool, default True
+        Whether workers may be of another machine, and must be asked what they have.
+
+    Returns
+    -------
+    Task
+        What an engine is given.
+
+    Raises
+    ------
+    BadFunction
+        If the work holds what cannot be sent.
+    """
+    import cloudpickle  # noqa: PLC0415
+
+    try:
+        content = cloudpickle.dumps((work, name_process()))
+    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
+        raise BadFunction(
+            f"the function cannot be sent to worker processes ({cause}); "
+            "create what it holds inside the function, or do without such processes",
+            parameter="workers",
+            hint="use workers=1",
+        ) from cause
+    header = json.dumps(read_requirements(content) if far else {}).encode()
+    content = _LENGTH.pack(len(header)) + header + content
+    return Task(content, hashlib.sha256(content).hexdigest(), seed)
+
+
+def read_header(payload: bytes) -> dict[str, str]:
+    """Read what a payload needs, without loading any of it."""
+    (length,) = _LENGTH.unpack(payload[: _LENGTH.size])
+    found: dict[str, str] = json.loads(payload[_LENGTH.size : _LENGTH.size + length])
+    return found
+
+
+def run_span(
+    payload: bytes | NDArray[np.uint8], digest: str, seed: int, start: int, stop: int
+) -> Outcome:
+    """Run a span of trials in a worker.
+
+    A process runs one span at a time, whatever its number of threads: functions may use what is
+    global. Threads of the process that sent the work are left to their caller.
+
+    Parameters
+    ----------
+    payload : bytes or ndarray of uint8
+        The payload of a task.
+    digest : str
+        Its digest.
+    seed : int
+        Seed of the run.
+    start, stop : int
+        First trial, and one past the last.
+
+    Returns
+    -------
+    Outcome
+        What came of it. Errors are values, too.
+    """
+    place = _describe_place()
+    with _LOADING:
+        loaded = _load(_Payload(payload, digest))
+    if isinstance(loaded, str):
+        return Lacks(loaded, place)
+    work, here = loaded
+    with nullcontext() if here else _RUNNING:
+        begun = time.perf_counter()
+        try:
+            values = work(seed, start, stop)
+        except (Exception, SystemExit) as error:
+            return Raised(pack_error(error), place)
+        return Done(values, time.perf_counter() - begun, place, work.note)
+
+
+class _Payload:
+    """A payload that a cache knows by its digest."""
+
+    __slots__ = ("content", "digest")
+
+    def __init__(self, content: bytes | NDArray[np.uint8], digest: str) -> None:
+        self.content, self.digest = content, digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Payload) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@lru_cache(maxsize=2)
+def _load(payload: _Payload) -> tuple[Work, bool] | str:
+    """Load the work, and tell whether this process sent it; or words on why it cannot run here."""
+    import cloudpickle  # noqa: PLC0415
+
+    content = bytes(payload.content)
+    if lacks := find_lacks(read_header(content)):
+        return lacks
+    (length,) = _LENGTH.unpack(content[: _LENGTH.size])
+    try:
+        loaded: Any = cloudpickle.loads(memoryview(content)[_LENGTH.size + length :])
+    except Exception as cause:  # as a module that is only there where the work was sent from
+        return f"what was sent cannot be loaded ({type(cause).__name__}: {cause})"
+    work, sender = loaded
+    return work.prepare() or (work, sender == name_process())
+
+
+def name_process() -> str:
+    """Name this process, among all processes of all machines."""
+    return f"{_PROCESS}-{os.getpid()}"
+
+
+def _describe_place() -> str:
+    return f"{socket.gethostname()}, process {os.getpid()}"

@@ -1,0 +1,95 @@
+"""Where a sensitivity comes from: sampled or proven, never both, and the name of its estimate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hushed._decimals import decimal_of, stated_above, upper_double
+from hushed._numeric import round_up
+from hushed.errors import ParameterError
+from hushed.sensitivity._ranks import Calibration
+
+if TYPE_CHECKING:
+    from hushed.sensitivity._record import Sensitivity
+
+_SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
+
+
+def check_origin(sensitivity: Sensitivity) -> None:
+    """Refuse a value, a norm or an argument that is not that of the sampling, or of none."""
+    sampling, argument = sensitivity.sampling, sensitivity.argument
+    if sampling is None:
+        if not is_proof(argument):
+            raise ParameterError(
+                "argument must say why the bound holds, and not that it was sampled, where there "
+                f"is no sampling: use hs.proven_sensitivity with a proof; got {argument!r}"
+            )
+        return
+    if sensitivity.value != sampling.draws[sampling.rank - 1]:
+        raise ParameterError(
+            f"the sampled movement number {sampling.rank} is another one than "
+            f"{sensitivity.value}: a value of your own needs a proof, hs.proven_sensitivity"
+        )
+    if sensitivity.unit != ("row" if sampling.user is None else "user"):
+        raise ParameterError(
+            "what is replaced in a sampled pair is one row, or all rows of one user where it was "
+            f"sampled with user=; got unit={sensitivity.unit!r}",
+            parameter="unit",
+        )
+    if (sensitivity.norm, sensitivity.neighbours) != (sampling.norm, sampling.neighbours):
+        raise ParameterError(
+            f"the movements were sampled in the norm {sampling.norm!r}, for "
+            f"{sampling.neighbours} neighbours: sample again for others"
+        )
+    said = describe_sampling(sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
+    if argument != said:
+        raise ParameterError(f"argument of a sampled sensitivity is {said!r}, got {argument!r}")
+
+
+def is_proof(argument: object) -> bool:
+    """Tell whether an argument may stand for a proof: it says something, and not of samples."""
+    return isinstance(argument, str) and bool(argument.strip()) and _SAMPLED not in argument
+
+
+def shift_gamma(gamma: float, tau: float, involved: int) -> float:
+    """Enlarge a gamma for rows from a nearby distribution; see `Sensitivity.shifted`.
+
+    Rounded up; may reach 1 or more.
+    """
+    if not tau:
+        return gamma
+    step = round_up(math.sqrt(involved * upper_double(tau) / 2))
+    return stated_above(decimal_of(gamma) + Fraction(step))
+
+
+def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: int) -> str:
+    """Say why a sampled sensitivity holds."""
+    part = f", divided by {blocks} blocks" if blocks > 1 else ""
+    return f"{_SAMPLED} {rank} of {pairs}, {calibration} calibration{part}"
+
+
+def compute_fingerprint(sensitivity: Sensitivity) -> str:
+    sampling = sensitivity.sampling
+    if sampling is None:
+        return ""
+    facts = [
+        sensitivity.value.hex(),
+        sensitivity.norm,
+        sampling.calibration,
+        sampling.rank,
+        sampling.protect,
+        sampling.rows,
+        sampling.seed,
+        sampling.population,
+        sampling.shift,
+        sampling.blocks,
+        [sampling.neighbours, sampling.distance, sampling.position, sampling.sizes],
+        sampling.values,
+    ]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest.update(sampling.draws.tobytes())
+    return f"{digest.hexdigest()[:32]}.{sampling.identity}"

@@ -1,0 +1,461 @@
+"""A query as data: frozen, versioned, written to files and read back, without the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from hushed._printing import brief
+from hushed._types import StoredType
+from hushed.errors import ParameterError
+from hushed.statistics._candidates import Spacing
+from hushed.tables._export import write_command, write_notebook, write_python
+from hushed.tables._requests import Counted, read_candidates
+
+if TYPE_CHECKING:
+    from hushed.tables._table import Table
+
+_LONGEST_FILE = 10_000_000  # characters of a question: a million public keys
+
+
+def _write_date(value: Any) -> Any:
+    """Write a date, which TOML has and JSON has not, as text."""
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _read_bound(value: Any) -> Any:
+    """Leave numbers and the word search; a number in quotes is neither."""
+    if isinstance(value, str) and value != "search":
+        raise ValueError("must be a finite number or the word search")
+    return value
+
+
+def _name_columns(value: dict[str, StoredType]) -> dict[str, StoredType]:
+    return dict(sorted(value.items()))  # in one order, so that equal queries are written alike
+
+
+Number = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda value: value + 0.0)]
+Limit = Annotated[Number | Literal["search"], BeforeValidator(_read_bound)]
+Key = Annotated[StrictBool | StrictInt | StrictStr, BeforeValidator(_write_date)]
+AtLeastOne = Annotated[StrictInt, Field(ge=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Filter(_Part):
+    """A condition that rows must fulfil, as for `Table.filter`."""
+
+    filter: str
+
+
+class Derive(_Part):
+    """A column computed row by row, as for `Table.derive`."""
+
+    derive: str
+    expression: str
+
+
+class Groups(_Part):
+    """Grouping columns and their public keys; without keys they are found by partition selection.
+
+    The order of the columns is the order of the keys in the answer.
+    """
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    keys: tuple[tuple[Key, ...], ...] | None = None
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> Self:
+        if self.keys is not None and len(self.keys) != len(self.columns):
+            raise ValueError("keys must list the public keys of each column, in their order")
+        return self
+
+    def named_keys(self) -> dict[str, list[Any]] | None:
+        """Give the keys of each column by its name."""
+        if self.keys is None:
+            return None
+        return {column: list(keys) for column, keys in zip(self.columns, self.keys, strict=True)}
+
+
+class _Aggregate(_Part):
+    called: ClassVar[str]  # how its default name begins
+    name: str = ""
+    weight: Number = 1.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, given: Any) -> Any:
+        """Say what is left out, so that two queries that ask the same are equal."""
+        if isinstance(given, dict):
+            column = given.get("column")
+            name = cls.called if column is None else f"{cls.called}_{column}"
+            return {"name": name, **cls._complete(given)}
+        return given
+
+    @classmethod
+    def _complete(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return given
+
+
+class Count(_Aggregate):
+    """Number of rows."""
+
+    called = "count"
+    kind: Literal["count"] = "count"
+
+
+class CountUsers(_Aggregate):
+    """Number of users."""
+
+    called = "users"
+    kind: Literal["count_users"] = "count_users"
+
+
+class _Bounded(_Aggregate):
+    column: str
+    low: Limit
+    high: Limit
+
+
+class Sum(_Bounded):
+    """Sum of a column."""
+
+    called = "sum"
+    kind: Literal["sum"] = "sum"
+
+
+class Mean(_Bounded):
+    """Mean of a column."""
+
+    called = "mean"
+    kind: Literal["mean"] = "mean"
+
+
+class Variance(_Bounded):
+    """Variance of a column."""
+
+    called = "variance"
+    kind: Literal["variance"] = "variance"
+
+
+class Quantiles(_Aggregate):
+    """Quantiles of a column, among public candidates."""
+
+    called = "quantiles"
+    kind: Literal["quantiles"] = "quantiles"
+    column: str
+    probabilities: tuple[Number, ...]
+    low: Number
+    high: Number
+    candidates: StrictInt
+    spacing: Spacing
+
+    @classmethod
+    def _complete(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("candidates") is None or given.get("spacing") is None:
+            low = given.get("low", 0.0)
+            offered, spacing = read_candidates(given.get("candidates"), given.get("spacing"), low)
+            return {**given, "candidates": offered, "spacing": spacing}
+        return given
+
+
+class Histogram(_Aggregate):
+    """Number of rows in equally wide bins."""
+
+    called = "histogram"
+    kind: Literal["histogram"] = "histogram"
+    column: str
+    low: Number
+    high: Number
+    bins: StrictInt = 10
+
+
+class TopKeys(_Aggregate):
+    """The k groups with the most rows, or users; alone in its query, with public keys."""
+
+    called = "rank"
+    kind: Literal["top_k"] = "top_k"
+    k: AtLeastOne
+    of: Counted = "rows"
+
+
+AnyAggregate = Annotated[
+    Count | CountUsers | Sum | Mean | Variance | Quantiles | Histogram | TopKeys,
+    Field(discriminator="kind"),
+]
+
+
+class Query(_Part):
+    """What is asked of a private table, as frozen data: no table, no rows, no price.
+
+    It is written to a file and read back, compared, digested, and exported as Python, as a command
+    or as a notebook; whatever is exported asks the same query.
+
+    Parameters
+    ----------
+    format : {"hushed query 1"}
+        Version of this form.
+    user : str, optional
+        User column; without it the unit of privacy is a row.
+    max_rows_per_user, max_groups_per_user : int, optional
+        Contribution bounds, as for `Table.bound_contributions`.
+    groups : optional
+        ``{"columns": [...], "keys": [[...], ...]}``, with the public keys of each column; without
+        ``keys`` they are found by private partition selection.
+    steps : tuple
+        Filters and derived columns in their order, as ``{"filter": CONDITION}`` and
+        ``{"derive": NAME, "expression": EXPRESSION}``.
+    aggregates : tuple
+        Each with its ``kind`` (count, count_users, sum, mean, variance, quantiles, histogram,
+        top_k) and the parameters of the method of `Table` of that name. What is left out is filled
+        in, so that queries are equal if they ask the same.
+    columns : dict of str to {"int", "float", "string", "bool", "date", "timestamp", "other"}
+        Types of the columns that the query uses. A table with other types is refused; for a CSV
+        file they are the declared types. Columns that are left out are not compared.
+
+    Raises
+    ------
+    ParameterError
+        If a part is missing, unknown or of a wrong type; the message names it.
+
+    See Also
+    --------
+    Table.ask : Ask it of a table.
+
+    Examples
+    --------
+    >>> query = Query(
+    ...     columns={"age": "int"},
+    ...     steps=[{"filter": "age >= 18"}],
+    ...     aggregates=[{"kind": "count"}],
+    ... )
+    >>> print(query.to_toml())
+    format = "hushed query 1"
+    steps = [
+        { filter = "age >= 18" },
+    ]
+    aggregates = [
+        { kind = "count", name = "count", weight = 1.0 },
+    ]
+    <BLANKLINE>
+    [columns]
+    age = "int"
+    <BLANKLINE>
+    >>> Query.from_toml(query.to_toml()) == query
+    True
+    """
+
+    format: Literal["hushed query 1"] = "hushed query 1"
+    user: str | None = None
+    max_rows_per_user: AtLeastOne | None = None
+    max_groups_per_user: AtLeastOne | None = None
+    groups: Groups | None = None
+    steps: tuple[Filter | Derive, ...] = ()
+    aggregates: tuple[AnyAggregate, ...] = ()
+    columns: Annotated[dict[str, StoredType], AfterValidator(_name_columns)] = Field(
+        default_factory=dict
+    )
+
+    def __init__(self, **parts: Any) -> None:
+        try:
+            super().__init__(**parts)
+        except ValidationError as error:
+            raise ParameterError(f"this is no query: {_explain(error)}") from None
+
+    def __eq__(self, other: object) -> bool:  # True is no 1
+        return self.digest() == other.digest() if isinstance(other, Query) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    @classmethod
+    def of(cls, table: Table) -> Query:
+        """Give what is asked of a table, as data.
+
+        Parameters
+        ----------
+        table : Table
+            A table with its filters, groups and aggregates.
+
+        Returns
+        -------
+        Query
+            The query; ``table`` as it was opened, asked this query, is ``table`` again.
+        """
+        from hushed.tables._asking import describe  # noqa: PLC0415  (it reads this module)
+
+        return describe(table.query)
+
+    @classmethod
+    def from_json(cls, text: str) -> Query:
+        """Read a query from JSON.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` gave, or the same written by hand.
+
+        Returns
+        -------
+        Query
+            The query.
+
+        Raises
+        ------
+        ParameterError
+            If it is not JSON, or not a query.
+        """
+        return cls(**_read_object(text, json.loads, "JSON"))
+
+    @classmethod
+    def from_toml(cls, text: str) -> Query:
+        """Read a query from TOML.
+
+        Parameters
+        ----------
+        text : str
+            What `to_toml` gave, or the same written by hand.
+
+        Returns
+        -------
+        Query
+            The query.
+
+        Raises
+        ------
+        ParameterError
+            If it is not TOML, or not a query.
+        """
+        return cls(**_read_object(text, tomllib.loads, "TOML"))
+
+    def to_json(self) -> str:
+        """Write the query as JSON, with all that was filled in.
+
+        Returns
+        -------
+        str
+            One object; its schema is ``Query.model_json_schema()``.
+        """
+        return json.dumps(self._content(), indent=2, ensure_ascii=False)
+
+    def to_toml(self) -> str:
+        """Write the query as TOML, for a file that people read and change.
+
+        Returns
+        -------
+        str
+            The document.
+        """
+        import tomli_w  # noqa: PLC0415
+
+        return tomli_w.dumps(self._content())
+
+    def digest(self) -> str:
+        """Digest the query: equal for queries that ask the same, in every process.
+
+        Returns
+        -------
+        str
+            SHA-256 of its canonical JSON, in hexadecimal.
+        """
+        canonical = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_python(self, source: str, name: str = "rows") -> str:
+        """Write Python that asks the query.
+
+        Parameters
+        ----------
+        source : str
+            Address or path of the table, as for `table`.
+        name : str, default "rows"
+            Name of the table in a database.
+
+        Returns
+        -------
+        str
+            A program that ends with ``query``, a `Table` to be quoted or released.
+        """
+        return write_python(self, source, name)
+
+    def to_cli(self, source: str, name: str = "rows", *, epsilon: float) -> str:
+        """Write a command that asks the query, for a POSIX shell.
+
+        Parameters
+        ----------
+        source : str
+            Address or path of the table, as for `table`.
+        name : str, default "rows"
+            Name of the table in a database.
+        epsilon : float
+            Privacy loss of the whole query, in nats.
+
+        Returns
+        -------
+        str
+            ``hushed query ...``: with options, or with the whole query in JSON where it asks what
+            no option can say, such as weights, names of outputs, and keys with commas.
+        """
+        return write_command(self, source, name, epsilon)
+
+    def to_notebook(self, source: str, name: str = "rows", *, epsilon: float) -> str:
+        """Write a notebook that asks the query.
+
+        Parameters
+        ----------
+        source : str
+            Address or path of the table, as for `table`.
+        name : str, default "rows"
+            Name of the table in a database.
+        epsilon : float
+            Privacy loss of the whole query, in nats.
+
+        Returns
+        -------
+        str
+            A Jupyter notebook of format 4, as JSON: the query, its price, its release.
+        """
+        return write_notebook(self, source, name, epsilon)
+
+    def _content(self) -> dict[str, Any]:
+        """Give the parts that say something, as plain values."""
+        found = self.model_dump(mode="json", exclude_none=True)
+        found["aggregates"] = [{"kind": each["kind"], **each} for each in found["aggregates"]]
+        return {name: value for name, value in found.items() if value not in ([], {})}
+
+
+def _read_object(text: str, load: Any, form: str) -> dict[str, Any]:
+    if not isinstance(text, str) or len(text) > _LONGEST_FILE:
+        raise ParameterError(f"a query in {form} is text of at most {_LONGEST_FILE} characters")
+    try:
+        found = load(text)
+    except (ValueError, RecursionError) as error:  # what both parsers raise is a ValueError
+        reason = str(error) if isinstance(error, ValueError) else "too many brackets"
+        raise ParameterError(f"this is not {form}: {brief(reason)}") from None
+    if not isinstance(found, dict):
+        raise ParameterError(f"a query in {form} is an object of parts, not {type(found).__name__}")
+    return found
+
+
+def _explain(error: ValidationError) -> str:
+    """Name the first part that is wrong, and say how."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(each) for each in first["loc"])
+    return f"{brief(place)}: {first['msg']}" if place else str(first["msg"])
