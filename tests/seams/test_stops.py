@@ -83,8 +83,8 @@ def test_ctrl_c_is_a_stop_within_the_calls_of_rows(book, tmp_path, press_ctrl_c)
 
     mechanism = hs.Posterior(likelihood, GRID, epsilon=1.0, clip=1.0)
     with pytest.raises(KeyboardInterrupt, match="at no cost"):
-        hs.release(likelihood, np.array(ROWS), mechanism, book, budget="b", key="k")
-    again = hs.release(likelihood, np.array(ROWS), mechanism, book, budget="b", key="k")
+        hs.release(likelihood, ROWS, mechanism, book, budget="b", key="k")
+    again = hs.release(likelihood, ROWS, mechanism, book, budget="b", key="k")
     assert again.value in GRID
     assert book.balance("b").entries == 1
 
