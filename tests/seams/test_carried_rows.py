@@ -236,6 +236,22 @@ def test_other_views_of_the_same_memory_are_the_rows(way):
     assert not carries_rows(beside(held), PRIVATE.copy())
 
 
+def test_an_update_of_answers_that_holds_the_private_rows_is_refused(ledger):
+    """It decides the sensitivity as the population does, and comes as often from a notebook."""
+    private = PRIVATE.copy()
+    s = [
+        hs.sample_sensitivity(np.mean, UNIT, rows=100, gamma=0.3, workers=1, update=update)
+        for update in (
+            lambda found, rows, places, new: found + (new - rows[places]) / len(private),
+            lambda found, rows, places, new: found + (new - rows[places]) / len(rows),
+        )
+    ]
+    with pytest.raises(PrivateRowsAsPopulation, match="holds the private rows"):
+        hs.release(np.mean, private, hs.Laplace(s[0], epsilon=1.0), ledger, budget="x")
+    assert ledger.log == []
+    hs.release(np.mean, private, hs.Laplace(s[1], epsilon=1.0), ledger, budget="x")
+
+
 def released_by_blocks(prior, data):
     made = hs.Blocks(GRID, epsilon=9.0, blocks=2, prior=prior)
     return hs.release(mean, data, made)
