@@ -303,6 +303,18 @@ def test_a_prior_that_was_made_from_the_private_rows_is_refused(released):
         assert released(priors[0], data.copy()).value in GRID  # no values are compared
 
 
+def test_private_rows_are_no_public_rows_to_try_a_likelihood_on():
+    """What fails on them is told; the very rows and views of them are refused."""
+    data = PRIVATE.copy()
+    for public, wrong in ((data, True), (data[:5], True), (FRESH, False)):
+        made = hs.Posterior(likelihood, GRID, epsilon=9.0, clip=1.0, public_rows=public)
+        if not wrong:
+            assert hs.release(likelihood, data, made).value in GRID
+            continue
+        with pytest.raises(PrivateRowsAsPopulation, match="public_rows are the private rows"):
+            hs.release(likelihood, data, made)
+
+
 def test_a_prior_can_be_sent_without_what_it_was_made_from():
     """A simulator that no pickle takes is no obstacle."""
     lock = threading.Lock()
