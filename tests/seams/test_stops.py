@@ -1,5 +1,6 @@
 """A row ends nothing: what raises as Ctrl-C does is a failure, and no cell is refused unpaid."""
 
+import signal
 import threading
 
 import numpy as np
@@ -103,6 +104,23 @@ def test_what_catches_ctrl_c_is_answered_and_later_stops_are_none(press_ctrl_c):
         hs.release(stop, ROWS, PROVEN)
     with pytest.raises(KeyboardInterrupt):
         press_ctrl_c()
+
+
+def test_a_watch_that_was_cut_short_is_not_heard_afterwards(press_ctrl_c):
+    """A signal may come while handlers are put back: what it noted is no stop of later calls."""
+    left = None
+
+    def keeping(rows):
+        nonlocal left
+        left = signal.getsignal(signal.SIGINT)
+        return 1.0
+
+    hs.release(keeping, ROWS, PROVEN)
+    signal.signal(signal.SIGINT, left)
+    with pytest.raises(KeyboardInterrupt):
+        press_ctrl_c()
+    with pytest.raises(BadFunction, match="KeyboardInterrupt"):
+        hs.release(stop, ROWS, PROVEN)
 
 
 class Unique:

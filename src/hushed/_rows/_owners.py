@@ -50,7 +50,7 @@ def list_owners(rows: Any, user: str | int) -> list[Any]:
     elif held == "polars":
         cells = rows.get_column(user).to_list()
     else:
-        plain = np.asarray(rows)  # a column of a matrix is a matrix
+        plain: Any = np.asarray(rows)  # a column of a matrix is a matrix
         cells = (plain[user] if plain.dtype.names else plain[:, user]).tolist()
     return list(map(_as_owner, cells))
 
