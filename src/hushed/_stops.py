@@ -64,6 +64,7 @@ def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
         yield is_stop
     finally:
         _Watches.inside -= here
-        for number, noting in own.items():
-            if signal.getsignal(number) is noting:
-                signal.signal(number, noting.before)
+        for each, ours in own.items():
+            held: Any = signal.getsignal(each)
+            if held is ours:
+                signal.signal(each, ours.before)
