@@ -261,3 +261,28 @@ def test_one_thread_of_jax_rounds_alike_on_any_number_of_cores(monkeypatch):
     assert "cores1" in one[1]
     monkeypatch.delenv("NPROC")
     assert "cores2" in run(CORES.format(cores=2))
+
+
+ANSWERS = {
+    "gradients": lambda rows: torch.tensor(rows.mean(), requires_grad=True),
+    "bfloat16": lambda rows: torch.tensor(rows.mean(), dtype=torch.bfloat16),
+    "bfloat16 of JAX": lambda rows: jnp.asarray(rows).mean().astype("bfloat16"),
+}
+
+
+@pytest.mark.parametrize("which", ANSWERS)
+def test_blocks_read_answers_as_other_releases_do(which):
+    """In a process of its own, a call whose answer cannot be read is silent."""
+    mechanism = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=2)
+    found = mechanism.simulate(ANSWERS[which], hs.populations.Uniform(low=0, high=1), 20, trials=1)
+    assert found.failed == 0
+
+
+def test_blocks_read_lists_of_tensors():
+    """Each is brought to the host."""
+    answer = lambda rows: [torch.tensor(rows.mean(), requires_grad=True), 0.5]  # noqa: E731
+    mechanism = hs.Blocks(
+        aggregate="vector", centre=[0.5, 0.5], radius=1.0, epsilon=9.0, delta=1e-3, blocks=9
+    )
+    found = mechanism.simulate(answer, hs.populations.Uniform(low=0, high=1), 20, trials=1)
+    assert found.failed == 0

@@ -491,6 +491,7 @@ def test_what_cannot_be_asked_in_a_new_process_is_named():
 
 BY_TEXT = {
     "globals": 'globals()["kept"]',
+    "code": 'eval("[kept][0]")',
     "the program": "__import__('__main__').kept",
     "a module": "sys.modules['__main__'].kept",
 }

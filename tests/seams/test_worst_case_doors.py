@@ -1,5 +1,6 @@
 """Worst-case mechanisms at their doors: odd cells, huge numbers, subclasses, altered numbers."""
 
+import csv
 import json
 import math
 import sys
@@ -347,6 +348,22 @@ def test_no_cell_of_a_file_keeps_a_release_from_ending(tmp_path, words, cell):
     )
     assert result.exit_code == 0, result.output
     assert math.isfinite(json.loads(result.stdout)["value"])
+
+
+@pytest.mark.parametrize("cell", [b"\xff", b"x" * 200_000, b"\x00", b"caf\xe9"])
+@pytest.mark.parametrize("words", [("statistic", "median"), ("find-bound", "--user", "who")])
+def test_a_cell_that_is_no_text_keeps_no_release_from_ending(tmp_path, words, cell):
+    """Bytes that are no UTF-8, and cells longer than readers of CSV expect, are no number."""
+    data = tmp_path / "private.csv"
+    rows = b"".join(b"%d,%d\n" % (place, place % 10) for place in range(60))
+    data.write_bytes(b"who,cost\n" + rows + cell + b"," + cell + b"\n")
+    verb, *more = words
+    asked = [verb, *more, str(data), "--low", "0", "--high", "10"]
+    asked = [verb, str(data), *more] if verb == "find-bound" else asked
+    words = ["--column", "cost", "--header", "--epsilon", "1", "--json"]
+    result = CliRunner().invoke(app, [*asked, *words])
+    assert result.exit_code == 0, result.output
+    assert csv.field_size_limit() == 131072
 
 
 @pytest.mark.parametrize("cell", ["7", "", '""'])

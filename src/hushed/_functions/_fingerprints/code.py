@@ -7,6 +7,7 @@ import functools
 import hashlib
 import marshal
 import random
+import re
 import sys
 import sysconfig
 import types
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+_NAME = re.compile(r"[^\W\d]\w*")
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -60,6 +62,8 @@ def collect_names(code: CodeType) -> Names:
                 found["globals"].add(str(step.argval))
             elif step.opname == "IMPORT_NAME":
                 found["imported"].add(str(step.argval))
+    if found["globals"] & {"eval", "exec"}:
+        texts |= {name for text in texts for name in _NAME.findall(text)}
     # "import a.b" binds a, and "from a import b" may import the module a.b
     imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
     return Names(
