@@ -493,6 +493,8 @@ BY_TEXT = {
     "globals": 'globals()["kept"]',
     "code": 'eval("[kept][0]")',
     "the program": "__import__('__main__').kept",
+    "its own module": "sys.modules[__name__].kept",
+    "a module without a file": "__import__('stored').kept",
     "a module": "sys.modules['__main__'].kept",
 }
 
@@ -504,9 +506,11 @@ def test_a_cache_of_a_program_that_is_found_by_its_name_hides_no_movement(way, t
     """What a program names by a text is sent along to the new process, empty as it was."""
     path = tmp_path / "program.py"
     path.write_text(
-        "import sys\n"
+        "import sys, types\n"
         "import hushed as hs\n"
         "kept = {}\n"
+        "sys.modules['stored'] = types.ModuleType('stored')\n"
+        "sys.modules['stored'].kept = {}\n"
         "def mean(rows):\n"
         f"    return {BY_TEXT[way]}.setdefault(rows[0], rows.mean())\n"
         "if __name__ == '__main__':\n"
