@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed.cli._inputs import read_function
 from hushed.errors import BadFunction, BadRows
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -522,3 +523,17 @@ def test_a_cache_of_a_program_that_is_found_by_its_name_hides_no_movement(way, t
         [sys.executable, path], env=environment, capture_output=True, text=True, check=False
     )
     assert "in a new process" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_cache_of_a_file_of_the_command_line_hides_no_movement(tmp_path):
+    """Its module is no module that a new process can import."""
+    path = tmp_path / "cached.py"
+    path.write_text(
+        "import sys\n"
+        "kept = {}\n"
+        "def mean(rows):\n"
+        "    return sys.modules[__name__].kept.setdefault(rows[0], rows.mean())\n"
+    )
+    with pytest.raises(BadFunction, match="in a new process"):
+        sample(read_function(f"{path}:mean"))

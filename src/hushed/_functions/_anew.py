@@ -55,7 +55,8 @@ def _list_named(function: FunctionType) -> dict[str, Any]:
         held = vars(sys.modules[name])
         unsaved = name in ("__main__", known.get("__name__")) or not held.get("__file__")
         if unsaved and not is_library(name):
-            used = (names.all | names.texts) & held.keys()
+            open_to_all = names.by_text and name != "__main__"  # as all of it is watched
+            used = held.keys() if open_to_all else (names.all | names.texts) & held.keys()
             given = {each: held[each] for each in used if each[:2] != "__"}
             found[f"the module {name}"] = _Module(name, given)
     return found
