@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from hushed._decimals import read
 from hushed.errors import ParameterError
 
+_MOST = 2**63 - 1  # NumPy has no larger sizes
+
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer, NumPy's among them."""
@@ -91,6 +93,8 @@ def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False)
         raise ParameterError(
             f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
         )
+    if value > _MOST:
+        raise ParameterError(f"{name} must be {_MOST} at most", parameter=name)
     return int(value)
 
 

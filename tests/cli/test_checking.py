@@ -81,7 +81,7 @@ def test_how_often_private_tables_move_further_is_the_exit_code(run, tmp_path):
     assert run("ledger", "open", *book, "--epsilon", "20").returncode == 0
     paid = ("--ledger", book[0], "--budget", book[1], "--key", "moves", "--epsilon", "9")
     paid += ("--frame", "pandas", "--symmetric")
-    off = run(*MOVEMENT, "--population", "calm.py:calm", *paid, "--plot", "m.svg")
+    off = run(*MOVEMENT, "--population", "calm.py:calm", "--header", *paid, "--plot", "m.svg")
     assert off.returncode == 1, off.stderr
     assert off.stdout.startswith("contradicted (p = ")
     assert "gamma = 0.2" in (tmp_path / "m.svg").read_text(encoding="utf-8")

@@ -90,9 +90,9 @@ def sample(f, population, **options):
 @pytest.mark.parametrize("reach", EVERY_REACH, ids=str)
 def test_an_update_gives_the_movements_of_plain_evaluation(reach):
     """For pairs, for tables with many neighbours, in whatever order they are promised."""
-    options = {**reach, "pairs": 600} if reach.get("protect") == "everyone" else reach
+    options = {**reach, "pairs": 60} if reach.get("protect") == "everyone" else reach
     for f, update in ((mean, update_mean), (moments, update_moments)):
-        shared = {"rows": ROWS, "pairs": 40, "calibration": "marginal", **options}
+        shared = {"rows": ROWS, "pairs": 20, "calibration": "marginal", **options}
         plain = hs.sample_sensitivity(f, UNIFORM, **shared)
         fast = hs.sample_sensitivity(f, UNIFORM, update=update, **shared)
         assert fast.draws == pytest.approx(plain.draws, rel=1e-9)
@@ -102,7 +102,9 @@ def test_an_update_gives_the_movements_of_plain_evaluation(reach):
 @pytest.mark.parametrize(
     ("f", "update", "population", "options"),
     [
-        (cost, update_cost, PUBLIC, {"protect": "simultaneous"}),
+        pytest.param(
+            cost, update_cost, PUBLIC, {"protect": "simultaneous"}, marks=pytest.mark.slow
+        ),
         (cost, update_cost, PUBLIC, {}),
         (total_per_person, update_total, PEOPLE, {"user": 0, "protect": "simultaneous"}),
         (total_per_person, update_total, PEOPLE, {"user": 0, "position": "worst"}),
@@ -135,9 +137,9 @@ def test_a_table_with_many_neighbours_is_evaluated_thrice_and_not_once_for_each(
     """All but a few checks: the table, the neighbour that moves furthest, and a random one."""
     ASKED.clear()
     s = hs.sample_sensitivity(
-        noted_mean, UNIFORM, rows=500, pairs=40, position="worst", update=update_mean, workers=1
+        noted_mean, UNIFORM, rows=200, pairs=40, position="worst", update=update_mean, workers=1
     )
-    assert len(ASKED) < 6 * s.pairs  # and not 501
+    assert len(ASKED) < 6 * s.pairs  # and not 201
     assert s.calls == 2 * s.pairs
 
 
@@ -254,3 +256,19 @@ def test_what_was_sampled_with_an_update_and_what_was_not_are_no_alternatives():
     """Of several populations the largest is kept among those that were sampled alike."""
     with pytest.raises(ParameterError, match="update"):
         hs.largest_sensitivity([sample(mean, UNIFORM), sample(mean, UNIFORM, update=update_mean)])
+
+
+def test_a_run_that_is_kept_is_that_of_its_update(tmp_path):
+    """The same update finds its trials again; another one has a run of its own."""
+
+    def rough(answer, rows, places, new):
+        return update_mean(answer, rows, places, new) * (1 - 1e-9)
+
+    def runs_after(update):
+        found = sample(mean, UNIFORM, update=update, position="worst", keep=tmp_path, workers=1)
+        return found, len(hs.runs.list_runs(tmp_path))
+
+    first, again, other = (runs_after(each) for each in (update_mean, update_mean, rough))
+    assert [runs for _, runs in (first, again, other)] == [1, 1, 2]
+    assert (again[0].draws == first[0].draws).all()
+    assert (other[0].draws > first[0].draws).all()

@@ -118,13 +118,13 @@ class AuditedClaim(Protocol):
 
     def rank(
         self,
-        region: Rectangle,
-        bound: float,
-        shares: tuple[float, float],
+        regions: list[Rectangle],
+        bounds: list[float],
+        shares: Sides,
         samples: float,
         /,
-    ) -> Objective:
-        """Objective of an event by which the best of them is chosen."""
+    ) -> list[Objective]:
+        """Objectives of several events, by which the best of them is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,27 +272,32 @@ class _EpsilonDelta:
 
     def rank(
         self,
-        region: Rectangle,
-        bound: float,
-        shares: tuple[float, float],
+        regions: list[Rectangle],
+        bounds: list[float],
+        shares: Sides,
         samples: float,
         /,
-    ) -> Objective:
+    ) -> list[Objective]:
         """Events that should contradict the claim, then those that might, then by bound.
 
         The middle rank is for claims with delta, where the event of the largest epsilon is not
         the one by which delta leaks. It is ordered by the excess over the claim in standard errors.
         """
         weight = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
-        margin = region.low - self.delta - weight * region.other_high
-        if not (self.delta and bound <= self.epsilon):
-            return 2.0, bound, margin
-        one, other = (min(1.0, max(share, 1 / samples)) for share in shares)
+        delta, epsilon = self.delta, self.epsilon
+        margins = [each.low - delta - weight * each.other_high for each in regions]
+        found = [(2.0, *each) for each in zip(bounds, margins, strict=True)]
+        if not delta:
+            return found
+        one, other = (np.clip(each, 1 / samples, 1.0) for each in shares)
         variance = one * (1 - one) + weight**2 * other * (1 - other)
-        excess = (shares[0] - self.delta - weight * shares[1]) / math.sqrt(
-            max(variance, 1 / samples) / samples
-        )
-        return (1.0, excess, margin) if excess > _PLAUSIBLE else (0.0, bound, margin)
+        spread = np.sqrt(np.maximum(variance, 1 / samples) / samples)
+        excesses = ((shares[0] - delta - weight * shares[1]) / spread).tolist()
+        for at, (_, bound, margin) in enumerate(found):
+            if bound <= epsilon:
+                plausible = excesses[at] > _PLAUSIBLE
+                found[at] = (1.0, excesses[at], margin) if plausible else (0.0, bound, margin)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,13 +365,14 @@ class _Divergence:
 
     def rank(
         self,
-        region: Rectangle,
-        bound: float,
-        _shares: tuple[float, float],
+        regions: list[Rectangle],
+        bounds: list[float],
+        _shares: Sides,
         _samples: float,
         /,
-    ) -> Objective:
-        return 0.0, bound, region.low - region.other_high
+    ) -> list[Objective]:
+        pairs = zip(regions, bounds, strict=True)
+        return [(0.0, bound, region.low - region.other_high) for region, bound in pairs]
 
 
 def adapt_claim(claim: Claim) -> AuditedClaim:

@@ -170,11 +170,7 @@ def _rank_thresholds(
     highs = (1 - clopper_pearson_guide((1 - shares[1]) * samples, samples, goal.alpha / 2)).tolist()
     regions = [Rectangle(low=low, other_high=high) for low, high in zip(lows, highs, strict=True)]
     bounds = goal.claim.predict_bounds(regions, shares, rarer, samples, goal.alpha)
-    at_cuts = zip(shares[0].tolist(), shares[1].tolist(), strict=True)
-    return [
-        goal.claim.rank(region, bound, at_cut, samples)
-        for region, bound, at_cut in zip(regions, bounds, at_cuts, strict=True)
-    ], bounds
+    return goal.claim.rank(regions, bounds, shares, samples), bounds
 
 
 def _list_thresholds(ahead: Floats, behind: Floats) -> Floats:

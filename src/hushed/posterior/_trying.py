@@ -65,7 +65,7 @@ def _try_row(asked: RowLikelihood, row: Any) -> str:
         try:
             with silence():  # warnings, too: most rows that are made up make no sense
                 asked(row)
-        except BaseException as cause:  # a panic of a library is no Exception
+        except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
             if is_stop(cause):
                 raise
             return f"{type(cause).__name__}: {cause}"

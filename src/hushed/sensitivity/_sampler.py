@@ -278,6 +278,8 @@ def _run(
 def _make_run(request: Request, start: _Start, trial: PairTrial | BlockTrial) -> Run:
     """Say under what the trials are kept."""
     packages = start.look.packages | look(request.population).packages
+    if request.update is not None:
+        packages |= look(request.update).packages
     return Run(
         facts=describe_trial(trial, request.seed, packages),
         name=f"sensitivity of {_name(request.function)}",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
-from hushed._functions._trials import Streams
+from hushed._functions._streams import Streams
 from hushed._rows import _containers as containers
 from hushed._rows._variations import variations
 from hushed._types import Floats, Integers

@@ -182,7 +182,8 @@ class Query:
         if self.aggregates or self.keys.columns:
             raise ParameterError(
                 "top_k is a query of its own: ask for it without group_by and without other "
-                "aggregates, in a second query"
+                "aggregates, in a second query",
+                parameter="top_k",
             )
         if keys is None:
             raise ParameterError(
@@ -199,7 +200,8 @@ class Query:
         """Refuse what would change the groups that a top is chosen from, or come beside it."""
         if self.chooses_keys:
             raise ParameterError(
-                f"top_k is a query of its own: ask for {what} in a second query, without top_k"
+                f"top_k is a query of its own: ask for {what} in a second query, without top_k",
+                parameter="top_k",
             )
 
     def _require_user(self) -> None:

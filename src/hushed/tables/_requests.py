@@ -66,7 +66,7 @@ class Aggregate:
             )
         most = {"quantiles": _MOST_CANDIDATES, "top": _MOST_KEYS}.get(self.kind, _MOST_BINS)
         if not 1 <= require_int("bins", self.bins) <= most:
-            raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}")
+            raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}", parameter="bins")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,10 @@ def read_candidates(candidates: int | None, spacing: Any, low: Any) -> tuple[int
     if candidates is None:
         return CANDIDATES, spacing or choose_spacing(start)
     if not 2 <= require_int("candidates", candidates) <= _MOST_CANDIDATES:
-        raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
+        raise ParameterError(
+            f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}",
+            parameter="candidates",
+        )
     return candidates, spacing or "even"
 
 
@@ -275,7 +278,9 @@ def read_public_keys(
             )
         keys = {columns[0]: keys}
     if set(keys) != set(columns):
-        raise ParameterError(f"keys must name the columns {list(columns)}, got {list(keys)}")
+        raise ParameterError(
+            f"keys must name the columns {list(columns)}, got {list(keys)}", parameter="keys"
+        )
     found = tuple(
         tuple(_read_key(value, key_type, column) for value in keys[column])
         for column, key_type in zip(columns, types, strict=True)

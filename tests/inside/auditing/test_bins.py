@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hushed.auditing._outputs import Encoder
+from hushed.auditing._scores import bins
 from hushed.auditing._scores.bins import (
     assign_bins,
     choose_edges,
@@ -97,3 +98,12 @@ class TestFamilies:
             assert found.edges
             assert all(map(np.array_equal, found.edges, alone.edges))
             assert all(map(np.array_equal, found.ratios, alone.ratios))
+
+
+@pytest.mark.parametrize("numbers", [[], [1.0], [0.0, 0.0, 0.5, 2.0, 2.0, 2.0], [-1.0, -0.0, 0.0]])
+def test_sorted_numbers_are_counted_as_others_are(numbers):
+    """Distinct numbers and their counts are those that sorting anew would find."""
+    values, counts = bins._count_sorted(np.array(numbers))
+    wanted, often = np.unique(np.array(numbers), return_counts=True)
+    assert values.tolist() == wanted.tolist()
+    assert counts.tolist() == often.tolist()

@@ -45,11 +45,20 @@ def digest_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
+class Marks(dict[str, str]):
+    """Digests by name; two things of one name, as an attribute and a global, are both kept."""
+
+    def __setitem__(self, name: str, digest: str) -> None:
+        while self.get(name, digest) != digest:
+            name += "'"
+        super().__setitem__(name, digest)
+
+
 class Walk:
     """One look at a function: follows what it uses and notes digests by name."""
 
     def __init__(self) -> None:
-        self.marks: dict[str, str] = {}
+        self.marks: dict[str, str] = Marks()
         self.unseen: dict[str, Any] = {}
         self.packages: set[str] = set()
         self.seen: dict[Any, tuple[str, Any]] = {}  # objects are kept, so that no id is used twice
@@ -220,7 +229,7 @@ class Walk:
         if self.depth >= _DEEPEST:
             self.unseen[name] = value
             return ""
-        outer, self.marks = self.marks, {}
+        outer, self.marks = self.marks, Marks()
         self.depth += 1
         try:
             for key, each in _entries(value):

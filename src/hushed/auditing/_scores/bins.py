@@ -64,8 +64,14 @@ def read_quantiles(column: Floats) -> Quantiles:
         parted = np.partition(known, (tail, len(known) - tail - 1))
         some = np.sort(known[:: len(known) // (_SORTED // 2)])
         low, high = np.sort(parted[:tail]), np.sort(parted[-tail:])
-    values, counts = np.unique(some[:: max(1, len(some) // _ATOMS_OF)], return_counts=True)
+    values, counts = _count_sorted(some[:: max(1, len(some) // _ATOMS_OF)])
     return Quantiles(known=known, some=some, low=low, high=high, values=values, counts=counts)
+
+
+def _count_sorted(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Distinct numbers among sorted ones, and how often each is there."""
+    starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]])[: len(numbers)])
+    return numbers[starts], np.diff(starts, append=len(numbers))
 
 
 def choose_edges(column: Quantiles, bins: int, *, even: bool = False) -> Floats:
