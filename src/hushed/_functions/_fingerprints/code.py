@@ -74,6 +74,15 @@ def collect_names(code: CodeType) -> Names:
     )
 
 
+def list_texts(function: types.FunctionType) -> frozenset[str]:
+    """Texts under which a function may look something up: also how its own module is called."""
+    names = collect_names(function.__code__)
+    if not names.by_text:
+        return frozenset()
+    own = function.__globals__.get("__name__") if "__name__" in names.globals else None
+    return names.texts | {own} if isinstance(own, str) else names.texts
+
+
 def _nested(code: CodeType) -> Iterator[CodeType]:
     yield code
     for each in code.co_consts:

@@ -28,6 +28,7 @@ from hushed._functions._fingerprints.code import (
     is_installed,
     is_kept,
     is_library,
+    list_texts,
     reference,
 )
 
@@ -307,10 +308,11 @@ def _content(cell: Any) -> Any:
 def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
-    for name in sorted(names.globals | (names.texts if names.by_text else frozenset())):
+    texts = list_texts(function)
+    for name in sorted(names.globals | texts):
         if name in known or name in vars(builtins):
             yield name, known[name] if name in known else vars(builtins)[name]
-    for name in sorted(names.texts & sys.modules.keys() if names.by_text else ()):
+    for name in sorted(texts & sys.modules.keys()):
         if not is_library(name):
             yield name, sys.modules[name]
     package = str(known.get("__package__") or "")
