@@ -32,6 +32,17 @@ def is_plain_int(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def list_in_order(values: Iterable[Any]) -> list[Any]:
+    """List public values, those of a set sorted: its order differs from process to process."""
+    found = list(values)
+    if not isinstance(values, set | frozenset):
+        return found
+    try:
+        return sorted(found)
+    except TypeError:  # of several types
+        return sorted(found, key=lambda value: (type(value).__name__, repr(value)))
+
+
 def is_a(value: Any, *kinds: type[Any]) -> bool:
     """Whether a private cell is of one of these types, by its own type alone.
 

@@ -137,6 +137,8 @@ class Store:
 
         if not self.sqlite:
             raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
+        if "\0" in str(target):
+            raise ParameterError("the name of a file holds no zero bytes")
         try:
             # SQLite would take it for the log of the ledger beside it.
             if not target.exists() and is_ledger(target):

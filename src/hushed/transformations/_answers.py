@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of, require_within
+from hushed._checks import list_in_order, require_one_of, require_within
 from hushed._numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.spaces import (
@@ -303,7 +303,7 @@ def quantile_scores(candidates: Iterable[float], alpha: float) -> Step[Transform
         If a candidate is NaN, there are none, or alpha leaves its range.
     """
     require_within("alpha", alpha, 0, 1)
-    points = keys_of(float(point) for point in candidates)
+    points = keys_of(float(point) for point in list_in_order(candidates))
     level = round(alpha * _LEVELS) / _LEVELS
 
     def build(space: Space) -> Transformation:
