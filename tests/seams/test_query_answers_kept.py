@@ -68,6 +68,21 @@ class TestText:
             answer = query.release(epsilon=epsilon, delta=delta, noise=noise)
             assert read_answer(write_answer(answer)) == answer
 
+    @pytest.mark.parametrize("wrong", [None, "x", 10**400, {}, {"x": 1}, [[]]], ids=repr)
+    def test_an_answer_that_somebody_else_made_up_is_read_as_a_whole_or_refused(self, wrong, table):
+        """Whatever stands in one of its fields: an answer, or one refusal, and no other error."""
+        stored = json.loads(
+            write_answer(table.group_by("t", keys=[True]).count().release(epsilon=1))
+        )
+        read = 0
+        for field in stored:
+            try:
+                str(read_answer(json.dumps(stored | {field: wrong})))
+                read += 1
+            except DamagedLedger:
+                continue
+        assert read < len(stored) / 2
+
     @pytest.mark.parametrize("text", ["", "{}", "[]", "1", '{"schema": "hushed answer"}', "null"])
     def test_other_texts_are_refused(self, text):
         with pytest.raises(DamagedLedger):

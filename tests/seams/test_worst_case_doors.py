@@ -5,6 +5,7 @@ import json
 import math
 import sys
 import warnings
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -633,3 +634,19 @@ def test_a_header_tells_that_cells_are_separated_by_something_else(tmp_path, bet
         assert result.exit_code == 2
         assert "save it with commas" in result.stderr
         assert "SECRET" not in result.output
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_dates_of_a_parquet_file_stay_dates(tmp_path, frame):
+    """Types of a Parquet file are public: what is neither number nor text stays as it is."""
+    polars = pytest.importorskip("polars")
+    for name in ("private", "public"):
+        columns = {"day": [date(2020, 1, 1 + i % 9) for i in range(40)], "town": ["Genoa"] * 40}
+        polars.DataFrame(columns).write_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "f.py").write_text(
+        "def first(rows): return float(sum(day.day for day in rows['day'] if day.year == 2020))\n"
+    )
+    words = ["release", f"{tmp_path}/private.parquet", f"{tmp_path}/f.py:first", "--epsilon", "9"]
+    words += ["--population", f"{tmp_path}/public.parquet", "--promise", "table", "--gamma", "0.3"]
+    result = CliRunner().invoke(app, [*words, "--workers", "1", "--frame", frame, "--json"])
+    assert result.exit_code == 0, result.output

@@ -34,7 +34,7 @@ from hushed.cli._tables import (
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.populations import Population, PublicTable
 
-_TEXTS = ("object", "str", "string")  # types of a frame, in small letters
+_TEXTS = ("str", "string")  # types of a frame, in small letters; objects may be dates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
