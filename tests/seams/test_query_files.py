@@ -8,7 +8,7 @@ import pytest
 from tests.commands import ended
 
 import hushed as hs
-from hushed.errors import ParameterError
+from hushed.errors import KeyInUse, ParameterError
 
 COUNT = hs.Query(aggregates=[{"kind": "count"}])
 
@@ -70,3 +70,21 @@ def test_odd_parts_of_a_file_are_refused_by_name(parts):
     """Each ended in an error of Python's, at best when the query was written."""
     with pytest.raises(ParameterError, match="this is no query"):
         hs.Query.from_toml(parts.replace("LONG", LONG))
+
+
+def test_an_exported_query_reads_the_answer_that_is_stored(tmp_path):
+    """It declares the types of the columns that it uses, and the others do not matter."""
+    (tmp_path / "rows.csv").write_text("who,age,cost\n1,30,2\n2,40,3\n")
+    table = hs.table(str(tmp_path / "rows.csv"), types={"age": "int", "cost": "float"})
+    first = table.filter("age > 3").count()
+    names = {}
+    exec(hs.Query.of(first).to_python(str(tmp_path / "rows.csv")), names)
+    other = hs.table(str(tmp_path / "rows.csv"), types={"age": "float"}).filter("age > 3").count()
+    with hs.Ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=3.0, neighbours="add-remove"))
+        terms = {"epsilon": 1.0, "ledger": ledger, "budget": "b", "key": "may"}
+        answer = first.release(**terms)
+        assert names["query"].release(**terms) == answer
+        assert ledger.balance("b").epsilon_left == 2.0
+        with pytest.raises(KeyInUse):
+            other.release(**terms)
