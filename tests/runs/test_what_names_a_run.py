@@ -151,13 +151,9 @@ OTHERS = {
     "update": [
         {"update": lambda answer, rows, places, new: answer + (new - rows[places]) / len(rows)},
         {"update": lambda answer, rows, places, new: answer - (rows[places] - new) * 0.25},
-    ],
-    "symmetric": [{"symmetric": True}],
-    "batch_rows": [{"f": lambda tables: tables.mean(axis=1), "batch": True, "batch_rows": 30}],
-    "update": [
-        {"update": lambda a, rows, places, new: a + (new - rows[places]) / 4},
         {"update": lambda a, rows, places, new: a + (new - rows[places]) / (4 + 1e-9)},
     ],
+    "symmetric": [{"symmetric": True}],
     "data_dependent": [],  # private: kept elsewhere, by itself
     "seed": [{"seed": 1}, {"seed": 2**70}],
     "user": [
