@@ -176,8 +176,15 @@ def _take(
                 f"{engine.name}: {outcome.place}: {outcome.words}", parameter="workers"
             )
         values = run_streams(evaluate, seed, *span)
-    else:
+    elif isinstance(outcome, Done) and results.are_alike(outcome.values):
         values = outcome.values
+    else:
+        raise WorkerLost(
+            f"{engine.name} gave something else than results of trials, for trials {span[0]} to "
+            f"{span[1] - 1}",
+            parameter="workers",
+            hint="try workers=1",
+        )
     if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
         results.fill(span[0], values, getattr(outcome, "note", ""))
 
