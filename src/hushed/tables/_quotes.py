@@ -12,9 +12,10 @@ from hushed._numeric import float_above
 from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._answers import error_bounds, percent, rank_error
+from hushed.tables._answers import percent
 from hushed.tables._distances import Distances, explain_distances, name_unit, size_unit
 from hushed.tables._ladders import Candidates, describe_candidates
+from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice

@@ -12,9 +12,10 @@ from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
 from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
-from hushed.tables._answers import Answer, evaluate, rank_errors, shortfalls
+from hushed.tables._answers import Answer
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._noise import add_noise, select_partitions
+from hushed.tables._outputs import evaluate, rank_errors, shortfalls
 from hushed.tables._plan import (
     GaussianNoise,
     NoiseName,
