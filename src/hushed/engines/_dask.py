@@ -306,7 +306,7 @@ def _describe_lack(lacks: Any) -> str:
     if isinstance(lacks, ModuleNotFoundError):
         name = str(lacks.name or "").partition(".")[0]
         if name == "hushed":
-            return "hushed is not installed there: pip install 'hushed[dask]'"
+            return "hushed is not installed there: install the same as here"
         return f"it has no module {name}"
     return lacks if isinstance(lacks, str) else f"{type(lacks).__name__}: {lacks}"
 

@@ -179,8 +179,6 @@ class Ray:
 
 def _connect(address: str) -> tuple[Any, bool]:
     """Import Ray and connect; tell whether that was done here."""
-    # Ray would report that it is used, and ask for it to be allowed in the log.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray: Any = import_module("ray")
     except ImportError as cause:
@@ -193,6 +191,7 @@ def _connect(address: str) -> tuple[Any, bool]:
                 parameter="workers",
             )
         return ray, False
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report that it is used
     try:
         if address == "ray":
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")

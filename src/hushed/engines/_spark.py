@@ -215,12 +215,12 @@ def _find_session() -> tuple[Any, bool]:
         if found is not None:
             return found, False
         made = sql.SparkSession.builder.getOrCreate()
-        if made.sparkContext.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-            made.sparkContext.pythonExec = sys.executable  # else whatever python3 is
-        return made, True
     except Exception as cause:  # of Java, or of the gateway
         raise EngineUnavailable(
             f"no Spark session could be made ({type(cause).__name__}): make one, and give it as "
             "workers",
             parameter="workers",
         ) from cause
+    if made.sparkContext.master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        made.sparkContext.pythonExec = sys.executable  # else whatever python3 is
+    return made, True
