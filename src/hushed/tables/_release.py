@@ -24,7 +24,6 @@ from hushed.tables._plan import (
 )
 from hushed.tables._query import Query
 from hushed.tables._scan import (
-    Key,
     PreparedScan,
     fetch_keys,
     prepare,
@@ -32,6 +31,7 @@ from hushed.tables._scan import (
     run_scan,
     run_searches,
 )
+from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
 from hushed.tables._warnings import data_warnings, present_rows
 
