@@ -194,7 +194,8 @@ def test_the_database_itself_keeps_answers(book, statement):
     """As for entries: rows are added and never changed."""
     book.keep_answer("b", book.charge("b", G(epsilon=0.5)), "x")
     with pytest.raises(DamagedLedger), book._store.writing() as connection:
-        connection.exec_driver_sql(statement)
+        place = "public." if connection.dialect.name == "postgresql" else ""
+        connection.exec_driver_sql(statement.replace("hushed_", f"{place}hushed_"))
     assert book.answer("b", 1) == "x"
 
 
