@@ -37,6 +37,7 @@ from hushed.cli._tables import Frame, Table, check_columns, find_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
+from hushed.populations._drawing import draw_rows
 
 
 def blocks(
@@ -123,7 +124,7 @@ def blocks(
                 made = _guess(made, f, public, rows=count, blocks=blocks, seed=seed)
             if simulate:
                 source, columns = read(simulate)
-                drawn = source.draw(np.random.default_rng(seed), 1)
+                drawn = draw_rows(source, np.random.default_rng(seed), 1)
                 made = replace(made, user=_find_user(user, Path(simulate), drawn, columns))
                 found = made.simulate(
                     f,
