@@ -105,7 +105,7 @@ def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False)
             f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
         )
     if value > _MOST:
-        raise ParameterError(f"{name} must be {_MOST} at most", parameter=name)
+        raise ParameterError(f"{name} must be {_MOST} or less", parameter=name)
     return int(value)
 
 

@@ -241,3 +241,22 @@ def test_a_simulation_refuses_a_ledger(run):
     result = run(*STAYS, *SURE, "--simulate", UNIFORM, "--ledger", "sqlite:///b.db", "--json")
     assert result.returncode == 2
     assert "leave --ledger out" in error_of(result)
+
+
+@pytest.mark.parametrize("command", ["blocks", "compare", "release"])
+def test_a_simulator_that_leaves_is_told_as_such(tmp_path, command):
+    """Code of the user's that ends the program is refused, and is no failure of ours."""
+    (tmp_path / "f.py").write_text(
+        "import sys\n\ndef leave(rng, count): sys.exit(0)\n\ndef mean(rows): return 0.0\n"
+    )
+    (tmp_path / "rows.csv").write_text("x\n" + "0.5\n" * 60)
+    rows, leave, mean = (f"{tmp_path}/{name}" for name in ("rows.csv", "f.py:leave", "f.py:mean"))
+    words = {
+        "blocks": [rows, mean, "--header", "--simulate", leave, "--in-process"],
+        "compare": ["median", "--population", leave, "--rows", "9", "--trials", "5"],
+        "release": [rows, mean, "--header", "--population", leave, "--frame", "pandas"],
+    }[command]
+    ends = [] if command == "release" else ["--low", "0", "--high", "1"]
+    done = ended(command, *words, *ends, "--epsilon", "9", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the population raised SystemExit" in done.stderr

@@ -19,6 +19,7 @@ from hushed.auditing._runs import Runs, stage_generator, stage_seed
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Neighbours
 from hushed.populations import Population, PublicTable
+from hushed.populations._drawing import draw_rows
 from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._designs import count_needed
 
@@ -93,7 +94,7 @@ def iterate_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) ->
     dealt = _deal_tables(source, stage_seed(seed, "population", "dealing"))
     for number in range(source.count):
         rng = stage_generator(seed, "population", str(number))
-        table = dealt[number] if dealt else source.population.draw(rng, source.rows + 1)
+        table = dealt[number] if dealt else draw_rows(source.population, rng, source.rows + 1)
         at = source.rows - 1 if source.symmetric else int(rng.integers(source.rows))
         order = np.arange(source.rows)
         if neighbours == "add-remove":

@@ -21,6 +21,7 @@ from hushed.blocks._parts import split_rows
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._priors import make_prior
 from hushed.populations import Population
+from hushed.populations._drawing import draw_rows
 from hushed.statistics._mode import place_of, read_categories
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def simulate(
         ask = partial(ask_here, mechanism, f) if calls is None else calls.call
         for trial in range(trials):
             rng = np.random.default_rng([seed, trial])
-            table = population.draw(rng, rows)
+            table = draw_rows(population, rng, rows)
             whole = _read_whole(mechanism, ask_once(mechanism, f, table))
             answers = ask(_split(mechanism, table, rng))
             failed += int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
@@ -233,7 +234,7 @@ def public_prior(
     count, place = find(candidates)
     counts, last = np.zeros(count), None
     for draw in range(require_count("draws", draws)):
-        table = population.draw(np.random.default_rng([seed, draw]), size)
+        table = draw_rows(population, np.random.default_rng([seed, draw]), size)
         try:
             found = place(f, table)
         except BadFunction as failure:

@@ -36,6 +36,7 @@ from hushed.cli._tables import Frame, Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
+from hushed.populations._drawing import draw_rows
 
 
 def blocks(
@@ -122,7 +123,7 @@ def blocks(
                 made = _guess(made, f, public, rows=count, blocks=blocks, seed=seed)
             if simulate:
                 source, columns = read(simulate)
-                drawn = source.draw(np.random.default_rng(seed), 1)
+                drawn = draw_rows(source, np.random.default_rng(seed), 1)
                 made = replace(made, user=name_user_column(user, Path(simulate), drawn, columns))
                 found = made.simulate(
                     f,

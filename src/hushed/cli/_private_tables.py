@@ -121,7 +121,7 @@ def _find_layout(population: Population) -> containers.Layout | None:
         return containers.layout(population.frame)
     try:
         return containers.layout(population.draw(np.random.default_rng(0), 1))
-    except Exception:
+    except (Exception, SystemExit):
         return None
 
 

@@ -13,12 +13,12 @@ from hushed._checks import require_count
 from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
 from hushed._functions._trials import run_trials
-from hushed._rows._owners import check_drawn
 from hushed._types import Floats
 from hushed.engines._choice import Workers
-from hushed.errors import BadRows, HushedError, ParameterError
+from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.populations import Population
+from hushed.populations._drawing import draw_rows
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._values import as_doubles, only_column
 
@@ -126,14 +126,7 @@ class TableTrial:
         return np.asarray(self.measure(self._draw(generator), generator), dtype=np.float64)
 
     def _draw(self, generator: np.random.Generator) -> Any:
-        try:
-            table = self.population.draw(generator, self.rows)
-        except HushedError:
-            raise
-        except Exception as cause:
-            raise BadRows(f"the population raised {type(cause).__name__}: {cause}") from cause
-        check_drawn(table, self.rows)
-        return table
+        return draw_rows(self.population, generator, self.rows)
 
 
 def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Generator) -> Floats:

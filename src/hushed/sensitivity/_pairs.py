@@ -230,7 +230,7 @@ def draw_table(
         table = design.draw(generator, trial, trials)
     except HushedError:
         raise
-    except Exception as cause:
+    except (Exception, SystemExit) as cause:
         raised = f"the population raised {type(cause).__name__} while drawing {count} rows"
         if not private:
             raise BadRows(f"{raised}: {cause}") from cause

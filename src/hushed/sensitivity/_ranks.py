@@ -99,7 +99,7 @@ def choose_rank(
     if pairs is not None and pairs < 1:
         raise ParameterError(f"pairs must be 1 or more, got {pairs}", parameter="pairs")
     if pairs is not None and pairs > 1 / _LEAST_GAMMA:
-        raise ParameterError("pairs must be a million million at most", parameter="pairs")
+        raise ParameterError("pairs must be a million million or less", parameter="pairs")
     rule = {"marginal": _marginal, "training-conditional": _conditional, "dkw": _dkw}[calibration]
     return rule(gamma, pairs)
 
