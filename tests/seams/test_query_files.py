@@ -88,3 +88,36 @@ def test_an_exported_query_reads_the_answer_that_is_stored(tmp_path):
         assert ledger.balance("b").epsilon_left == 2.0
         with pytest.raises(KeyInUse):
             other.release(**terms)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 20_000 + "b = 1",
+        "[" + "'='. " * 20_000 + "b]",
+        'x = ["""\n"" """"", {' + '"{".' * 20_000 + 'b = 1}, "z"]',
+    ],
+    ids=["bare", "quoted", "behind a string"],
+)
+def test_a_name_of_many_parts_is_refused_at_once(text):
+    """The parser takes the square of their number: 400 kilobytes took more than four minutes."""
+    with pytest.raises(ParameterError, match="too many dots"):
+        hs.Query.from_toml(text)
+
+
+def test_dots_in_strings_are_no_parts():
+    """Public keys may have any number of them."""
+    keys = ["1." * 100, 'a"' + "." * 100, "'" * 3 + "." * 100, "\n" + "." * 100, "#" + "." * 99]
+    query = hs.Query(groups={"columns": ["k"], "keys": [keys]}, aggregates=[{"kind": "count"}])
+    assert hs.Query.from_toml(query.to_toml()) == query
+    loose = 'x = """' + "." * 99 + '""" # ' + "." * 99
+    with pytest.raises(ParameterError, match="this is no query"):
+        hs.Query.from_toml(loose)
+
+
+@pytest.mark.parametrize("part", ["steps", "aggregates"])
+def test_more_parts_than_a_table_takes_are_refused_before_it_is_asked(part):
+    """Thousands of them took a minute to be refused."""
+    each = {"kind": "count"} if part == "aggregates" else {"filter": "x > 1"}
+    with pytest.raises(ParameterError, match=f"'{part}': Tuple should have at most"):
+        hs.Query(**{part: [each] * 101})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from hushed.tables._table import Table
 
 _LONGEST_FILE = 10_000_000  # characters of a question: a million public keys
+_MOST_STEPS, _MOST_AGGREGATES = 50, 100  # as a table takes
+_MOST_DOTS = 50  # in one name of TOML, whose parser takes the square of their number
+_QUOTED = re.compile(  # strings and comments of TOML
+    r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'
+    r"|'''(?:[^']|'{1,2}(?!'))*+'{3,5}|'[^'\n]*+'|#[^\n]*+"
+)
 
 
 def _write_date(value: Any) -> Any:
@@ -268,8 +275,8 @@ class Query(_Part):
     max_rows_per_user: AtLeastOne | None = None
     max_groups_per_user: AtLeastOne | None = None
     groups: Groups | None = None
-    steps: tuple[Filter | Derive, ...] = ()
-    aggregates: tuple[AnyAggregate, ...] = ()
+    steps: tuple[Filter | Derive, ...] = Field(default=(), max_length=_MOST_STEPS)
+    aggregates: tuple[AnyAggregate, ...] = Field(default=(), max_length=_MOST_AGGREGATES)
     columns: Annotated[dict[str, StoredType], AfterValidator(_name_columns)] = Field(
         default_factory=dict
     )
@@ -344,7 +351,7 @@ class Query(_Part):
         ParameterError
             If it is not TOML, or not a query.
         """
-        return cls(**_read_object(text, tomllib.loads, "TOML"))
+        return cls(**_read_object(text, _load_toml, "TOML"))
 
     def to_json(self) -> str:
         """Write the query as JSON, with all that was filled in.
@@ -455,6 +462,14 @@ def _read_object(text: str, load: Any, form: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ParameterError(f"a query in {form} is an object of parts, not {type(found).__name__}")
     return found
+
+
+def _load_toml(text: str) -> Any:
+    """Parse TOML; names of very many parts, over which the parser hangs, are refused."""
+    plain = re.sub(r"[ \t]+", "", _QUOTED.sub("s", text))
+    if any(name.count(".") > _MOST_DOTS for name in re.split(r"[\n=\[\]{},]", plain)):
+        raise ValueError("a name has too many dots")
+    return tomllib.loads(text)
 
 
 def _explain(error: ValidationError) -> str:
