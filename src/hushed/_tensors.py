@@ -73,7 +73,7 @@ def _is_of(library: str, name: str, raw: Any) -> bool:
 
 
 def _fetch_tensor(tensor: Any) -> Any:
-    here = tensor.detach().cpu()
+    here = tensor.detach().cpu().resolve_conj().resolve_neg()
     return (here.float() if str(here.dtype) == "torch.bfloat16" else here).numpy()
 
 

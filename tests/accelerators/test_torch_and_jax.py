@@ -115,6 +115,19 @@ def test_a_tensor_on_a_device_is_moved_to_the_host_first():
     assert sampled(f).sampling.shape == (3,)
 
 
+def test_a_part_of_a_spectrum_is_read():
+    """Of a conjugate torch keeps the numbers of the original, marked as negative."""
+
+    def by_torch(rows):
+        return torch.fft.fft(torch.as_tensor(rows)[:, 0])[1:4].conj().imag
+
+    def by_numpy(rows):
+        return -np.fft.fft(rows[:, 0])[1:4].imag
+
+    found = sampled(by_torch).sampling.answer
+    assert found == pytest.approx(sampled(by_numpy).sampling.answer, abs=1e-9)
+
+
 def test_lists_of_tensors_and_bfloat16_of_jax_are_read():
     def parts(rows):
         table = torch.as_tensor(rows).requires_grad_()

@@ -1,6 +1,7 @@
 """A Dask cluster of real processes gives the same bits, survives faults, or says why."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -90,6 +91,49 @@ def test_products_have_the_bits_of_one_process(shared):
     here = hs.sample_sensitivity(product, UNIT, rows=30_000, pairs=60, workers=1)
     there = hs.sample_sensitivity(product, UNIT, rows=30_000, pairs=60, workers=shared.address)
     assert np.array_equal(there.draws, here.draws)
+
+
+def seeded(generators):
+    """Draw twice from the generator of all, a moment apart."""
+    found = []
+    for _ in generators:
+        random.seed(3)
+        first = random.random()
+        time.sleep(1e-4)
+        found.append((first, random.random()))
+    return np.array(found)
+
+
+def test_threads_of_dask_do_not_draw_from_the_generator_of_a_function(shared):
+    """Three trials in 300 used to meet one that did."""
+    found = run_trials(seeded, 1000, seed=1, workers=shared.address)
+    assert len(np.unique(found, axis=0)) == 1
+
+
+def test_a_cluster_in_this_process_runs_one_span_at_a_time():
+    """A function with a table of its own, which two threads at once would mix up."""
+    import distributed
+
+    scratch = np.zeros(20)
+
+    def total(rows):
+        scratch[:] = 0
+        for place, row in enumerate(rows):
+            scratch[place] = row
+            if place % 5 == 0:
+                time.sleep(1e-4)
+        return float(scratch.sum())
+
+    settings = {"rows": 20, "pairs": 100}
+    expected = hs.sample_sensitivity(total, UNIT, workers=1, **settings)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, processes=False, threads_per_worker=4, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = hs.sample_sensitivity(total, UNIT, workers=client, **settings)
+    assert np.array_equal(found.sampling.draws, expected.sampling.draws)
 
 
 def test_an_audit_on_a_cluster_reports_the_same(shared):

@@ -104,6 +104,13 @@ def test_what_is_no_place_is_refused(keep):
         sample(keep, never)
 
 
+@POSIX
+def test_the_home_folder_of_nobody_is_refused():
+    """Python raises an error of another kind."""
+    with pytest.raises(hs.errors.ParameterError, match="does not know"):
+        sample("~nobody-of-that-name/kept", never)
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
     """A file where the folder should be, or a folder in which nothing can be made."""
     file = tmp_path / "file"

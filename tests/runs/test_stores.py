@@ -138,6 +138,13 @@ def test_an_unknown_store_is_refused(url):
         sample(url)
 
 
+@pytest.mark.parametrize("url", ["local://{}/kept", "x://kept"])
+def test_a_store_that_is_a_folder_is_named_as_one(url, tmp_path):
+    """As an object store nobody would look at who may write there."""
+    with pytest.raises(hs.errors.ParameterError, match="leads to this computer"):
+        sample(url.format(tmp_path))
+
+
 def test_without_fsspec_the_extra_is_named(monkeypatch):
     """The message says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)

@@ -24,6 +24,21 @@ MECHANISMS = {
     "Exponential": hs.Exponential(SCORES, epsilon=1.0),
     "Bernstein": hs.Bernstein(SCORES, epsilon=1.0, lattice=1),
 }
+
+
+class Held:
+    """A number that NumPy is told when it asks, as tensors tell it."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.number, dtype=dtype)
+
+    def __float__(self):
+        return float(self.number)
+
+
 ROUNDED = {
     "an integer": BIG + 1,
     "a list": [BIG + 3, 1],
@@ -38,6 +53,8 @@ ROUNDED = {
     "Polars": pl.Series([BIG + 1, 0]),
     "long doubles": np.array([BIG + 1, 0.1], dtype=np.longdouble),
     "a long double": np.longdouble(1) / 3,
+    "without axes": [np.array(BIG + 3), 0.5],
+    "of a type of one's own": [Held(BIG + 3), 0.5],
 }
 
 
@@ -71,7 +88,9 @@ def test_a_learned_function_is_read_as_carefully():
         MECHANISMS["Bernstein"].draw(lambda x: np.array([BIG + 3, 0], dtype=np.int64))
 
 
-@pytest.mark.parametrize("raw", [BIG, -BIG, [BIG, 0.5], np.array([BIG]), True, [True, 2], 1e300])
+@pytest.mark.parametrize(
+    "raw", [BIG, -BIG, [BIG, 0.5], [np.array(BIG), 0.5], np.array([BIG]), True, [True, 2], 1e300]
+)
 def test_answers_that_a_double_holds(raw):
     """Integers up to 2**53 are exact, and floats are what they are."""
     found = answer(lambda rows: raw, np.zeros(3), private=True)

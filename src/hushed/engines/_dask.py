@@ -20,10 +20,11 @@ from importlib import import_module
 from typing import Any, get_args
 
 from hushed._checks import require_one_of, require_positive
+from hushed.engines._generators import set_apart
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._requirements import find_lacks
 from hushed.engines._stub import check_size
-from hushed.engines._worker import read_header, run_span
+from hushed.engines._worker import read_header, run_span_alone
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
 
 _AHEAD = 2  # spans for each worker: one runs, one waits
@@ -70,6 +71,7 @@ class Dask:
             )
         if getattr(getattr(self._client, "cluster", None), "_adaptive", None) is not None:
             self._patience = max(self._patience, 300.0)
+        set_apart()
         self._known: set[tuple[str, str]] = set()
         self._looked, self._count = -1e9, 0
 
@@ -266,7 +268,7 @@ class _Run:
         self.number = 0
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             self.common = [
-                self._submit("function", pickle.loads, pickle.dumps(run_span)),
+                self._submit("function", pickle.loads, pickle.dumps(run_span_alone)),
                 self._submit("work", bytes, task.payload),
             ]
 

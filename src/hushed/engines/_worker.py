@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hushed._types import Floats
 from hushed.engines._errors import pack_error
+from hushed.engines._generators import set_apart
 from hushed.engines._protocol import Done, Lacks, Outcome, Raised, Task
 from hushed.engines._requirements import find_lacks, read_requirements
 from hushed.errors import BadFunction
@@ -27,7 +28,7 @@ from hushed.errors import BadFunction
 # Known to a process and to what is pickled by it: is a worker the process that sent the work?
 _PROCESS = uuid.uuid4().hex
 _LOADING = threading.Lock()
-_RUNNING = threading.Lock()
+_RUNNING = threading.RLock()
 _LENGTH = struct.Struct("<Q")
 
 
@@ -115,6 +116,7 @@ def run_span(
         What came of it. Errors are values, too.
     """
     place = _describe_place()
+    set_apart()
     with _LOADING:
         loaded = _load(_Payload(payload, digest))
     if isinstance(loaded, str):
@@ -127,6 +129,12 @@ def run_span(
         except (Exception, SystemExit) as error:
             return Raised(pack_error(error), place)
         return Done(values, time.perf_counter() - begun, place, work.note)
+
+
+def run_span_alone(*given: Any) -> Outcome:
+    """Run a span as `run_span` does, one at a time in the process that sent the work, too."""
+    with _RUNNING:
+        return run_span(*given)
 
 
 class _Payload:

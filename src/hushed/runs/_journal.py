@@ -223,7 +223,13 @@ def open_place(keep: Keep) -> Place:
     path = fspath(keep.path)
     if "://" in path and not path.startswith("file://"):
         return open_store(path)
-    return Folder(Path(path.removeprefix("file://")).expanduser().absolute())
+    try:
+        return Folder(Path(path.removeprefix("file://")).expanduser().absolute())
+    except RuntimeError:  # nobody of that name
+        raise ParameterError(
+            f"keep={path!r} names the home folder of a user whom this computer does not know",
+            parameter="keep",
+        ) from None
 
 
 def write_facts(place: Place, run: Run) -> None:

@@ -130,6 +130,12 @@ def open_store(url: str) -> Store:
         raise ParameterError(
             f"no store is known for {flat(url.partition(':')[0])!r}://", parameter="keep"
         ) from None
+    if "file" in (files.protocol if isinstance(files.protocol, tuple) else (files.protocol,)):
+        raise ParameterError(
+            f"{flat(url)!r} leads to this computer: give the folder by its path alone, so that it "
+            "is seen who may write there",
+            parameter="keep",
+        )
     return Store(files, flat(url.partition(":")[0]), root.rstrip("/"))
 
 

@@ -222,9 +222,18 @@ def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
             ]
             return any(moved_by_rounding(part, np.asarray(part)) for part in parts)
         held = np.asarray(raw, dtype=object).ravel().tolist()
+        return any(map(_is_moved, held))
     except Exception:
         return True  # nobody knows what it holds
-    return any(isinstance(x, int | np.integer) and abs(int(x)) > LARGEST_INT for x in held)
+
+
+def _is_moved(number: Any) -> bool:
+    """Tell it of one number, which may lie in an array without axes, or an object that is one."""
+    if isinstance(number, int | np.integer):
+        return abs(int(number)) > LARGEST_INT
+    if isinstance(number, float | np.generic):
+        return False
+    return moved_by_rounding(number, np.asarray(number))
 
 
 def _strings(values: Any) -> NDArray[Any] | None:
