@@ -22,7 +22,7 @@ from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, reb
 from hushed.engines._choice import Workers, open_engine
 from hushed.engines._local import Local
 from hushed.engines._worker import pack
-from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
+from hushed.errors import EngineUnavailable, ParameterError, Refusal, WorkerLost
 
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
@@ -132,6 +132,8 @@ def _run_there(
         try:
             for span, outcome in outcomes:
                 _take(evaluate, task.seed, engine, span, outcome, spans, results)
+        except (WorkerLost, EngineUnavailable) as error:
+            raise _count_done(error, results) from error.__cause__
         finally:
             close = getattr(outcomes, "close", None)
             if close is not None:
@@ -146,6 +148,13 @@ def _run_there(
         parameter="workers",
         hint="try workers=1",
     )
+
+
+def _count_done(error: Refusal, results: Results) -> Refusal:
+    """Say with an error of an engine how much was done, and what became of it."""
+    fate = "lost" if results.kept is None else "kept: the same call runs the rest"
+    words = f"{error.message}; {results.done} of {results.trials} trials were done, and are {fate}"
+    return type(error)(words, parameter=error.parameter, hint=error.hint)
 
 
 def _take(
@@ -167,8 +176,15 @@ def _take(
                 f"{engine.name}: {outcome.place}: {outcome.words}", parameter="workers"
             )
         values = run_streams(evaluate, seed, *span)
-    else:
+    elif isinstance(outcome, Done) and results.are_alike(outcome.values):
         values = outcome.values
+    else:
+        raise WorkerLost(
+            f"{engine.name} gave something else than results of trials, for trials {span[0]} to "
+            f"{span[1] - 1}",
+            parameter="workers",
+            hint="try workers=1",
+        )
     if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
         results.fill(span[0], values, getattr(outcome, "note", ""))
 

@@ -177,7 +177,7 @@ def quote_plan(
 ) -> Quote:
     """Quote the price of a plan; `smallest` is the same with the smallest bounds of each search."""
     if rows is not None and require_int("rows", rows) < 1:
-        raise ParameterError(f"rows must be 1 or more, got {rows}")
+        raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
     outputs = []
     for each in aggregates:
         own = [part for part in plan.parts if part.measurement.output == each.name]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of, require_within
+from hushed._checks import list_in_order, require_one_of, require_within
 from hushed.errors import ParameterError
 from hushed.spaces import ABSOLUTE, SUP, Metric, Numbers, Space
 from hushed.spaces._cells import LARGEST_INT, keys_of
@@ -137,7 +137,7 @@ def quantile_scores(candidates: Iterable[float], alpha: float) -> Step[Transform
         If a candidate is NaN, there are none, or alpha leaves its range.
     """
     require_within("alpha", alpha, 0, 1)
-    points = keys_of(float(point) for point in candidates)
+    points = keys_of(float(point) for point in list_in_order(candidates))
     level = round(alpha * _LEVELS) / _LEVELS
 
     def build(space: Space) -> Transformation:
