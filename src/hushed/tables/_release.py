@@ -27,7 +27,6 @@ from hushed.tables._plan import (
 )
 from hushed.tables._query import Query
 from hushed.tables._scan import (
-    Key,
     PreparedScan,
     fetch_keys,
     prepare,
@@ -35,6 +34,7 @@ from hushed.tables._scan import (
     run_scan,
     run_searches,
 )
+from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
 from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import data_warnings, present_rows
