@@ -12,7 +12,7 @@ from hushed.errors import EngineUnavailable, ParameterError
 UNIT = hs.populations.Uniform(low=0, high=1)
 
 
-@pytest.mark.parametrize("workers", ["4", "ray", "dask:host", 0, 2.5, object(), True])
+@pytest.mark.parametrize("workers", ["4", "rays", "dask:host", 0, 2.5, object(), True])
 def test_anything_else_is_refused_before_the_function_is_asked(workers):
     """With the name of the parameter and what it may be."""
 

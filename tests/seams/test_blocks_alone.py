@@ -297,7 +297,7 @@ def count(rows):
     return float(len(rows))
 
 
-@pytest.mark.parametrize("least", [1, 2])
+@pytest.mark.parametrize("least", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_one_call_takes_up_keeps_no_other_from_its_answer(monkeypatch, least):
     """Where no process can be started beside it, the next one waits for its end."""
     start, opened = _isolation.Process, []

@@ -14,7 +14,7 @@ import numpy as np
 from hushed._checks import is_whole
 from hushed._functions._results import Kept, Results
 from hushed._functions._sent import Alike, Evaluate, Sent, run_streams
-from hushed._functions._spans import Spans, cut_span
+from hushed._functions._spans import SECONDS, Spans, cut_span
 from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
 from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._types import Floats
@@ -72,7 +72,7 @@ def run_trials(
             work.compare(_run_first(evaluate, seed, gaps, results), seed, allowed=allowed)
         if gaps:
             task = pack(work, seed, far=not isinstance(engine, Local))
-            _run_there(evaluate, task, engine, Spans(gaps, engine.slots, size), results)
+            _run_there(evaluate, task, engine, gaps, size, results)
     for note, count in results.notes.items():
         warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
     return results.array
@@ -124,10 +124,13 @@ def _run_here(
 
 
 def _run_there(
-    evaluate: Evaluate, task: Task, engine: Engine, spans: Spans, results: Results
+    evaluate: Evaluate, task: Task, engine: Engine, gaps: deque[Span], size: int, results: Results
 ) -> None:
     """Run on an engine; what it loses is run again, and what it gives twice counts once."""
+    seconds = getattr(engine, "span_seconds", SECONDS)
+    lost = list(gaps)
     for _ in range(_ATTEMPTS):
+        spans = Spans(lost, engine.slots, size, seconds)
         outcomes = engine.map_spans(task, spans)
         try:
             for span, outcome in outcomes:
@@ -141,7 +144,7 @@ def _run_there(
         lost = spans.lost()
         if not lost:
             return
-        spans = Spans(lost, engine.slots)
+        size = 1
     raise WorkerLost(
         f"{engine.name} lost {len(lost)} pieces of work {_ATTEMPTS} times, the first at trials "
         f"{lost[0][0]} to {lost[0][1] - 1}",

@@ -31,9 +31,9 @@ def _is_file(path: Path) -> bool:
 
 
 def _files_of_address(text: str) -> tuple[Path, ...]:
-    """Files of a database that is named by an address; one that is not there may be made yet."""
-    scheme, found, place = text.partition("://")
-    if scheme != "duckdb" or not found:
+    """Files of a database in a file, if an address names one; they may be made yet."""
+    _, found, place = text.partition("://")
+    if not found:
         return ()
     path = _real(Path(place.removeprefix("/")))
     return path, path.with_name(path.name + ".wal")

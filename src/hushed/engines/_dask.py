@@ -17,20 +17,18 @@ import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from hushed._checks import require_one_of, require_positive
-from hushed.engines._protocol import Outcome, Span, Task
+from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._requirements import find_lacks
+from hushed.engines._stub import check_size
 from hushed.engines._worker import read_header, run_span
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
 
-_MOST_BYTES = 500_000_000
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _LOST_SECONDS = 5.0  # without a connection, after which the scheduler is given up
-
-OtherBits = Literal["refuse", "note"]
 
 
 class Dask:
@@ -134,12 +132,7 @@ class Dask:
         WorkerLost
             If workers die again and again.
         """
-        if len(task.payload) > _MOST_BYTES:
-            raise ParameterError(
-                f"the function holds {len(task.payload) / 1e6:.0f} MB, more than can be sent to "
-                f"{self.name}: let it load them from a path that the workers can read",
-                parameter="workers",
-            )
+        check_size(task, self.name)
         self._await_workers()
         self._greet(task)
         run = _Run(self._client, task)
@@ -313,7 +306,7 @@ def _describe_lack(lacks: Any) -> str:
     if isinstance(lacks, ModuleNotFoundError):
         name = str(lacks.name or "").partition(".")[0]
         if name == "hushed":
-            return "hushed is not installed there: pip install 'hushed[dask]'"
+            return "hushed is not installed there: install the same as here"
         return f"it has no module {name}"
     return lacks if isinstance(lacks, str) else f"{type(lacks).__name__}: {lacks}"
 

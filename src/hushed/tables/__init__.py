@@ -3,6 +3,7 @@
 from hushed.tables._answers import Answer
 from hushed.tables._distances import Distances, DistanceStep
 from hushed.tables._open import table
+from hushed.tables._prepared import Prepared
 from hushed.tables._question import Query
 from hushed.tables._quotes import Quote, QuotedOutput
 from hushed.tables._table import Table
@@ -11,6 +12,7 @@ __all__ = [
     "Answer",
     "DistanceStep",
     "Distances",
+    "Prepared",
     "Query",
     "Quote",
     "QuotedOutput",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from hushed._printing import brief, format_down, format_up, shown
-from hushed.errors import MissingExtra, NotFound, ParameterError
+from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table
 from hushed.tables._ladders import Candidates
@@ -155,6 +155,46 @@ class Answer:
         except ImportError:
             raise MissingExtra("a pandas frame", "pandas") from None
         return pd.DataFrame(self.to_dict())
+
+    def to_json(self) -> str:
+        """Write the answer as JSON, every number exact, as a ledger stores it.
+
+        Returns
+        -------
+        str
+            One object; `from_json` reads it again.
+        """
+        from hushed.tables._storage import write_answer  # noqa: PLC0415  (it makes answers, too)
+
+        return write_answer(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Answer:
+        """Read an answer that `to_json` wrote, or that a ledger stored.
+
+        Parameters
+        ----------
+        text : str
+            The object.
+
+        Returns
+        -------
+        Answer
+            The same answer, without `entry`, which the ledger knows.
+
+        Raises
+        ------
+        ParameterError
+            If it is no answer.
+        QueryFailed
+            If what was stored is that the query failed.
+        """
+        from hushed.tables._storage import read_answer  # noqa: PLC0415  (it makes answers, too)
+
+        try:
+            return read_answer(text)
+        except DamagedLedger:
+            raise ParameterError("this is no answer that to_json of this version wrote") from None
 
     def explain(self) -> str:
         """Explain the guarantee and the error bars in a few lines.

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from hushed._checks import require_probability
 from hushed._numeric import float_above
 from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
+from hushed.releasing._keeping import check_ledger
 from hushed.tables._answers import percent
-from hushed.tables._distances import Distances, explain_distances, name_unit, size_unit
+from hushed.tables._distances import (
+    Distances,
+    explain_distances,
+    name_unit,
+    size_unit,
+    trace_distances,
+)
+from hushed.tables._engine import Connection
 from hushed.tables._ladders import Candidates, describe_candidates
 from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
+from hushed.tables._query import Query
+from hushed.tables._release import plan_query
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice
 from hushed.tables._warnings import epsilon_warnings
@@ -164,6 +175,34 @@ class Quote:
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
         return f"{shown(output.name)}: {text}; {output.share:.0%} of epsilon"
+
+
+def quote_query(
+    connection: Connection,
+    query: Query,
+    plan: Plan,
+    *,
+    beta: float,
+    rows: int | None,
+    ledger: Any = None,
+    budget: str | None = None,
+) -> Quote:
+    """Quote the price of a query and its plan, and what a budget would have left after it."""
+    require_probability("beta", beta)
+    check_ledger(ledger, budget)
+    can_quote = hasattr(ledger, "quote")
+    left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None
+    smallest = None
+    if plan.searches:
+        least = query.with_smallest_bounds()
+        promise = plan.guarantee
+        again = plan_query(
+            least, epsilon=promise.epsilon, delta=promise.delta, noise_name=plan.noise_name
+        )
+        smallest = (again, least.aggregates)
+    quote = quote_plan(plan, query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest)
+    distances = trace_distances(query, plan)
+    return replace(quote, warnings=connection.warnings, distances=distances)
 
 
 def quote_plan(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
-from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._ladders import describe_candidates
@@ -36,7 +33,6 @@ from hushed.tables._scan import (
 )
 from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
-from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import data_warnings, present_rows
 
 _MOST_AGGREGATES = 100
@@ -96,7 +92,7 @@ def _require_few(
         )
 
 
-def _rehearse(
+def rehearse(
     connection: engine.Connection, query: Query, plan: Plan, beta: float, clock: engine.Clock
 ) -> PreparedScan:
     """Do all that does not depend on the rows, before anything is charged.
@@ -122,7 +118,7 @@ def _rehearse(
     return ready
 
 
-def _run(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
+def run_plan(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
     if plan.searches:
         query = ready.scan.query.with_bounds(_draw_bounds(plan, run_searches(ready, clock)))
@@ -189,59 +185,3 @@ def _build_answer(
         guarantee=plan.guarantee,
         unit=plan.unit,
     )
-
-
-def release_query(
-    connection: engine.Connection,
-    query: Query,
-    plan: Plan,
-    *,
-    beta: float,
-    clock: engine.Clock,
-    charge: Callable[[], Payment],
-    known: bool,
-) -> Answer:
-    """Plan, charge, query and add noise, while no other thread queries the same table.
-
-    An answer that is stored under the caller's key (`known`) is read again, and nothing is queried.
-    An answer is stored before it is shown. So is a failure, which may depend on the rows; but not a
-    lost connection or a stop by the user: then the same key repeats the query, at no cost.
-    """
-    if known:
-        paid = charge()
-        if paid.kept is not None:
-            return _read_stored(paid, paid.kept)
-    answer, failed, lost, stopped = None, "", False, False
-    with engine.hold(connection, clock):
-        ready = _rehearse(connection, query, plan, beta, clock)
-        clock.require_left()
-        begun = time.monotonic()
-        paid = charge()
-        clock = clock.after_wait(begun)  # for other spenders: it costs no answer that is paid for
-        if paid.kept is not None:  # another process was faster
-            return _read_stored(paid, paid.kept)
-        try:
-            answer = _run(ready, plan, beta, clock)
-        except KeyboardInterrupt:
-            failed, stopped = "stopped; nothing was released", True
-        except QueryFailed as error:
-            failed, lost = str(error), isinstance(error, engine.ConnectionLost)
-        except Exception as error:  # whatever it is, its own text may quote a private value
-            failed = f"{connection.engine} did not answer ({type(error).__name__})"
-    if answer is not None:
-        return (
-            answer if paid.number is None else _read_stored(paid, paid.keep(write_answer(answer)))
-        )
-    stays = "count the budget as spent" if paid.ledger is None else "the charge stays"
-    if stopped or (lost and paid.key is not None):
-        again = "" if paid.key is None else f": ask again under the key {paid.key!r}, at no cost"
-        raise (KeyboardInterrupt if stopped else QueryFailed)(f"{failed}; {stays}{again}")
-    failure = QueryFailed(f"{failed}; {stays}")
-    if paid.number is not None and not lost:
-        _read_stored(paid, paid.keep(write_failure(failure)))
-    raise failure
-
-
-def _read_stored(paid: Payment, text: str) -> Answer:
-    """Read the stored answer; a stored failure is raised."""
-    return replace(read_answer(text), entry=paid.number)

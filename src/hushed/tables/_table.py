@@ -17,11 +17,11 @@ from hushed.tables import _engine as engine
 from hushed.tables import _question as question
 from hushed.tables._answers import Answer
 from hushed.tables._asking import ask
-from hushed.tables._distances import trace_distances
 from hushed.tables._plan import NoiseName
+from hushed.tables._prepared import Prepared, Proposal, prepare_query, release_query
 from hushed.tables._query import Query, digest_question
-from hushed.tables._quotes import Quote, quote_plan
-from hushed.tables._release import plan_query, release_query
+from hushed.tables._quotes import Quote, quote_query
+from hushed.tables._release import plan_query
 from hushed.tables._requests import (
     Aggregate,
     AggregateKind,
@@ -509,20 +509,76 @@ class Table:
             If the query or its target cannot be used.
         """
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
-        require_probability("beta", beta)
-        check_ledger(ledger, budget)
-        can_quote = hasattr(ledger, "quote")
-        left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None
-        smallest = None
-        if plan.searches:
-            query = self.query.with_smallest_bounds()
-            least = plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
-            smallest = (least, query.aggregates)
-        quote = quote_plan(
-            plan, self.aggregates, beta=beta, rows=rows, left=left, smallest=smallest
+        return quote_query(
+            self.connection,
+            self.query,
+            plan,
+            beta=beta,
+            rows=rows,
+            ledger=ledger,
+            budget=budget,
         )
-        distances = trace_distances(self.query, plan)
-        return replace(quote, warnings=self.connection.warnings, distances=distances)
+
+    def prepare(
+        self,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: NoiseName = "laplace",
+        beta: float = _BETA,
+        timeout: float | None = None,
+    ) -> Prepared:
+        """Do all that no row decides; nothing is read or charged. `release` does it by itself.
+
+        The noise is planned and tried on an empty group, and the database compiles and plans the
+        query, and checks names, types and rights.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss of the whole query, in nats; above 0.
+        delta : float, default 0
+            Slack; needed for partition selection and for Gaussian noise.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
+        beta : float, default 0.05
+            Probability that an error bar does not hold.
+        timeout : float, optional
+            Seconds that preparation and answer may take together, as for `release`; the time
+            between them does not count.
+
+        Returns
+        -------
+        Prepared
+            What has to be charged, and the answer to whoever holds the charge.
+
+        Raises
+        ------
+        ParameterError
+            If the query or its target cannot be used.
+        EngineUnavailable
+            If the database does not answer, or its user may not read the table.
+        """
+        proposal = self._propose(epsilon, delta, noise, beta, timeout)
+        return prepare_query(proposal)
+
+    def _propose(
+        self, epsilon: float, delta: float, noise: NoiseName, beta: float, timeout: float | None
+    ) -> Proposal:
+        """Start the clock, and plan the noise on these terms; nothing is asked of the engine."""
+        clock = engine.Clock.start(timeout)
+        plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
+        require_probability("beta", beta)
+        terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
+        place = (self.connection.engine.name, self.connection.place)
+        return Proposal(
+            connection=self.connection,
+            query=self.query,
+            plan=plan,
+            beta=beta,
+            clock=clock,
+            digest=digest_question(self.query, place, {**terms, "timeout": timeout}),
+        )
 
     def release(
         self,
@@ -588,32 +644,19 @@ class Table:
         KeyboardInterrupt
             If stopped after the charge; the message says what stays, and how to repeat the query.
         """
-        clock = engine.Clock.start(timeout)
-        plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
-        require_probability("beta", beta)
+        proposal = self._propose(epsilon, delta, noise, beta, timeout)
         check_ledger(ledger, budget, key)
-        terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
-        place = (self.connection.engine.name, self.connection.place)
-        question = digest_question(self.query, place, {**terms, "timeout": timeout})
         charge = partial(
             pay,
             ledger,
             budget,
-            plan.guarantee,
+            proposal.plan.guarantee,
             note or default_note(self.query.describe()),
-            loss=plan.loss,
+            loss=proposal.plan.loss,
             key=key,
-            question=question,
+            question=proposal.digest,
         )
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
         with explain_stops(ledger, budget, key):
-            return release_query(
-                self.connection,
-                self.query,
-                plan,
-                beta=beta,
-                clock=clock,
-                charge=charge,
-                known=known,
-            )
+            return release_query(proposal, charge, known=known)

@@ -42,10 +42,10 @@ class Clock:
         """Seconds that are left; 0 after the end."""
         return max(0.0, self.ends - time.monotonic())
 
-    def require_left(self) -> None:
-        """Refuse to go on after the end; before the charge."""
+    def require_left(self, so_far: str = UNPAID) -> None:
+        """Refuse to go on after the end, before a row is read; the refusal tells what was done."""
         if self.left == 0:
-            raise EngineUnavailable(f"planning the query took all of the {self}; {UNPAID}")
+            raise EngineUnavailable(f"waiting and planning took all of the {self}; {so_far}")
 
     def after_wait(self, begun: float) -> Clock:
         """Clock that does not count a wait that began at a time, by `time.monotonic`."""

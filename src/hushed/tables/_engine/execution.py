@@ -30,8 +30,8 @@ class _TimeOver(Exception):
 
 
 @contextmanager
-def hold(connection: Connection, clock: Clock) -> Iterator[None]:
-    """Lock a connection, so that other threads wait."""
+def hold(connection: Connection, clock: Clock, so_far: str = UNPAID) -> Iterator[None]:
+    """Lock a connection, so that other threads wait; a refusal tells what was done so far."""
     if clock.limit is not None and not connection.engine.stoppable:
         raise ParameterError(
             f"a query on {connection.engine} cannot be stopped from here; set limits there",
@@ -40,15 +40,15 @@ def hold(connection: Connection, clock: Clock) -> Iterator[None]:
     if os.getpid() != connection.process:
         raise EngineUnavailable(
             "the table was opened by the process that this one was forked from; open it again "
-            f"here. {UNPAID.capitalize()}"
+            f"here. {so_far.capitalize()}"
         )
     if connection.file is not None and connection.changed:
         raise EngineUnavailable(
             f"{connection.file.name} is not there any more, or not as it was when it was opened; "
-            f"open it again. {UNPAID.capitalize()}"
+            f"open it again. {so_far.capitalize()}"
         )
     if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
-        raise EngineUnavailable(f"other queries on this table took all of the {clock}; {UNPAID}")
+        raise EngineUnavailable(f"other queries on this table took all of the {clock}; {so_far}")
     try:
         yield
     finally:

@@ -1,0 +1,213 @@
+"""A query that is prepared: planned without a row, charged by somebody, answered once."""
+
+import dataclasses
+import os
+import threading
+
+import psycopg
+import pyarrow as pa
+import pytest
+from tests.nasty_tables import to_postgres
+
+import hushed as hs
+from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
+from hushed.tables import _release
+from hushed.tables import _scan as scan
+
+ROWS = {"who": [i // 2 for i in range(400)], "x": [1.0] * 400, "g": ["a", "b"] * 200}
+
+
+@pytest.fixture
+def table():
+    return hs.table(pa.table(ROWS))
+
+
+@pytest.fixture
+def unread(monkeypatch):
+    """Fail if rows are asked for."""
+    monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("a row was read"))
+    return monkeypatch
+
+
+class TestPreparing:
+    def test_it_reads_no_row_and_states_what_is_to_be_charged(self, table, unread):
+        """The guarantee and the loss are those that a release charges, the quote that of Table."""
+        query = table.group_by("g", keys=["a", "b"]).count().mean("x", low=0, high=2)
+        terms = {"epsilon": 0.7, "delta": 1e-6, "noise": "gaussian"}
+        prepared = query.prepare(**terms, beta=0.1)
+        promise = hs.Guarantee(epsilon=0.7, delta=1e-6, neighbours="add-remove", unit="row")
+        assert prepared.guarantee == promise
+        assert prepared.loss is not None
+        assert prepared.loss.delta(0.7) <= 1e-6
+        assert prepared.quote(rows=200) == query.quote(**terms, beta=0.1, rows=200)
+        assert prepared.quote(rows=200) != query.quote(**terms, rows=200)
+
+    def test_its_digest_is_of_the_question_the_table_and_the_terms(self, table):
+        """Equal for the same; another for any other constant, table or term."""
+        query = table.filter("x > 0").count()
+        one = query.prepare(epsilon=1.0)
+        assert one == query.prepare(epsilon=1)
+        others = [
+            table.filter("x > 1").count().prepare(epsilon=1.0),
+            query.prepare(epsilon=2.0),
+            query.prepare(epsilon=1.0, beta=0.1),
+            query.prepare(epsilon=1.0, timeout=60),
+            query.prepare(epsilon=1.0, delta=1e-6, noise="gaussian"),
+            hs.table(pa.table(ROWS), "other").filter("x > 0").count().prepare(epsilon=1.0),
+        ]
+        assert len({one.digest, *(each.digest for each in others)}) == 1 + len(others)
+
+    def test_it_is_the_question_that_a_release_stores(self, table, tmp_path):
+        """So a program that charges by itself and one that calls release find the same answer."""
+        prepared = table.count().prepare(epsilon=1.0)
+        with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+            book.open_budget("b", hs.Guarantee(epsilon=9.0, neighbours="add-remove"))
+            entry = book.charge(
+                "b", prepared.guarantee, loss=prepared.loss, key="k", question=prepared.digest
+            )
+            answer = prepared.answer(charged=entry.question)
+            book.keep_answer("b", entry, answer.to_json())
+            again = table.count().release(epsilon=1.0, ledger=book, budget="b", key="k")
+            assert again == dataclasses.replace(answer, entry=entry.number)
+            assert len(book.entries("b")) == 1
+
+    def test_what_a_release_refuses_unpaid_is_refused_here(self, postgres_url):
+        """A column that went, and a noise that cannot be laid out."""
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE TABLE t (u int)")
+        query = hs.table(postgres_url, "t").filter("u > 0").count()
+        with psycopg.connect(postgres_url) as made:
+            made.execute("ALTER TABLE t RENAME u TO v")
+        with pytest.raises(ParameterError, match="nothing was charged"):
+            query.prepare(epsilon=1.0)
+        with pytest.raises(ParameterError, match="too small"):
+            hs.table(pa.table(ROWS)).sum("x", low=0, high=1e9).prepare(epsilon=1e-14)
+
+
+class TestAnswering:
+    def test_an_answer_is_about_the_rows(self, table):
+        prepared = table.group_by("g", keys=["a", "b", "c"]).count().prepare(epsilon=50.0)
+        assert prepared.answer(charged=prepared.digest).values["count"] == (200, 200, 0)
+
+    def test_it_answers_once(self, table, unread):
+        """Each answer draws noise of its own, and so has a price of its own."""
+        query = table.count()
+        prepared = query.prepare(epsilon=1.0)
+        unread.undo()
+        prepared.answer(charged=prepared.digest)
+        unread.setattr(scan.engine, "fetch", lambda *_: pytest.fail("a row was read"))
+        for each in (prepared, dataclasses.replace(prepared)):
+            with pytest.raises(ParameterError, match=r"answers once.*no row was read"):
+                each.answer(charged=prepared.digest)
+        unread.undo()
+        again = query.prepare(epsilon=1.0)
+        assert len(again.answer(charged=prepared.digest)) == 1
+
+    def test_threads_get_one_answer_together(self, table):
+        """Of eight that ask at the same time, seven are refused."""
+        prepared, told = table.count().prepare(epsilon=1.0), []
+
+        def ask():
+            try:
+                told.append(prepared.answer(charged=prepared.digest))
+            except ParameterError as error:
+                told.append(str(error))
+
+        running = [threading.Thread(target=ask) for _ in range(8)]
+        for each in running:
+            each.start()
+        for each in running:
+            each.join()
+        assert sum(isinstance(each, hs.Answer) for each in told) == 1
+        assert sum("answers once" in str(each) for each in told) == 7
+
+    @pytest.mark.parametrize("charged", ["", "0" * 64, None])
+    def test_a_charge_for_something_else_pays_for_nothing(self, charged, table, unread):
+        """Nor does no charge; what is right after that is answered."""
+        prepared = table.count().prepare(epsilon=1.0)
+        with pytest.raises(ParameterError, match=r"another question.*no row was read"):
+            prepared.answer(charged=charged)
+        with pytest.raises(TypeError):
+            prepared.answer()
+        unread.undo()
+        assert len(prepared.answer(charged=prepared.digest)) == 1
+
+    def test_a_failure_tells_no_text_of_the_engine(self, table, monkeypatch):
+        """It may quote a private value; the charge stays."""
+        prepared = table.count().prepare(epsilon=1.0)
+
+        def fail(*_):
+            raise ValueError("SECRET of Ada")
+
+        monkeypatch.setattr(_release, "run_scan", fail)
+        with pytest.raises(QueryFailed, match=r"\(ValueError\); count the budget as spent") as told:
+            prepared.answer(charged=prepared.digest)
+        assert told.value.__cause__ is None
+        assert told.value.__context__ is None
+        with pytest.raises(ParameterError, match="answers once"):
+            prepared.answer(charged=prepared.digest)
+
+    def test_a_lost_connection_may_be_answered_for_the_same_charge(self, postgres):
+        """Nothing was told of the rows."""
+        database = postgres.create_database()
+        to_postgres(pa.table(ROWS), postgres.url(database), "t")
+        prepared = hs.table(postgres.url(database), "t").count().prepare(epsilon=1.0)
+        postgres.run(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{database}'"
+        )
+        with pytest.raises(QueryFailed, match="prepare it again, and answer it for the same"):
+            prepared.answer(charged=prepared.digest)
+
+    def test_a_stop_by_the_user_says_what_may_follow(self, table, monkeypatch):
+        prepared = table.count().prepare(epsilon=1.0)
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(_release, "run_scan", stop)
+        with pytest.raises(KeyboardInterrupt, match="nothing was released; prepare it again"):
+            prepared.answer(charged=prepared.digest)
+
+    def test_a_file_that_changed_meanwhile_is_not_read(self, tmp_path):
+        """The plan was made for another one; the charge is not lost."""
+        path = tmp_path / "rows.parquet"
+        pa.parquet.write_table(pa.table(ROWS), path)
+        prepared = hs.table(path).count().prepare(epsilon=1.0)
+        kept = path.read_bytes()
+        path.write_bytes(kept + b" ")
+        with pytest.raises(EngineUnavailable, match=r"rows.parquet.*No row was read$"):
+            prepared.answer(charged=prepared.digest)
+
+
+class TestTime:
+    def test_the_time_between_preparation_and_answer_does_not_count(self, table):
+        """A limit that ended meanwhile, had the clock gone on, ends nothing."""
+        prepared = table.count().prepare(epsilon=50.0, timeout=30)
+        early = dataclasses.replace(prepared, paused=prepared.paused - 60)
+        assert early.resume().left > 60
+        assert 0 < prepared.resume().left <= 30
+        assert prepared.answer(charged=prepared.digest).value("count") == 400
+
+    def test_what_the_preparation_took_is_gone(self, table, monkeypatch):
+        """Preparation and answer have one limit together; a query that is out of it is stopped."""
+        prepared = table.count().prepare(epsilon=50.0, timeout=30)
+        used = dataclasses.replace(prepared.proposal.clock, ends=prepared.paused)
+        late = dataclasses.replace(
+            prepared, proposal=dataclasses.replace(prepared.proposal, clock=used)
+        )
+        monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("a row was read"))
+        with pytest.raises(EngineUnavailable, match=r"took all of the 30 s; no row was read"):
+            late.answer(charged=late.digest)
+        assert not late.ticket.locked()
+
+
+def test_another_process_cannot_answer(table):
+    """It would share the connection; the words say that no row was read, not what was charged."""
+    prepared = table.count().prepare(epsilon=1.0)
+    connection = dataclasses.replace(prepared.proposal.connection, process=os.getpid() + 1)
+    elsewhere = dataclasses.replace(
+        prepared, proposal=dataclasses.replace(prepared.proposal, connection=connection)
+    )
+    with pytest.raises(EngineUnavailable, match=r"forked.*No row was read$"):
+        elsewhere.answer(charged=prepared.digest)
+    assert len(prepared.answer(charged=prepared.digest)) == 1
