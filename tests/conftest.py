@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import traceback
@@ -31,6 +32,16 @@ hypothesis.settings.load_profile("steady")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run say that it must be able to run everything it selects."""
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every search for garbage.
+
+    Ten thousand tests and their libraries are 600,000 objects: each full search takes half a
+    second, a sixth of the time of all tests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

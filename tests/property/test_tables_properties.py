@@ -1,6 +1,7 @@
 """Adding or removing a whole user moves the exact cells by no more than their sensitivity."""
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -50,14 +51,32 @@ def check(plan, here, there):
         assert sum(m * m for m in moved) <= part.measurement.l2_squared
 
 
-@settings(max_examples=8)
-@given(st.lists(ROW, max_size=14), st.integers(1, 2), st.integers(1, 4), st.integers(0, 2**63 - 1))
-@example([(0, "ab"[i % 2], 7.0) for i in range(9)] + [(1, "b", 1.0)], 1, 2, 5)
-def test_one_user_moves_no_cell_beyond_its_sensitivity(rows, groups, limit, secret):
-    """Whatever the other rows, the limits and the key, removing user 0 stays within the bound."""
+USERS = given(
+    st.lists(ROW, max_size=14), st.integers(1, 2), st.integers(1, 4), st.integers(0, 2**63 - 1)
+)
+
+
+def check_user(rows, groups, limit, secret):
+    """Remove user 0."""
     plan, here = cells(rows, groups, limit, secret)
     _, there = cells([row for row in rows if row[0] != 0], groups, limit, secret)
     check(plan, here, there)
+
+
+@settings(max_examples=4)
+@USERS
+@example([(0, "ab"[i % 2], 7.0) for i in range(9)] + [(1, "b", 1.0)], 1, 2, 5)
+def test_one_user_moves_no_cell_beyond_its_sensitivity(rows, groups, limit, secret):
+    """Whatever the other rows, the limits and the key, removing user 0 stays within the bound."""
+    check_user(rows, groups, limit, secret)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@USERS
+def test_one_user_of_many_tables_moves_no_cell_beyond_its_sensitivity(rows, groups, limit, secret):
+    """The same for more tables."""
+    check_user(rows, groups, limit, secret)
 
 
 @settings(max_examples=4)

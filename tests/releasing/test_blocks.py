@@ -239,18 +239,16 @@ def test_what_is_said_of_the_answer_holds_between_candidates_and_without_a_weigh
     assert able in hs.release(word, ROWS, votes).certificate.explain()
 
 
-@pytest.mark.parametrize(
-    ("size", "said"),
-    [
-        (2**31, "2 GiB of memory"),
-        (2**30 + 2**20, "1025 MiB of"),
-        (2**31 + 1, "2147483649 bytes of"),
-    ],
-)
-def test_limits_are_said_in_units_that_can_be_read_aloud(size, said):
+def test_limits_are_said_in_units_that_can_be_read_aloud():
     """Exactly, and in bytes only where there is no larger unit without a fraction."""
-    limited = hs.Blocks([0.0, 40.0], epsilon=20.0, blocks=1, limits=hs.blocks.Limits(memory=size))
-    assert said in hs.release(half, ROWS, limited).certificate.explain()
+    limits = hs.blocks.Limits(memory=2**31)
+    limited = hs.Blocks([0.0, 40.0], epsilon=20.0, blocks=1, limits=limits)
+    released = hs.release(half, ROWS, limited).certificate
+    assert "2 GiB of memory" in released.explain()
+    loaded = json.loads(released.to_json())
+    for size, said in ((2**30 + 2**20, "1025 MiB of"), (2**31 + 1, "2147483649 bytes of")):
+        loaded["mechanism"]["parameters"]["memory"] = size
+        assert said in hs.Certificate.from_json(json.dumps(loaded)).explain()
 
 
 def test_a_certificate_without_a_loss_is_refused_in_words():

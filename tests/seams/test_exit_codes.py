@@ -408,8 +408,10 @@ def test_a_failure_outside_of_any_command(folder, kind):
 def test_stopped(folder, words, number):
     """Ctrl-C and SIGTERM end with 130, with --json in one object."""
     words = [word.replace("mean", "slow") for word in words]
+    # In the background Ctrl-C is ignored, and by what is started there, too.
+    heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     with subprocess.Popen(
-        [sys.executable, "-c", MAIN, *words, "--workers", "1", "--json"],
+        [sys.executable, "-c", heeds + MAIN, *words, "--workers", "1", "--json"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": SOURCE},
         stdout=subprocess.PIPE,

@@ -153,7 +153,8 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
-            (source, kind)
+            # A Feather file is read into a frame.
+            pytest.param(source, kind, marks=[pytest.mark.slow] if source == "feather" else [])
             for source in ("frame", "parquet", "feather")
             for kind in ARROW
             if (source, kind) not in {("parquet", each) for each in ("views", "runs", "union")}

@@ -161,7 +161,7 @@ def test_a_cell_that_cannot_be_copied_refuses_nothing(held, cell, book):
         assert book.balance("b").entries == place
 
 
-@pytest.mark.parametrize("held", ["list", "pandas"])
+@pytest.mark.parametrize("held", ["list", pytest.param("pandas", marks=pytest.mark.slow)])
 def test_blocks_of_such_cells_fail_alone(held):
     """The part that cannot be sent has no answer, and the release has one."""
     rows = HELD[held]([Unique(), *ROWS[1:]])

@@ -100,7 +100,7 @@ def check_law(csv, drawn):
     return query
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(drawn=asked())
 def test_data_and_python_ask_the_same_query(csv, drawn):
     """Of random queries: asked of the table, written as TOML, JSON and Python, and read again."""

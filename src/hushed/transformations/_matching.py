@@ -73,6 +73,19 @@ def take_domain(
     return space.domain
 
 
+def take_users(space: Space, step: str, otherwise: str = "") -> tuple[Table, str]:
+    """Refuse a space whose distances do not count users; gives the table and its key."""
+    table = space.domain
+    if not isinstance(table, Table) or table.key is None or space.metric.unit != "user":
+        raise SpaceMismatch(
+            f"{step} takes a keyed table under users, but is given {space}; no step makes users "
+            "out of rows: declare them where the chain starts, as "
+            "Space(domain=Table.of({...}, key=COLUMN), metric=hushed.spaces.USERS)"
+            + (otherwise and f", {otherwise}")
+        )
+    return table, table.key
+
+
 def take_column(
     space: Space,
     step: str,

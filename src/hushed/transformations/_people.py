@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from hushed._checks import require_count, require_one_of
 from hushed._numeric import finite_above, root_above
-from hushed.errors import SpaceMismatch
-from hushed.spaces import Numbers, Space, Table
+from hushed.spaces import Numbers, Space
 from hushed.spaces._cells import keys_of
 from hushed.transformations._aggregates import CountNorm
 from hushed.transformations._answers import NORM_METRICS
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._grouping import check_keys, rows_with
+from hushed.transformations._matching import take_users
 from hushed.transformations._resizing import draw_salt, name_user, rank_keys
 
 
@@ -69,7 +69,9 @@ def count_users(
     most = min(len(wanted), groups or len(wanted))
 
     def build(space: Space) -> Transformation:
-        table, key = _take_users(space)
+        table, key = take_users(
+            space, "count_users", "or count rows by group_by(column, keys) >> each(count())"
+        )
         names = check_keys("count_users", table, column, wanted)
         replaced = space.metric.name == "change-one"
         return Transformation(
@@ -104,18 +106,6 @@ def users_movement(
     if norm == "one-sided" and replaced:  # out of one group and into another one, if there is one
         return finite_above(Fraction(users * min(2, keys)))
     return finite_above(Fraction(users))
-
-
-def _take_users(space: Space) -> tuple[Table, str]:
-    """Refuse a space whose distances do not count users."""
-    table = space.domain
-    if not isinstance(table, Table) or table.key is None or space.metric.unit != "user":
-        raise SpaceMismatch(
-            f"count_users takes a keyed table under users, but is given {space}; declare them "
-            "where the chain starts, as Space(domain=Table.of({...}, key=COLUMN), "
-            "metric=hushed.spaces.USERS), or count rows by group_by(column, keys) >> each(count())"
-        )
-    return table, table.key
 
 
 def _tally(

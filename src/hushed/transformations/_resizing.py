@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.errors import ParameterError, SpaceMismatch
-from hushed.spaces import CHANGE_ONE, SYMMETRIC, Space, Table
+from hushed.errors import ParameterError
+from hushed.spaces import CHANGE_ONE, SYMMETRIC, Space
 from hushed.spaces._sizes import check_size
 from hushed.transformations._chain import Step, Transformation, linear
-from hushed.transformations._matching import take_column
+from hushed.transformations._matching import take_column, take_users
 
 _SALT_BYTES = 32
 
@@ -107,14 +107,7 @@ def limit_rows(most: int) -> Step[Transformation]:
     check_size(most)
 
     def build(space: Space) -> Transformation:
-        table = space.domain
-        if not isinstance(table, Table) or table.key is None or space.metric.unit != "user":
-            raise SpaceMismatch(
-                f"limit_rows takes a keyed table under users, but is given {space}; no step makes "
-                "users out of rows: declare them where the chain starts, as Space(domain=Table.of("
-                "{...}, key=COLUMN), metric=hushed.spaces.USERS)"
-            )
-        key = table.key
+        table, key = take_users(space, "limit_rows")
         added = space.metric.name == "symmetric"
         return Transformation(
             name=f"limit_rows({most})",
