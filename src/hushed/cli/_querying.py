@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +16,7 @@ from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import BudgetOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
+from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_file import read_question, save_question
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import files_of, inputs_of
@@ -26,11 +27,13 @@ from hushed.tables._storage import plain_rows
 
 _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
 _HINTS = {  # in place of those in Python
+    "errors": "see --error",
     "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
     "keys": "give --keys A,B,C or --select-partitions",
     "max_groups_per_user": "give --max-groups-per-user N or --max-rows-per-user N",
     "max_rows_per_user": "give --max-rows-per-user N",
+    "rows": "give --about-rows, such as --about-rows 100",
     "noise": "leave --delta out, or ask for --noise gaussian",
     "table": "name one with --table NAME",
     "types": "to read strings as numbers, declare the column type: --type COLUMN=float",
@@ -48,7 +51,9 @@ def query(
             "postgresql://..., spark://...",
         ),
     ],
-    epsilon: options.Epsilon,
+    epsilon: options.Epsilon = None,
+    error: options.Error = None,
+    share: options.Share = "weights",
     table: options.Table = "rows",
     user: options.User = None,
     types: options.Types = None,
@@ -76,7 +81,7 @@ def query(
     noise: options.Noise = "laplace",
     quote: options.Quote = False,
     explain: options.Explain = False,
-    about_rows: options.AboutRows = None,
+    rows: options.AboutRows = None,
     ledger: options.Ledger = None,
     budget: BudgetOption = None,
     note: options.Note = "",
@@ -90,6 +95,7 @@ def query(
 ) -> None:
     """Query a private table for noisy aggregates."""
     with finish(json=json, hints=_HINTS) as result:
+        check_target(epsilon, error or (), rows, quote=quote, share=share)
         whole = read_question(context, file, question)
         if whole is None:
             request = _open(data, table, user, _types(types or ()), header)
@@ -111,23 +117,28 @@ def query(
         else:
             declared = declared_types(whole, data)
             request = _open(data, table, whole.user, declared, header).ask(whole)
-        if about_rows is not None and not quote:
-            raise ParameterError("--about-rows is for --quote")
         if explain and not quote:
             raise ParameterError("--explain is for --quote")
+        terms: dict[str, Any] = {"delta": delta, "noise": noise}
+        solved = None
+        if error:
+            wanted = read_errors(error)
+            solved = request.quote_for(errors=wanted, rows=rows, share=share, **terms)
+            request, epsilon = solved.table, solved.epsilon
+            result.update(describe_errors(solved))
         save_question(save, request, *inputs_of(data, file), *files_of(ledger), force=force)
         with open_named(ledger, budget) as opened:
             asked: dict[str, Any] = {
+                **terms,
                 "epsilon": epsilon,
-                "delta": delta,
-                "noise": noise,
                 "ledger": opened,
                 "budget": budget,
             }
             if quote:
-                price = request.quote(rows=about_rows, **asked)
+                price = request.quote(rows=rows, **asked)
                 result.update(_price(price))
-                shown = price.explain(_spell, distances=explain)
+                told = price if solved is None else replace(solved, quote=price)
+                shown = told.explain(spell_option, distances=explain)
             else:
                 answer = request.release(note=note, key=key, timeout=timeout, **asked)
                 result.update(_answer(answer))
@@ -156,11 +167,6 @@ def _add_columns(request: hs.Table, where: Sequence[str], derive: Sequence[str])
             raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
         request = request.derive(name.strip(), expression)
     return request
-
-
-def _spell(name: str, value: object) -> str:
-    """Spell an argument of a quote as an option."""
-    return spell_option("about_rows" if name == "rows" else name, value)
 
 
 def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
