@@ -155,5 +155,13 @@ Save = Annotated[
     Path | None,
     option("Write what is asked to a new TOML file, for --file.", OUTPUT, metavar="QUERY.toml"),
 ]
-Force = Annotated[bool, option("With --save: replace the file.", OUTPUT, "--force")]
+Out = Annotated[
+    Path | None,
+    option(
+        "Write the answer to a new file, too, whose name ends in .csv, .parquet or .json.",
+        OUTPUT,
+        metavar="FILE",
+    ),
+]
+Force = Annotated[bool, option("With --save and --out: replace the file.", OUTPUT, "--force")]
 Json = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]

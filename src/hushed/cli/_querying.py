@@ -17,7 +17,7 @@ from hushed.cli._ledgers import open_named
 from hushed.cli._options import BudgetOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
-from hushed.cli._query_file import read_question, save_question
+from hushed.cli._query_file import read_question, save_question, write_answer
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
@@ -90,10 +90,12 @@ def query(
     file: options.QueryFile = None,
     question: options.Question = None,
     save: options.Save = None,
+    out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Query a private table for noisy aggregates."""
+    answer = None
     with finish(json=json, hints=_HINTS) as result:
         check_target(epsilon, error or (), rows, quote=quote, share=share)
         whole = read_question(context, file, question)
@@ -126,7 +128,8 @@ def query(
             solved = request.quote_for(errors=wanted, rows=rows, share=share, **terms)
             request, epsilon = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        save_question(save, request, *inputs_of(data, file), *files_of(ledger), force=force)
+        taken = (*inputs_of(data, file), *files_of(ledger))
+        save_question(save, out, request, *taken, force=force, quote=quote)
         with open_named(ledger, budget) as opened:
             asked: dict[str, Any] = {
                 **terms,
@@ -146,6 +149,7 @@ def query(
                 shown = str(answer)
         if not json:
             print_line(shown)
+    write_answer(out, answer, force=force)
 
 
 def _open(
