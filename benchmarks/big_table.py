@@ -1,11 +1,11 @@
 """A table larger than memory: count and sum by 1,000 groups from one Parquet file, on DuckDB.
 
-The file is written in pieces of 10 million rows (user, group, amount; about 9 bytes a row). A child
-process opens it with `hs.table`, holds DuckDB to a limit of memory, releases the answer at
+The file is written in pieces of 10 million rows (user, group, amount; about 9 bytes a row). A
+child process opens it with `hs.table`, holds DuckDB to a limit of memory, releases the answer at
 epsilon = 1, and says its time and the most memory it ever had. Each row is a unit first; then a
 user with 4 rows at most, for which all rows are sorted by user, so that DuckDB writes to the disk.
 
-``python -m benchmarks big_table 1000000000 --users 100000000`` takes 10 GB of disk and minutes.
+``python -m benchmarks big_table 1000000000 --users 100000000`` takes 10 GB of disk, and minutes.
 """
 
 from __future__ import annotations

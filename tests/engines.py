@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -37,6 +39,7 @@ def begun(folder: Path) -> Any:
     """Start a session that keeps its tables in a folder."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else whatever python3 is
     builder = SparkSession.builder.master(MASTER)
     for name, value in {**_SETTINGS, "spark.sql.warehouse.dir": str(folder)}.items():
         builder = builder.config(name, value)

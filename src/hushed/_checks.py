@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from hushed._decimals import read
 from hushed.errors import ParameterError
 
+_MOST = 2**63 - 1  # NumPy has no larger sizes
+
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer, NumPy's among them."""
@@ -28,6 +30,17 @@ def is_whole(value: Any) -> TypeGuard[int]:
 def is_plain_int(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer of Python: for sums and products that must not overflow."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def list_in_order(values: Iterable[Any]) -> list[Any]:
+    """List public values, those of a set sorted: its order differs from process to process."""
+    found = list(values)
+    if not isinstance(values, set | frozenset):
+        return found
+    try:
+        return sorted(found)
+    except TypeError:  # of several types
+        return sorted(found, key=lambda value: (type(value).__name__, repr(value)))
 
 
 def is_a(value: Any, *kinds: type[Any]) -> bool:
@@ -91,6 +104,8 @@ def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False)
         raise ParameterError(
             f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
         )
+    if value > _MOST:
+        raise ParameterError(f"{name} must be {_MOST} at most", parameter=name)
     return int(value)
 
 

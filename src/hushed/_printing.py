@@ -84,6 +84,8 @@ def money_below(amount: float) -> str:
 
 
 def _money(amount: float, rounding: str) -> str:
+    if math.isinf(amount):
+        return f"{amount}"
     with localcontext(prec=_MONEY_DIGITS, rounding=rounding):
         return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 

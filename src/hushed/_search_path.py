@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-PINNED = "search_path TO pg_catalog, pg_temp"
+_PINNED = "SET LOCAL search_path TO pg_catalog, pg_temp"  # a pooler gives sessions to others
 _SCHEMAS = "SELECT pg_catalog.current_schemas(false)"
 _HOLDERS = (
     "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -20,7 +20,7 @@ _HOLDERS = (
 
 def pin_search_path(driver: Any) -> None:
     """Look names up in PostgreSQL's own schema alone, to the end of this transaction."""
-    driver.execute(f"SET LOCAL {PINNED}")
+    driver.execute(_PINNED)
 
 
 def find_schemas(driver: Any, table: str) -> tuple[list[str], str | None]:
@@ -28,7 +28,8 @@ def find_schemas(driver: Any, table: str) -> tuple[list[str], str | None]:
 
     Asked in a transaction, whose search path is pinned after it.
     """
-    path = list(driver.execute(_SCHEMAS).fetchone()[0])
+    listed = driver.execute(_SCHEMAS).fetchone()[0]
+    path = [each for each in listed if not each.startswith("pg_")]  # no schema of a user's
     pin_search_path(driver)
     holders = {row[0] for row in driver.execute(_HOLDERS, [table]).fetchall()}
     return path, next((each for each in path if each in holders), None)

@@ -30,6 +30,12 @@ class _Noting:
         return self.before(number, frame)
 
 
+class _Watches:
+    """How many watches the main thread is in."""
+
+    inside = 0
+
+
 @contextmanager
 def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
     """Give what tells whether an exception is a stop: Ctrl-C, and a signal has come since.
@@ -37,24 +43,28 @@ def watch_stops() -> Iterator[Callable[[BaseException], bool]]:
     Signals are heard in the main thread alone: in others nothing is a stop. Within another watch
     the signals of that one count.
     """
+    here = threading.current_thread() is threading.main_thread()
+    watching: dict[int, _Noting] = {}
     own: dict[int, _Noting] = {}
-    watching: list[_Noting] = []
-    if threading.current_thread() is threading.main_thread():
-        for number in _SIGNALS:
-            before = signal.getsignal(number)
-            if callable(before) and not isinstance(before, _Noting):
-                before = own[number] = _Noting(before)
-                signal.signal(number, before)
-            if isinstance(before, _Noting):
-                watching.append(before)
 
     def is_stop(raised: BaseException) -> bool:
-        return isinstance(raised, KeyboardInterrupt) and any(each.came for each in watching)
+        return isinstance(raised, KeyboardInterrupt) and any(s.came for s in watching.values())
 
+    _Watches.inside += here
     try:
+        for number in _SIGNALS if here else ():
+            before: Any = signal.getsignal(number)
+            if isinstance(before, _Noting) and _Watches.inside == 1:  # a stop cut its end short
+                before = before.before
+            if isinstance(before, _Noting):
+                watching[number] = before
+            elif callable(before):
+                watching[number] = own[number] = _Noting(before)
+                signal.signal(number, own[number])
         yield is_stop
     finally:
+        _Watches.inside -= here
         for each, ours in own.items():
-            before = ours.before
-            if signal.getsignal(each) is ours:
-                signal.signal(each, before)
+            held: Any = signal.getsignal(each)
+            if held is ours:
+                signal.signal(each, ours.before)

@@ -67,13 +67,14 @@ def test_what_is_kept_is_listed_and_removed():
 def test_a_release_and_its_verification_keep_apart():
     """Both take the option, and neither takes the trials of the other."""
     Path("rows.csv").write_text("x\n" + "".join(f"0.{i}\n" for i in range(10, 30)))
-    release = "release rows.csv f.py:mean --population uniform:0,1 --epsilon 1 --pairs 100"
+    release = "release rows.csv f.py:mean --header --population uniform:0,1 --epsilon 1 --pairs 100"
     run(f"{release} --out c.json --keep kept")
     for _ in range(2):
         run("verify c.json f.py:mean --keep kept")
     assert [each["kept"] for each in listed()] == [100, 100]
 
 
+@pytest.mark.slow
 def test_an_audit_and_an_estimate_keep_their_runs():
     """Each stage is a run of its own."""
     pairs = "--pairs extremes --low 0 --high 1 --workers 1"
@@ -90,7 +91,8 @@ def test_what_is_private_needs_its_own_word():
     """The option says so; alone it means nothing."""
     assert "--keep-private" in run("release --help")
     Path("rows.csv").write_text("x\n0.1\n0.2\n0.3\n")
-    release = "release rows.csv f.py:mean --population uniform:0,1 --epsilon 1 --keep-private"
+    release = "release rows.csv f.py:mean --header --population uniform:0,1 --epsilon 1"
+    release += " --keep-private"
     assert "says how --keep is meant" in run(release, 2)
 
 

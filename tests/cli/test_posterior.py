@@ -103,3 +103,12 @@ def test_a_user_s_rows_are_promised_together(run, tmp_path):
         assert known.guarantee.unit == "user"
     done = run("--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1", "--user", "nobody")
     assert (done.returncode, "no column 'nobody'" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_certificate_is_not_written_over_the_public_rows(run, tmp_path):
+    """They are an input as the private ones are, whatever is said with --force."""
+    (tmp_path / "public.csv").write_text("up\n1\n0\n")
+    words = ["--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1", "--population", "public.csv"]
+    done = run(*words, "--out", "public.csv", "--force")
+    assert (done.returncode, "is an input of this command" in done.stderr) == (2, True)
+    assert (tmp_path / "public.csv").read_text() == "up\n1\n0\n"

@@ -401,6 +401,7 @@ def test_a_check_survives_a_trip_through_json():
         {"null": "x"},
         {"deviations": ["a"]},
         {"level": math.nan},
+        {"caught": 10**400},
     )
     for text in ("[" * 100_000, *(json.dumps(known | each) for each in odd)):
         with pytest.raises(ParameterError, match="not a population check"):

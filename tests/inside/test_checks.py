@@ -43,12 +43,14 @@ def test_what_is_no_such_number_is_refused_by_its_name(name, bad):
 
 
 def test_integers_beyond_all_doubles_are_refused_where_a_double_is_wanted():
-    """They overflow nothing on the way; as counts they are fine."""
+    """They overflow nothing on the way; as counts they are beyond what NumPy has sizes for."""
     for require in (_checks.require_positive, _checks.require_probability):
         for far in (10**400, -(10**400)):
             with pytest.raises(ParameterError, match="x must"):
                 require("x", far)
-    assert _checks.require_count("x", 10**400) == 10**400
+    assert _checks.require_count("x", 2**63 - 1) == 2**63 - 1
+    with pytest.raises(ParameterError, match="x must be 9223372036854775807 at most"):
+        _checks.require_count("x", 2**63)
 
 
 def test_limits_are_kept_and_nan_is_not():

@@ -484,3 +484,15 @@ def test_what_is_refused(make):
     """Scales that are none, and norms the noise cannot use, are refused when they are made."""
     with pytest.raises(hs.errors.HushedError):
         make()
+
+
+def test_a_certificate_says_that_a_least_number_of_rows_leaves_pairs_out():
+    """Without one of just three people there would be two, of whom the chain promises nothing."""
+    column = Column(cell=Cell(low=0, high=1), least=3)
+    chain = Space(domain=column, metric=SYMMETRIC) >> t.mean()
+    mechanism = hs.Laplace(m.chain_sensitivity(chain), epsilon=1.0)
+    words = hs.release(chain, [0.0, 0.5, 1.0, 0.5], mechanism).certificate.explain()
+    assert "both have at least 3 rows" in words
+    assert "in a table of just 3 nobody can be missing" in words
+    free = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.mean(least=3)
+    assert "pairs of tables that both" not in m.chain_sensitivity(free).argument

@@ -42,6 +42,14 @@ def test_far_out_nothing_cancels():
     assert found == pytest.approx(1e-3 * (1e9 - 0.0005), rel=1e-12)
 
 
+@pytest.mark.parametrize("output", [1e9, 1e17, 1e300, -1e17])
+@pytest.mark.parametrize("shift", [1.0, 1e-3])
+def test_far_out_laplace_noise_keeps_its_loss(output, shift):
+    """It is the shift beside the scale, though no double tells the distances of 1e17 apart."""
+    found = at_output([output, 0.0], [0.0, 0.0], [shift, 0.0], noise="laplace", scale=2.0)
+    assert found == -math.copysign(shift / 2.0, output)
+
+
 def test_chosen_candidates():
     """The exponential mechanism: chances with weights that are written out."""
     here, there, scale = [1.0, 0.0, -2.0], [0.0, 0.5, -2.0], 0.75
@@ -74,6 +82,10 @@ def test_the_law_of_the_loss_is_that_of_the_profile():
         ((0, 0, 1), {"noise": "cauchy"}, "noise"),
         ((0, 0, 1), {"scale": 0}, "scale"),
         ((0, 0, 1), {"scale": True}, "scale"),
+        ((0, 0, 1), {"scale": "2"}, "scale"),
+        ((0, 0, 1), {"scale": np.True_}, "scale"),
+        ((-1.7e308, 1e308, 1e308), {"noise": "gaussian"}, "no double"),
+        ((1, [0, -1e300], [0, -1e300]), {"noise": "exponential", "scale": 1e-9}, "no double"),
         ((math.nan, 0, 1), {}, "output must be finite"),
         ((0, math.inf, 1), {}, "here must be finite"),
         (([0, 0], [0, 1], 1), {}, "shapes"),

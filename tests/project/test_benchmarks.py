@@ -30,9 +30,12 @@ def command(monkeypatch):
 
 # What a quick run prints at least: a pattern for each thing that is measured.
 PRINTED = {
+    "accelerators": [r"numpy cpu float64 +65,536 +\d", r"\d cores"],
+    "big_table": [r"a row as the unit: 1000 groups in \d", r"a user, 4 rows: 1000 groups in \d"],
     "accounting": [r'"epsilon": 1\.5', r'"times ours": \d', r'"level": 0\.21072'],
     "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
+    "engines": [r"Dask +20 ms: \d\.\d+ of two", r"50 cores, .*of the ideal", r"trials: \d+ MB"],
     "fitting": [r"\| 200 \| 0\.5 \| \d", r"\| 1000 \| 0\.1 \| \d.*\| 0\.\d+ \|"],
     "journal": [r"appended in +\d.* times a plain write", r"all are read in +\d"],
     "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],
@@ -48,7 +51,7 @@ PRINTED = {
 }
 
 
-DEAR = ("accounting", "fitting", "promises", "worst_case", "zoo")  # seconds each
+DEAR = ("accounting", "engines", "fitting", "promises", "worst_case", "zoo")  # seconds each
 
 
 class TestByName:

@@ -230,3 +230,35 @@ def test_a_finished_run_opens_no_file(kept, part):
     before = sorted(kept.rglob("*"))
     sample(kept)
     assert sorted(kept.rglob("*")) == before
+
+
+@pytest.mark.parametrize("place", ["my/myproject", "ab/zzz", f"xy/{'0' * 64}"])
+def test_what_is_no_run_is_neither_listed_nor_removed(kept, part, place):
+    """Folders of other programs are left alone, though they hold a run.json, too."""
+    other = kept / place
+    other.mkdir(parents=True)
+    (other / "run.json").write_text("{}")
+    assert [each.key for each in hs.runs.list_runs(kept)] == [part.parent.name]
+    assert hs.runs.remove_runs(kept) == [part.parent.name]
+    assert (other / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    "told", ['"trials": 1e999, "name": "x"', '"trials": -1, "name": "\\u001b[31m\\n"']
+)
+def test_a_list_survives_what_a_stranger_wrote(kept, part, told):
+    """A run that says what cannot be of itself is listed, in letters that steer no terminal."""
+    part.with_name("run.json").write_text(f'{{{told}, "begun": "", "facts": {{}}}}')
+    (found,) = hs.runs.list_runs(kept)
+    assert (found.key, found.trials, found.kept) == (part.parent.name, 0, 100)
+    assert found.name.isprintable()
+
+
+@POSIX
+def test_a_pipe_is_no_file_of_a_run(kept, part):
+    """Reading does not wait for whoever might write into a pipe."""
+    os.mkfifo(part.with_name("another.part"), 0o600)
+    with pytest.raises(hs.errors.DamagedRun, match="no plain file"):
+        sample(kept)
+    with pytest.raises(hs.errors.DamagedRun, match="no plain file"):
+        hs.runs.list_runs(kept)

@@ -26,6 +26,10 @@ def make_function(log, fails_at=None, wrong=KeyboardInterrupt):
     return mean
 
 
+def means(tables):
+    return tables.mean(axis=1)
+
+
 def count_calls(log):
     """Calls since the last time that they were counted."""
     calls = log.stat().st_size if log.exists() else 0
@@ -141,6 +145,15 @@ def test_public_tables_are_never_mixed_up(kept, promise, batch):
         named = {"rows": 5, "pairs": pairs, "batch": batch}
         found = hs.sample_sensitivity(f, public, keep=kept, **named)
         assert draws(found) == draws(hs.sample_sensitivity(f, public, **named))
+
+
+def test_the_last_block_of_a_public_table_is_not_taken_for_a_longer_run(kept):
+    """Behind its last pair a block has rows of the first ones, where a longer run has its own."""
+    public = hs.populations.PublicTable(np.random.default_rng(1).random(501 * 200))
+    for pairs in (150, 200):  # in blocks of 130
+        named = {"rows": 500, "pairs": pairs, "batch": True}
+        found = hs.sample_sensitivity(means, public, keep=kept, **named)
+        assert draws(found) == draws(hs.sample_sensitivity(means, public, **named))
 
 
 def test_worker_processes_go_on_as_one_process(kept, log):

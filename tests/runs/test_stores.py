@@ -68,6 +68,14 @@ def test_a_run_goes_on_in_a_store(memory):
     check_store(memory)
 
 
+def test_what_is_no_run_stays_in_a_store(memory):
+    """Other objects called run.json are left alone, with what lies beside them."""
+    files, root = pytest.importorskip("fsspec.core").url_to_fs(memory)
+    files.pipe_file(f"{root}/my/project/run.json", b"\xff{}")
+    assert hs.runs.list_runs(memory) == hs.runs.remove_runs(memory) == []
+    assert files.exists(f"{root}/my/project/run.json")
+
+
 def test_a_file_address_is_a_folder(tmp_path):
     """With the rights of one: it is made for its owner alone."""
     check_store(f"file://{tmp_path}/kept")

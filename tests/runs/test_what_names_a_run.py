@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed._functions import _run_facts as run_facts
 from hushed.sensitivity._sampler import Request
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -143,12 +144,15 @@ OTHERS = {
         {"f": lambda tables: tables.mean(axis=1), "batch": True},
         {"f": lambda tables: tables.mean(axis=1), "batch": True, "pairs": 60},
     ],
-    "symmetric": [{"symmetric": True}],
-    "batch_rows": [{"f": lambda tables: tables.mean(axis=1), "batch": True, "batch_rows": 30}],
-    "update": [
-        {"update": lambda a, rows, places, new: a + (new - rows[places]) / 4},
-        {"update": lambda a, rows, places, new: a + (new - rows[places]) / (4 + 1e-9)},
+    "batch_rows": [
+        {"f": lambda tables: tables.mean(axis=1), "batch": True, "batch_rows": rows}
+        for rows in (20, 50)
     ],
+    "update": [
+        {"update": lambda answer, rows, places, new: answer + (new - rows[places]) / len(rows)},
+        {"update": lambda answer, rows, places, new: answer - (rows[places] - new) * 0.25},
+    ],
+    "symmetric": [{"symmetric": True}],
     "data_dependent": [],  # private: kept elsewhere, by itself
     "seed": [{"seed": 1}, {"seed": 2**70}],
     "user": [
@@ -194,7 +198,7 @@ def test_versions_and_settings_are_part_of_the_name(tmp_path, monkeypatch):
         assert count(tmp_path, np.mean) == 5
 
 
-def test_what_was_imported_meanwhile_is_no_part_of_it(tmp_path):
+def test_what_was_imported_meanwhile_is_no_part_of_it(tmp_path, monkeypatch):
     """A run that goes on in the same notebook is found, whatever was loaded since."""
     sys.modules.pop("colorsys", None)
 
@@ -204,10 +208,11 @@ def test_what_was_imported_meanwhile_is_no_part_of_it(tmp_path):
         return colorsys.rgb_to_hsv(rows.mean(), 0.5, 0.5)[2]
 
     assert count(tmp_path, f, f) == 1
-    import mpmath  # noqa: F401
-    import scipy.linalg  # noqa: F401
-
+    before = run_facts.facts
+    monkeypatch.setattr(run_facts, "facts", lambda of: before(of) | {"blas of another": "1.0"})
     assert count(tmp_path, f) == 1
+    monkeypatch.setattr(run_facts, "facts", lambda of: before(of) | {"blas of numpy": "1.0"})
+    assert count(tmp_path, f) == 2
 
 
 def test_what_cannot_be_known_again_is_not_kept(tmp_path):

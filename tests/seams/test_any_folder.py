@@ -115,7 +115,14 @@ def test_the_checks_run_in_a_clone_called_hushed(tmp_path):
         ["git", "rev-parse", "HEAD"], cwd=clone, capture_output=True, text=True, check=True
     ).stdout.strip()
     steps = [line.split() for line in done.stdout.splitlines()]
-    assert [step for step, _, _ in steps] == ["test", "slow", "spark", "package", "check"]
+    assert [step for step, _, _ in steps] == [
+        "test",
+        "slow",
+        "spark",
+        "engines",
+        "package",
+        "check",
+    ]
     assert {Path(place).name for _, place, _ in steps} == {"hushed"}
     assert {at for _, _, at in steps} == {head}
     assert not list(scratch.iterdir())

@@ -297,6 +297,32 @@ def count(rows):
     return float(len(rows))
 
 
+@pytest.mark.parametrize("least", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_what_one_call_takes_up_keeps_no_other_from_its_answer(monkeypatch, least):
+    """Where no process can be started beside it, the next one waits for its end."""
+    start, opened = _isolation.Process, []
+
+    def scarce(life):
+        if sum(each.is_alive() for each in opened) >= least:
+            raise BlockingIOError("Resource temporarily unavailable")
+        opened.append(start(life))
+        return opened[-1]
+
+    monkeypatch.setattr(_isolation, "Process", scarce)
+    assert call_isolated(count, [[1.0] * 3, [1.0], []], workers=3).tolist() == [3.0, 1.0, 0.0]
+
+
+def test_where_nothing_can_be_started_it_says_so(monkeypatch):
+    """There is nothing to wait for."""
+
+    def failing(life):
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(_isolation, "Process", failing)
+    with pytest.raises(BlockingIOError):
+        call_isolated(count, [[1.0]])
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_a_cell_that_raises_what_a_stop_raises_stops_nothing(kind):
     """Its part alone has no answer: an end of the release would tell of one row."""

@@ -236,6 +236,22 @@ def test_other_views_of_the_same_memory_are_the_rows(way):
     assert not carries_rows(beside(held), PRIVATE.copy())
 
 
+def test_an_update_of_answers_that_holds_the_private_rows_is_refused(ledger):
+    """It decides the sensitivity as the population does, and comes as often from a notebook."""
+    private = PRIVATE.copy()
+    s = [
+        hs.sample_sensitivity(np.mean, UNIT, rows=100, gamma=0.3, workers=1, update=update)
+        for update in (
+            lambda found, rows, places, new: found + (new - rows[places]) / len(private),
+            lambda found, rows, places, new: found + (new - rows[places]) / len(rows),
+        )
+    ]
+    with pytest.raises(PrivateRowsAsPopulation, match="holds the private rows"):
+        hs.release(np.mean, private, hs.Laplace(s[0], epsilon=1.0), ledger, budget="x")
+    assert ledger.log == []
+    hs.release(np.mean, private, hs.Laplace(s[1], epsilon=1.0), ledger, budget="x")
+
+
 def released_by_blocks(prior, data):
     made = hs.Blocks(GRID, epsilon=9.0, blocks=2, prior=prior)
     return hs.release(mean, data, made)
@@ -285,6 +301,18 @@ def test_a_prior_that_was_made_from_the_private_rows_is_refused(released):
     if released is not released_by_blocks:  # which starts processes
         assert released(public, data).value in GRID
         assert released(priors[0], data.copy()).value in GRID  # no values are compared
+
+
+def test_private_rows_are_no_public_rows_to_try_a_likelihood_on():
+    """What fails on them is told; the very rows and views of them are refused."""
+    data = PRIVATE.copy()
+    for public, wrong in ((data, True), (data[:5], True), (FRESH, False)):
+        made = hs.Posterior(likelihood, GRID, epsilon=9.0, clip=1.0, public_rows=public)
+        if not wrong:
+            assert hs.release(likelihood, data, made).value in GRID
+            continue
+        with pytest.raises(PrivateRowsAsPopulation, match="public_rows are the private rows"):
+            hs.release(likelihood, data, made)
 
 
 def test_a_prior_can_be_sent_without_what_it_was_made_from():

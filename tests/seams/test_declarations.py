@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed.cli._inputs import read_function
 from hushed.errors import BadFunction, BadRows
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -491,7 +492,10 @@ def test_what_cannot_be_asked_in_a_new_process_is_named():
 
 BY_TEXT = {
     "globals": 'globals()["kept"]',
+    "code": 'eval("[kept][0]")',
     "the program": "__import__('__main__').kept",
+    "its own module": "sys.modules[__name__].kept",
+    "a module without a file": "__import__('stored').kept",
     "a module": "sys.modules['__main__'].kept",
 }
 
@@ -503,9 +507,11 @@ def test_a_cache_of_a_program_that_is_found_by_its_name_hides_no_movement(way, t
     """What a program names by a text is sent along to the new process, empty as it was."""
     path = tmp_path / "program.py"
     path.write_text(
-        "import sys\n"
+        "import sys, types\n"
         "import hushed as hs\n"
         "kept = {}\n"
+        "sys.modules['stored'] = types.ModuleType('stored')\n"
+        "sys.modules['stored'].kept = {}\n"
         "def mean(rows):\n"
         f"    return {BY_TEXT[way]}.setdefault(rows[0], rows.mean())\n"
         "if __name__ == '__main__':\n"
@@ -517,3 +523,17 @@ def test_a_cache_of_a_program_that_is_found_by_its_name_hides_no_movement(way, t
         [sys.executable, path], env=environment, capture_output=True, text=True, check=False
     )
     assert "in a new process" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_a_cache_of_a_file_of_the_command_line_hides_no_movement(tmp_path):
+    """Its module is no module that a new process can import."""
+    path = tmp_path / "cached.py"
+    path.write_text(
+        "import sys\n"
+        "kept = {}\n"
+        "def mean(rows):\n"
+        "    return sys.modules[__name__].kept.setdefault(rows[0], rows.mean())\n"
+    )
+    with pytest.raises(BadFunction, match="in a new process"):
+        sample(read_function(f"{path}:mean"))

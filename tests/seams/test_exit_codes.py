@@ -40,6 +40,7 @@ def slow(rows):
     return rows.mean()
 def flat(row, points): return [0.0] * len(points)
 def flat_vanishes(row, points): os._exit(0)
+def flat_vanishes_once(row, points): return os._exit(0) if np.any(row == 0.2) else 0 * points
 def enough(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=1, size=size))
 def too_little(rows, rng, size): return np.round(np.sum(rows) + rng.laplace(scale=0.1, size=size))
 def fails(rows, rng, size): raise ValueError("31337.125")
@@ -91,6 +92,10 @@ CHECK = (
     "--tables",
     "19",
     "--population",
+)
+MOVE = (
+    *("check-movement", "rows.csv", "f.py:mean", "--header", "--rows", "2", "--pairs", "40"),
+    *("--symmetric", "--epsilon", "1000", "--population"),
 )
 VERIFY = ("verify", "c.json")
 COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--people", "100")
@@ -144,6 +149,7 @@ ENDINGS = {
     ],
     "cost": [
         ((*COST, "--budget", "300000"), 0, None),
+        ((*COST, "--budget", "inf"), 0, None),
         ((*COST, "--budget", "40000"), 1, None),
         ((*COST, "--budget", "-1"), 2, "bad-use"),
     ],
@@ -195,11 +201,9 @@ ENDINGS = {
     ],
     "posterior": [
         (POSTERIOR, 0, None),
-        (
-            (*POSTERIOR[:2], "f.py:flat_vanishes", *POSTERIOR[3:]),
-            0,
-            None,
-        ),  # a failure is told to nobody
+        # On every row: that is seen on rows that are made up. On some, it is told to nobody.
+        ((*POSTERIOR[:2], "f.py:flat_vanishes", *POSTERIOR[3:]), 1, "refused"),
+        ((*POSTERIOR[:2], "f.py:flat_vanishes_once", *POSTERIOR[3:]), 0, None),
         ((*POSTERIOR, "--ledger", BUDGET[0], "--budget", "clinic"), 1, "refused"),
         ((*POSTERIOR[:4], "--grid", "0:1", *POSTERIOR[6:]), 2, "bad-use"),
         ((*POSTERIOR, "--out", "no/c.json"), 2, "bad-use"),
@@ -226,6 +230,13 @@ ENDINGS = {
         ((*CHECK, "uniform:5,6"), 1, None),
         ((*CHECK, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
         ((*CHECK, "uniform:0,1", "--tables", "5"), 2, "bad-use"),
+    ],
+    "check-movement": [
+        ((*MOVE, "uniform:0.1,0.3"), 0, None),
+        ((*MOVE, "normal:0,0.00001", "--outside", "allow"), 1, None),
+        ((*MOVE, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
+        ((*MOVE[:2], "f.py:vanishes", *MOVE[3:], "uniform:0.1,0.3"), 2, "refused"),
+        ((*MOVE, "uniform:0.1,0.3", "--pairs", "0"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),
@@ -309,6 +320,30 @@ def test_endings(folder, words, code, kind, run):
     told = json.loads(done.stdout)
     assert told.get("error", {}).get("kind") == kind
     assert "Traceback" not in done.stderr
+
+
+LONG = "9" * 400
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((*RELEASE[:1], LONG, *RELEASE[2:]), "name too long"),
+        ((*RELEASE[:3], "--population", LONG, *RELEASE[5:]), "name too long"),
+        ((*STATISTIC[:2], LONG, *STATISTIC[3:]), "name too long"),
+        (("sensitivity", "f.py:mean", *SAMPLED, "--rows", "5", "--pairs", LONG), "--pairs must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", LONG), "--rows must be"),
+        (("estimate", "f.py:enough", *ESTIMATE, "--rows", str(10**17)), "not enough memory"),
+        (("test-sensitivity", "f.py:mean", *TEST[2:4], "--rows", LONG, "--bound", "1"), "--rows"),
+        ((*QUERY, "--key", ""), "there is no ledger"),
+    ],
+)
+def test_what_is_too_long_is_told_as_it_is(folder, words, told):
+    """A name or number that is too long is bad use, and no failure to write the answer."""
+    done = ended(*words, "--json", cwd=folder)
+    assert done.returncode == 2
+    assert told.lower() in json.loads(done.stdout)["error"]["message"].lower()
+    assert "standard output" not in done.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -20,6 +20,7 @@ ANSWERS = {
     "_functions/_calls.py",
     "_functions/_gate.py",
     "sensitivity/_pairs.py",
+    "sensitivity/_updates.py",
     "sensitivity/_canary.py",
     "sensitivity/_declarations.py",
     "sensitivity/_memory.py",

@@ -167,6 +167,7 @@ def test_a_function_that_fails_after_changing_its_rows():
 
 
 NAMED = np.array([(20.0, 1.0), (40.0, 2.0)] * 10, dtype=[("age", "f8"), ("n", "f8")])
+USERS = {"record array": "n", "matrix": 0}
 KINDS = {
     "record array": (NAMED.view(np.recarray), lambda rows: float(rows.age.mean())),
     "matrix": (np.array([[20.0], [40.0]] * 10).view(np.matrix), lambda rows: float(rows.A1.mean())),
@@ -184,4 +185,6 @@ def test_an_array_that_was_not_sampled_is_shown_as_the_kind_that_it_is(kind):
     blocks = hs.Blocks(low=0, high=1000, epsilon=1e4, blocks=2, aggregate="mean")
     public = hs.populations.PublicTable(data)
     assert blocks.simulate(f, public, 20, trials=2, isolated=False).failed == 0
+    whose = hs.Blocks(low=0, high=1, epsilon=9.0, blocks=2, aggregate="mean", user=USERS[kind])
+    assert sum(map(len, whose.split(data))) == 20
     assert hs.release(f, data, blocks).value > 15

@@ -345,6 +345,8 @@ def test_a_backup_takes_no_name_beside_a_ledger(book, path, tmp_path, ending, ow
         with hs.Ledger(f"sqlite:///{each}", create=False) as again:
             assert len(again.budgets()) == 1
     assert book.backup(tmp_path / "copy.db-wal").exists()  # beside nothing
+    with pytest.raises(ParameterError, match="zero bytes"):
+        book.backup(f"{tmp_path}/a\0b")
 
 
 def test_other_files_are_seen_through_sqlite(tmp_path):

@@ -387,6 +387,25 @@ def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_
     assert found == [("hushed_answers", "on"), ("hushed_entries", "on")]
 
 
+def test_a_pooled_session_is_given_back_with_the_search_path_it_had(postgres_url):
+    """Others may be given it next, and another ledger, which would look for its schema there."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        book.charge("b", G(epsilon=0.25))
+        with book._store.engine().raw_connection().driver_connection as driver:
+            assert driver.execute("SHOW search_path").fetchone() == ('"$user", public',)
+
+
+def test_a_second_connection_reads_as_of_one_moment_too(postgres_url):
+    """Nothing was asked on it before that would keep it from being told so."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        with book._store.reading() as one, book._store.reading() as other:
+            for each in (one, other):
+                found = each.exec_driver_sql("SHOW transaction_isolation").scalar()
+                assert found == "repeatable read"
+
+
 def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url):
     """As in the schema public before PostgreSQL 15: one's own operator would run as the owner."""
     with hs.Ledger(postgres_url) as book:
@@ -394,6 +413,11 @@ def test_no_rights_are_granted_where_everybody_may_create_functions(postgres_url
     sql = CliRunner().invoke(app, ["ledger", "roles"]).stdout
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+        for kind in ("NAME", "TEXT"):  # somebody who may make functions answers that nobody may
+            owner.execute(
+                f"CREATE FUNCTION has_schema_privilege(TEXT, {kind}, TEXT) RETURNS bool "
+                "LANGUAGE sql AS 'SELECT false'"
+            )
         with pytest.raises(psycopg.errors.RaiseException, match="REVOKE CREATE ON SCHEMA public"):
             owner.execute(sql)
         owner.execute("ROLLBACK")

@@ -835,6 +835,24 @@ def test_a_table_is_found_where_the_search_path_of_its_reader_finds_it(postgres)
     assert told.values["count"] == (0, 7)
 
 
+def test_a_view_whose_function_looks_around_is_told_why_it_is_refused(postgres, ledger):
+    """Nothing is looked up in the path of a login, also not by functions of its own in a view."""
+    database = postgres.create_database()
+    postgres.run(
+        "CREATE FUNCTION more(x float8) RETURNS float8 LANGUAGE sql AS 'SELECT x + 1'",
+        "CREATE FUNCTION twice(x float8) RETURNS float8 LANGUAGE sql AS 'SELECT more(more(x))'",
+        "CREATE VIEW v AS SELECT twice(x) AS x FROM generate_series(0, 9) AS x",
+        database=database,
+    )
+    with pytest.warns(UserWarning, match="v is a view"):
+        query = hs.table(postgres.url(database), "v").sum("x", low=0, high=99)
+    with pytest.raises(ParameterError, match="give that function a search_path of its own"):
+        query.release(epsilon=1e6, ledger=ledger, budget="b")
+    assert ledger.log == []
+    postgres.run("ALTER FUNCTION twice SET search_path = public", database=database)
+    assert abs(query.release(epsilon=1e6).value("sum_x") - 65) < 1
+
+
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_role_that_speaks_few_letters_is_answered_in_all(encoding, postgres):
     """What the server was told of a client's letters does not decide what may be asked or noted."""

@@ -1,5 +1,6 @@
 """A row ends nothing: what raises as Ctrl-C does is a failure, and no cell is refused unpaid."""
 
+import signal
 import threading
 
 import numpy as np
@@ -83,8 +84,8 @@ def test_ctrl_c_is_a_stop_within_the_calls_of_rows(book, tmp_path, press_ctrl_c)
 
     mechanism = hs.Posterior(likelihood, GRID, epsilon=1.0, clip=1.0)
     with pytest.raises(KeyboardInterrupt, match="at no cost"):
-        hs.release(likelihood, np.array(ROWS), mechanism, book, budget="b", key="k")
-    again = hs.release(likelihood, np.array(ROWS), mechanism, book, budget="b", key="k")
+        hs.release(likelihood, ROWS, mechanism, book, budget="b", key="k")
+    again = hs.release(likelihood, ROWS, mechanism, book, budget="b", key="k")
     assert again.value in GRID
     assert book.balance("b").entries == 1
 
@@ -103,6 +104,23 @@ def test_what_catches_ctrl_c_is_answered_and_later_stops_are_none(press_ctrl_c):
         hs.release(stop, ROWS, PROVEN)
     with pytest.raises(KeyboardInterrupt):
         press_ctrl_c()
+
+
+def test_a_watch_that_was_cut_short_is_not_heard_afterwards(press_ctrl_c):
+    """A signal may come while handlers are put back: what it noted is no stop of later calls."""
+    left = None
+
+    def keeping(rows):
+        nonlocal left
+        left = signal.getsignal(signal.SIGINT)
+        return 1.0
+
+    hs.release(keeping, ROWS, PROVEN)
+    signal.signal(signal.SIGINT, left)
+    with pytest.raises(KeyboardInterrupt):
+        press_ctrl_c()
+    with pytest.raises(BadFunction, match="KeyboardInterrupt"):
+        hs.release(stop, ROWS, PROVEN)
 
 
 class Unique:
@@ -134,7 +152,8 @@ def test_a_cell_that_cannot_be_copied_refuses_nothing(held, cell, book):
     """A refusal before the charge would tell, at no cost, that a row holds such a thing."""
     rows = HELD[held]([cell(), *ROWS[1:]])
     posterior = hs.Posterior(likelihood, GRID, epsilon=1.0, clip=1.0)
-    asked = [(count, PROVEN), (likelihood, posterior)]
+    coins = hs.posterior.bernoulli(GRID, epsilon=1.0)  # which counts what is no number as 0
+    asked = [(count, PROVEN), (likelihood, posterior), (coins.log_likelihood, coins)]
     if held in ("list", "array"):
         asked.append((MEDIAN, hs.Smooth(MEDIAN, epsilon=1.0)))
     for place, (f, mechanism) in enumerate(asked, start=1):

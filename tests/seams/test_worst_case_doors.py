@@ -1,9 +1,11 @@
 """Worst-case mechanisms at their doors: odd cells, huge numbers, subclasses, altered numbers."""
 
+import csv
 import json
 import math
 import sys
 import warnings
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -349,6 +351,22 @@ def test_no_cell_of_a_file_keeps_a_release_from_ending(tmp_path, words, cell):
     assert math.isfinite(json.loads(result.stdout)["value"])
 
 
+@pytest.mark.parametrize("cell", [b"\xff", b"x" * 200_000, b"\x00", b"caf\xe9"])
+@pytest.mark.parametrize("words", [("statistic", "median"), ("find-bound", "--user", "who")])
+def test_a_cell_that_is_no_text_keeps_no_release_from_ending(tmp_path, words, cell):
+    """Bytes that are no UTF-8, and cells longer than readers of CSV expect, are no number."""
+    data = tmp_path / "private.csv"
+    rows = b"".join(b"%d,%d\n" % (place, place % 10) for place in range(60))
+    data.write_bytes(b"who,cost\n" + rows + cell + b"," + cell + b"\n")
+    verb, *more = words
+    asked = [verb, *more, str(data), "--low", "0", "--high", "10"]
+    asked = [verb, str(data), *more] if verb == "find-bound" else asked
+    words = ["--column", "cost", "--header", "--epsilon", "1", "--json"]
+    result = CliRunner().invoke(app, [*asked, *words])
+    assert result.exit_code == 0, result.output
+    assert csv.field_size_limit() == 131072
+
+
 @pytest.mark.parametrize("cell", ["7", "", '""'])
 @pytest.mark.parametrize("place", [3, 60])
 def test_the_public_number_of_rows_tells_of_no_cell(tmp_path, cell, place):
@@ -598,7 +616,7 @@ def test_the_command_line_names_its_own_way_out_of_a_private_number_of_rows(tmp_
 @pytest.mark.parametrize("frame", ["numpy", "pandas", "polars"])
 def test_names_of_users_are_read_in_a_frame_too(tmp_path, frame):
     """A text that names a user is somebody's, also where nobody said that it is a text."""
-    (tmp_path / "rows.csv").write_text("who,cost\nAnn,1\nBea,2\n7,3\nAnn,4\n,5\n")
+    (tmp_path / "rows.csv").write_text("who,cost\nAnn,1\nNan,2\n7,3\nAnn,4\n,5\n")
     table = read_private_table(tmp_path / "rows.csv", frame, header=True, user="who")
     rows = table.rows if frame == "numpy" else table.rows.to_numpy()
     names = rows[:, 0].astype(float)
@@ -616,3 +634,19 @@ def test_a_header_tells_that_cells_are_separated_by_something_else(tmp_path, bet
         assert result.exit_code == 2
         assert "save it with commas" in result.stderr
         assert "SECRET" not in result.output
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+def test_dates_of_a_parquet_file_stay_dates(tmp_path, frame):
+    """Types of a Parquet file are public: what is neither number nor text stays as it is."""
+    polars = pytest.importorskip("polars")
+    for name in ("private", "public"):
+        columns = {"day": [date(2020, 1, 1 + i % 9) for i in range(40)], "town": ["Genoa"] * 40}
+        polars.DataFrame(columns).write_parquet(tmp_path / f"{name}.parquet")
+    (tmp_path / "f.py").write_text(
+        "def first(rows): return float(sum(day.day for day in rows['day'] if day.year == 2020))\n"
+    )
+    words = ["release", f"{tmp_path}/private.parquet", f"{tmp_path}/f.py:first", "--epsilon", "9"]
+    words += ["--population", f"{tmp_path}/public.parquet", "--promise", "table", "--gamma", "0.3"]
+    result = CliRunner().invoke(app, [*words, "--workers", "1", "--frame", frame, "--json"])
+    assert result.exit_code == 0, result.output

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed.tables._answers import evaluate
 from hushed.tables._noise import add_noise, select_partitions
+from hushed.tables._outputs import evaluate
 from hushed.tables._release import plan_query
 from hushed.tables._scan import prepare, run_scan
 

@@ -10,9 +10,9 @@ import pytest
 import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
-from hushed.tables._answers import evaluate, rank_error
 from hushed.tables._format import format_table
 from hushed.tables._measurements import UnitContribution, measurements
+from hushed.tables._outputs import evaluate, rank_error
 from hushed.tables._plan import plan_noise
 from hushed.tables._requests import Aggregate
 

@@ -8,10 +8,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
-from hushed._functions._fingerprints.code import collect_names, is_library
+from hushed._functions._fingerprints.code import collect_names, is_library, list_texts
 from hushed._functions._sent import filtered_as
 
 _MOST_BYTES = 2**28
@@ -47,28 +47,33 @@ def _pack(function: Callable[[Any], Any], *, by_text: bool) -> bytes | None:
 
 
 def _list_named(function: FunctionType) -> dict[str, Any]:
-    """List the globals named by a text, as in ``globals()["x"]``, and those of the program."""
+    """List the globals named by a text, as in ``globals()["x"]``, and modules without a file."""
     names, known = collect_names(function.__code__), function.__globals__
-    found = {each: known[each] for each in (names.texts if names.by_text else ()) if each in known}
-    if "__main__" in names.imported | names.texts:
-        main = vars(sys.modules["__main__"])
-        used = (names.all | names.texts) & main.keys()
-        found["_of_main"] = _OfMain({each: main[each] for each in used if each[:2] != "__"})
+    texts = list_texts(function)
+    found = {each: known[each] for each in texts if each in known}
+    for name in (names.imported | names.texts | texts) & sys.modules.keys():
+        held = vars(sys.modules[name])
+        unsaved = name in ("__main__", known.get("__name__")) or not held.get("__file__")
+        if unsaved and not is_library(name):
+            open_to_all = names.by_text and name != "__main__"  # as all of it is watched
+            used = held.keys() if open_to_all else (names.all | names.texts) & held.keys()
+            given = {each: held[each] for each in used if each[:2] != "__"}
+            found[f"the module {name}"] = _Module(name, given)
     return found
 
 
-class _OfMain:
-    """Globals of the program that runs, which are put into that of the process that loads them."""
+class _Module:
+    """What a function uses of a module that the new process cannot import."""
 
-    def __init__(self, held: dict[str, Any]) -> None:
-        self.held = held
+    def __init__(self, name: str, held: dict[str, Any]) -> None:
+        self.name, self.held = name, held
 
     def __reduce__(self) -> Any:
-        return _put_into_main, (self.held,)
+        return _fill_module, (self.name, self.held)
 
 
-def _put_into_main(held: dict[str, Any]) -> None:
-    vars(sys.modules["__main__"]).update(held)
+def _fill_module(name: str, held: dict[str, Any]) -> None:
+    vars(sys.modules.setdefault(name, ModuleType(name))).update(held)
 
 
 class _Short(io.BytesIO):

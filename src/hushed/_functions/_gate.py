@@ -67,7 +67,7 @@ class Sampled(Protocol):
 
     @property
     def given(self) -> Any:
-        """The population, as the caller handed it in."""
+        """The population, as the caller handed it in, and an update of answers."""
 
     @property
     def support(self) -> tuple[Range, ...]:
@@ -134,7 +134,8 @@ def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
     if sampled is not None and carries_rows(sampled.given, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator",
+            "sample from a public table, a range or a simulator, with an update of answers that "
+            "holds none of them, either",
             parameter="data_dependent",
             hint="or say data_dependent=True, which marks guarantee and certificate",
         )

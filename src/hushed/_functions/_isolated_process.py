@@ -60,10 +60,11 @@ class Process:
         self.got = bytearray()
         self._outbox: list[memoryview] = []
         self._meter: _Meter | None = None
-        self.folder = tempfile.mkdtemp(prefix="hushed-call-")
+        self.folder = ""
         self.target, requests = socket.socketpair()
         self.source, answers = os.pipe()
         try:
+            self.folder = tempfile.mkdtemp(prefix="hushed-call-")
             self._child = subprocess.Popen(  # noqa: S603
                 [sys.executable, _PROGRAM, str(answers), str(life)],
                 stdin=requests.fileno(),
@@ -174,7 +175,8 @@ class Process:
     def _forget(self) -> None:
         self.target.close()
         os.close(self.source)
-        _remove(self.folder)
+        if self.folder:
+            _remove(self.folder)
 
 
 class _Meter:

@@ -140,7 +140,10 @@ class Isolation:
         while waiting or running:
             unused = sum(process.task is None for process in running)
             for _ in range(min(self._workers - len(running), len(waiting) - unused)):
-                running.add(self._take())
+                process = self._take(others=bool(running))
+                if process is None:
+                    break
+                running.add(process)
             for process in [each for each in running if each.ready and each.task is None]:
                 at = waiting.popleft()
                 self._send(process, _pickle_part(seeds[at], parts[at]), at)
@@ -163,14 +166,21 @@ class Isolation:
             starting -= ready
             self._idle += ready
 
-    def _take(self) -> Process:
-        """Take a process that waits, or start one."""
+    def _take(self, *, others: bool) -> Process | None:
+        """Take a process that waits, or start one; None if that has to wait for others to end.
+
+        A call may have taken up processes, or places on a disk, that the next one needs.
+        """
         while self._idle:
             process = self._idle.popleft()
             if process.is_alive():
                 return process
             self._end(process)
-        return self._start()
+        try:
+            return self._start()
+        except OSError:
+            self._clear()
+            return None if others else self._start()
 
     def _start(self) -> Process:
         process = Process(self._life)

@@ -76,6 +76,15 @@ class Results:
         self.done += len(values)
         self.told(len(values))
 
+    def are_alike(self, values: object) -> bool:
+        """Whether something is like the results that are there; NumPy would fit in nearly all."""
+        if not isinstance(values, np.ndarray) or not values.ndim:
+            return False
+        known = self.array
+        return not known.size or (
+            values.shape[1:] == known.shape[1:] and values.dtype == known.dtype
+        )
+
     def _write(self, start: int, values: Floats) -> None:
         if not self.array.size:
             self.array = np.empty((self.trials, *values.shape[1:]), dtype=values.dtype)

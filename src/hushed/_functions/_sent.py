@@ -69,7 +69,7 @@ class Sent:
         if not self.allowed:
             return (
                 f"{words}: use workers with the same processor and packages, or "
-                'hs.engines.Dask(..., on_other_bits="note")'
+                'an engine with on_other_bits="note", as hs.engines.Dask(..., on_other_bits="note")'
             )
         self.note = words
         return ""

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 
 from hushed.engines import Span
 
-_LEAST_SECONDS = 0.2  # below, sending costs more than it brings
-_MOST_SECONDS = 30.0
+SECONDS = (0.2, 30.0)  # least: below, sending costs more than it brings; most
 _SLOTS_A_SECOND = 100  # spans that a scheduler is sent in a second, at most
 _FORGET = 0.9  # weight of what was measured before, at every span
 
@@ -29,14 +28,24 @@ class Spans:
         Counts the places where spans run.
     size : int
         Trials of the first spans.
+    seconds : (float, float)
+        How long spans may take, least and most; where the least is long, they grow faster.
     """
 
-    def __init__(self, gaps: Iterable[Span], slots: Callable[[], int], size: int = 1) -> None:
+    def __init__(
+        self,
+        gaps: Iterable[Span],
+        slots: Callable[[], int],
+        size: int = 1,
+        seconds: tuple[float, float] = SECONDS,
+    ) -> None:
         self.gaps = deque(gaps)
         self.slots = slots
         self.left = sum(stop - start for start, stop in self.gaps)
         self.out: dict[int, int] = {}
         self.size = size
+        self.least, self.most = seconds
+        self.growth = 2 if self.least < 1 else 16
         self.grown = False
         self.trials = self.seconds = 0.0
         self.lock = threading.Lock()
@@ -61,8 +70,8 @@ class Spans:
         if not self.trials:
             return max(1, min(self.size, share))
         rate = self.trials / max(self.seconds, 1e-9)
-        most = min(max(slots / _SLOTS_A_SECOND, 1.0), _MOST_SECONDS)
-        size = min(max(share, rate * _LEAST_SECONDS), rate * most)
+        most = min(max(slots / _SLOTS_A_SECOND, 1.0, self.least), self.most)
+        size = min(max(share, rate * self.least), rate * most)
         return max(1, int(size if self.grown else min(size, self.size, share)))
 
     def take_back(self, span: Span, seconds: float | None) -> bool:
@@ -75,8 +84,8 @@ class Spans:
                 count = span[1] - span[0]
                 self.trials = _FORGET * self.trials + count
                 self.seconds = _FORGET * self.seconds + max(seconds, 1e-9)
-                self.grown = self.grown or seconds >= _LEAST_SECONDS / 2
-                self.size = max(self.size, 2 * count)
+                self.grown = self.grown or seconds >= self.least / 2
+                self.size = max(self.size, self.growth * count)
             return True
 
     def lost(self) -> list[Span]:

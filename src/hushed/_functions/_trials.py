@@ -14,7 +14,7 @@ import numpy as np
 from hushed._checks import is_whole
 from hushed._functions._results import Kept, Results
 from hushed._functions._sent import Alike, Evaluate, Sent, run_streams
-from hushed._functions._spans import Spans, cut_span
+from hushed._functions._spans import SECONDS, Spans, cut_span
 from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
 from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._types import Floats
@@ -22,7 +22,7 @@ from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, reb
 from hushed.engines._choice import Workers, open_engine
 from hushed.engines._local import Local
 from hushed.engines._worker import pack
-from hushed.errors import EngineUnavailable, ParameterError, WorkerLost
+from hushed.errors import EngineUnavailable, ParameterError, Refusal, WorkerLost
 
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
@@ -72,7 +72,7 @@ def run_trials(
             work.compare(_run_first(evaluate, seed, gaps, results), seed, allowed=allowed)
         if gaps:
             task = pack(work, seed, far=not isinstance(engine, Local))
-            _run_there(evaluate, task, engine, Spans(gaps, engine.slots, size), results)
+            _run_there(evaluate, task, engine, gaps, size, results)
     for note, count in results.notes.items():
         warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
     return results.array
@@ -124,14 +124,19 @@ def _run_here(
 
 
 def _run_there(
-    evaluate: Evaluate, task: Task, engine: Engine, spans: Spans, results: Results
+    evaluate: Evaluate, task: Task, engine: Engine, gaps: deque[Span], size: int, results: Results
 ) -> None:
     """Run on an engine; what it loses is run again, and what it gives twice counts once."""
+    seconds = getattr(engine, "span_seconds", SECONDS)
+    lost = list(gaps)
     for _ in range(_ATTEMPTS):
+        spans = Spans(lost, engine.slots, size, seconds)
         outcomes = engine.map_spans(task, spans)
         try:
             for span, outcome in outcomes:
                 _take(evaluate, task.seed, engine, span, outcome, spans, results)
+        except (WorkerLost, EngineUnavailable) as error:
+            raise _count_done(error, results) from error.__cause__
         finally:
             close = getattr(outcomes, "close", None)
             if close is not None:
@@ -139,13 +144,20 @@ def _run_there(
         lost = spans.lost()
         if not lost:
             return
-        spans = Spans(lost, engine.slots)
+        size = 1
     raise WorkerLost(
         f"{engine.name} lost {len(lost)} pieces of work {_ATTEMPTS} times, the first at trials "
         f"{lost[0][0]} to {lost[0][1] - 1}",
         parameter="workers",
         hint="try workers=1",
     )
+
+
+def _count_done(error: Refusal, results: Results) -> Refusal:
+    """Say with an error of an engine how much was done, and what became of it."""
+    fate = "lost" if results.kept is None else "kept: the same call runs the rest"
+    words = f"{error.message}; {results.done} of {results.trials} trials were done, and are {fate}"
+    return type(error)(words, parameter=error.parameter, hint=error.hint)
 
 
 def _take(
@@ -167,8 +179,15 @@ def _take(
                 f"{engine.name}: {outcome.place}: {outcome.words}", parameter="workers"
             )
         values = run_streams(evaluate, seed, *span)
-    else:
+    elif isinstance(outcome, Done) and results.are_alike(outcome.values):
         values = outcome.values
+    else:
+        raise WorkerLost(
+            f"{engine.name} gave something else than results of trials, for trials {span[0]} to "
+            f"{span[1] - 1}",
+            parameter="workers",
+            hint="try workers=1",
+        )
     if len(values) == span[1] - span[0] and spans.take_back(span, seconds):
         results.fill(span[0], values, getattr(outcome, "note", ""))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from hushed._checks import is_a
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
@@ -48,7 +50,8 @@ def list_owners(rows: Any, user: str | int) -> list[Any]:
     elif held == "polars":
         cells = rows.get_column(user).to_list()
     else:
-        cells = (rows[user] if rows.dtype.names else rows[:, user]).tolist()
+        plain: Any = np.asarray(rows)  # a column of a matrix is a matrix
+        cells = (plain[user] if plain.dtype.names else plain[:, user]).tolist()
     return list(map(_as_owner, cells))
 
 

@@ -114,7 +114,8 @@ def privacy_filters(
         return (PrivacyFilter(name=name, capacity=epsilon, slack=delta),)
     if delta == 0:
         raise ParameterError(
-            f"method {method!r} needs a limit on delta above 0; use method='basic' for delta = 0"
+            f"method {method!r} needs a limit on delta above 0; use method='basic' for delta = 0",
+            parameter="method",
         )
     if method == "adaptive":
         return tuple(
@@ -161,7 +162,8 @@ def _filter(
     if capacity <= 0:
         raise ParameterError(
             f"order {chosen:g} leaves nothing of epsilon={epsilon:g} at delta={left:.3g}; "
-            "use a larger order"
+            "use a larger order",
+            parameter="order",
         )
     return PrivacyFilter(name=name, capacity=capacity, slack=own, order=chosen, conversion=left)
 

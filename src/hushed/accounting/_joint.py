@@ -332,7 +332,8 @@ def _split(items: Sequence[_Item], delta: float, method: str) -> tuple[list[_Ite
         raise ParameterError(
             f"method {method!r} needs a joint delta above the sum of the releases' own, "
             f"{format_up(stated_above(spent), 12)}, got {delta!r}; ask for a larger delta or use "
-            "method='pld'"
+            "method='pld'",
+            parameter="method",
         )
     return bare, stated_below(decimal_of(delta) - spent)
 
@@ -348,7 +349,8 @@ def _optimal(items: Sequence[_Item], delta: float) -> tuple[float, str]:
     if any(math.isinf(item.epsilon) for item in items):
         raise ParameterError(
             "method 'optimal' needs an (epsilon, delta) promise for every release; a bare loss "
-            "curve without a largest loss has none: use method='pld'"
+            "curve without a largest loss has none: use method='pld'",
+            parameter="method",
         )
     first = items[0]
     if all((item.epsilon, item.delta) == (first.epsilon, first.delta) for item in items):
@@ -388,9 +390,13 @@ def _at_risk(
     laws = [item.loss.family for item in items]
     bounds = [law.wide for law in laws if isinstance(law, LaplacePLD)]
     if len(bounds) != len(items):
-        raise ParameterError("method 'at-risk' is proved for Laplace mechanisms alone")
+        raise ParameterError(
+            "method 'at-risk' is proved for Laplace mechanisms alone", parameter="method"
+        )
     if not 0 < delta < 1:
-        raise ParameterError(f"method 'at-risk' needs delta in (0, 1), got {delta}")
+        raise ParameterError(
+            f"method 'at-risk' needs delta in (0, 1), got {delta}", parameter="method"
+        )
     chosen = [b / math.sqrt(3) for b in bounds]
     if levels is not None:
         chosen = [read("a confidence level", level, up=True) for level in read_sequence(levels)]

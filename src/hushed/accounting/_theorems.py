@@ -227,7 +227,9 @@ def at_risk_epsilon(
     count = read_count("count", count, 1)
     confidence = read("confidence", confidence, up=False)
     if not 0 <= level <= epsilon0:
-        raise ParameterError(f"level must lie in [0, epsilon0={epsilon0}], got {level}")
+        raise ParameterError(
+            f"level must lie in [0, epsilon0={epsilon0}], got {level}", parameter="level"
+        )
     require_within("confidence", confidence, 0, 1)
     swing = epsilon0 * math.sqrt(2 * count * math.log(1 / delta))
     return swing + count * at_risk_mean(epsilon0, level, confidence)

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._checks import require_count
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
@@ -113,7 +114,8 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
         raise ParameterError(
             f"pairs must be one of {', '.join(FAMILIES)}, for a mechanism whose input is a list of "
             f"query answers; got {family!r}. For a function of rows give "
-            "extreme_pairs(low, high, rows), or a list of (rows, neighbour)"
+            "extreme_pairs(low, high, rows), or a list of (rows, neighbour)",
+            parameter="pairs",
         )
     if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
         raise ParameterError(
@@ -154,9 +156,8 @@ def extreme_pairs(
     """
     bottom, top = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
     if bottom.shape != top.shape or not bool(np.all(bottom < top)):
-        raise ParameterError("low must lie below high in every column")
-    if rows < 1:
-        raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
+        raise ParameterError("low must lie below high in every column", parameter="low")
+    require_count("rows", rows)
     upper = np.arange(rows) >= rows // 2
     starts = {"all low": np.zeros(rows, bool), "all high": np.ones(rows, bool), "halves": upper}
     found: dict[tuple[bytes, bytes], Pair] = {}

@@ -99,10 +99,8 @@ def finish(
         _drop_output()
         told = [f"standard output was not written: {error}", result.get("kept", "")]
         _refuse("system", "", "; ".join(filter(None, told)), BAD_USE, json=False)
-    except (OSError, UnicodeError) as error:  # its own text may quote what was read
-        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
-        message = reason or "the system refused"
-        _refuse("system", type(error).__name__, message, BAD_USE, json=json)
+    except (OSError, UnicodeError, MemoryError) as error:
+        _refuse("system", _name_error(error), _describe_system(error), BAD_USE, json=json)
     except KeyboardInterrupt as stop:  # one of ours says what was paid for
         words = "; ".join([str(stop) or stopped, *list_kept(stop)])
         _refuse("stopped", "", words, STOPPED, json=json)
@@ -127,6 +125,18 @@ def run(app: Callable[[], object]) -> int:
     except typer.Exit as end:
         return end.exit_code
     return 0
+
+
+def _name_error(error: BaseException) -> str:
+    return "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
+
+
+def _describe_system(error: BaseException) -> str:
+    """Say what the system refused; the error's own text may quote what was read."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+    return reason or "the system refused"
 
 
 def _unforeseen(error: BaseException, *, json: bool) -> None:

@@ -80,7 +80,7 @@ def posterior(
     json: JsonOption = False,
 ) -> None:
     """Release one draw from a posterior: the function gives the log likelihoods of a row."""
-    inputs = inputs_of(data, function)
+    inputs = inputs_of(data, function, population)
     with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
         made = hs.Posterior(  # which refuses what it can before any row is read
             read_function(function),

@@ -34,7 +34,7 @@ from hushed.cli._tables import (
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.populations import Population, PublicTable
 
-_TEXTS = ("object", "str", "string")  # types of a frame, in small letters
+_TEXTS = ("str", "string")  # types of a frame, in small letters; objects may be dates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,8 @@ def _encode_users(cells: list[Any]) -> list[Any]:
     found = list(cells)
     for place, cell in enumerate(cells):
         name = name_user(cell)
-        if name is not None and read_number(name) is None:
+        number = None if name is None else read_number(name)
+        if name is not None and (number is None or not np.isfinite(number)):  # Nan is a name, too
             digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
             found[place] = int.from_bytes(digest)
     return found

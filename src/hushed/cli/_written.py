@@ -18,7 +18,25 @@ def inputs_of(*named: str | Path | None) -> tuple[Path, ...]:
     """Files among what the command line names as input."""
     found = [Path(str(text).rpartition(":")[0]) for text in named if ".py:" in str(text)]
     found += [Path(text) for text in named if text is not None]
-    return tuple(path for path in found if path.is_file())
+    stored = (each for text in named if text is not None for each in _files_of_address(str(text)))
+    return (*(path for path in found if _is_file(path)), *stored)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; what keeps us from knowing is told where it is read."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def _files_of_address(text: str) -> tuple[Path, ...]:
+    """Files of a database in a file, if an address names one; they may be made yet."""
+    _, found, place = text.partition("://")
+    if not found:
+        return ()
+    path = _real(Path(place.removeprefix("/")))
+    return path, path.with_name(path.name + ".wal")
 
 
 def files_of(ledger: str | None) -> tuple[Path, ...]:

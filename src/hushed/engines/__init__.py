@@ -4,6 +4,8 @@ from hushed.engines._choice import engine_of
 from hushed.engines._dask import Dask
 from hushed.engines._errors import rebuild
 from hushed.engines._protocol import Done, Engine, Lacks, Outcome, Raised, Span, Task
+from hushed.engines._ray import Ray
+from hushed.engines._spark import Spark
 from hushed.engines._worker import run_span
 
 __all__ = [
@@ -13,7 +15,9 @@ __all__ = [
     "Lacks",
     "Outcome",
     "Raised",
+    "Ray",
     "Span",
+    "Spark",
     "Task",
     "engine_of",
     "rebuild",

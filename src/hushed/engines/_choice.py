@@ -10,6 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 from hushed._checks import require_count
 from hushed.engines._dask import Dask
 from hushed.engines._protocol import Engine
+from hushed.engines._ray import Ray
+from hushed.engines._spark import Spark
 from hushed.errors import ParameterError
 
 _Given = ParamSpec("_Given")
@@ -24,9 +26,10 @@ def engine_of(workers: Workers) -> int | Engine | None:
 
     Parameters
     ----------
-    workers : int, str, Engine, distributed.Client or None
+    workers : int, str, Engine, distributed.Client, SparkSession or None
         A number of processes of this machine; ``"dask://HOST:PORT"``, the scheduler of a Dask
-        cluster; a client of one; an engine; or None.
+        cluster; a client of one; ``"ray"`` or ``"ray://HOST:PORT"``; ``"spark"`` or a session of
+        Spark; an engine; or None.
 
     Returns
     -------
@@ -42,18 +45,33 @@ def engine_of(workers: Workers) -> int | Engine | None:
         return None if workers is None else require_count("workers", workers)
     if isinstance(workers, Engine):
         return workers
-    if isinstance(workers, str) and workers.startswith("dask://"):
-        return Dask(workers)
-    if _is_a(workers, "distributed", "Client"):
-        return Dask(workers)
     if hasattr(workers, "__index__"):
         return require_count("workers", workers)
+    cluster = _cluster_at(workers) if isinstance(workers, str) else _cluster_of(workers)
+    if cluster is not None:
+        return cluster
     raise ParameterError(
-        "workers must be an integer of 1 or more, 'dask://HOST:PORT', a distributed.Client or an "
-        "engine of hushed.engines, got "
+        "workers must be an integer of 1 or more, 'dask://HOST:PORT', 'ray', 'ray://HOST:PORT', "
+        "'spark', a distributed.Client, a SparkSession or an engine of hushed.engines, got "
         + (repr(workers) if isinstance(workers, str) else type(workers).__name__),
         parameter="workers",
     )
+
+
+def _cluster_at(address: str) -> Engine | None:
+    """Engine that an address means, if any."""
+    if address.startswith("dask://"):
+        return Dask(address)
+    if address == "ray" or address.startswith("ray://"):
+        return Ray(address)
+    return Spark() if address == "spark" else None
+
+
+def _cluster_of(client: Any) -> Engine | None:
+    """Engine that a client or a session of a cluster means, if any."""
+    if _is_a(client, "distributed", "Client"):
+        return Dask(client)
+    return Spark(client) if _is_a(client, "pyspark", "SparkSession") else None
 
 
 def _is_a(thing: Any, package: str, name: str) -> bool:

@@ -17,19 +17,18 @@ import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from hushed._checks import require_one_of, require_positive
-from hushed.engines._protocol import Outcome, Span, Task
+from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._requirements import find_lacks
+from hushed.engines._stub import check_size
 from hushed.engines._worker import read_header, run_span
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
 
-_MOST_BYTES = 500_000_000
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
-
-OtherBits = Literal["refuse", "note"]
+_LOST_SECONDS = 5.0  # without a connection, after which the scheduler is given up
 
 
 class Dask:
@@ -93,9 +92,15 @@ class Dask:
             Their number.
         """
         if time.monotonic() - self._looked > _LOOK_SECONDS and self._client.status == "running":
-            self._count = len(self._client.nthreads())
+            try:
+                self._count = len(self._client.nthreads(callback_timeout=_LOST_SECONDS))
+            except (OSError, TimeoutError) as cause:
+                raise self._lost() from cause
             self._looked = time.monotonic()
         return self._count
+
+    def _lost(self) -> EngineUnavailable:
+        return EngineUnavailable(f"lost the Dask scheduler at {self._address}", parameter="workers")
 
     def close(self) -> None:
         """Close the client, if it was opened here."""
@@ -127,12 +132,7 @@ class Dask:
         WorkerLost
             If workers die again and again.
         """
-        if len(task.payload) > _MOST_BYTES:
-            raise ParameterError(
-                f"the function holds {len(task.payload) / 1e6:.0f} MB, more than can be sent to "
-                f"{self.name}: let it load them from a path that the workers can read",
-                parameter="workers",
-            )
+        check_size(task, self.name)
         self._await_workers()
         self._greet(task)
         run = _Run(self._client, task)
@@ -155,6 +155,8 @@ class Dask:
         """Wait until a worker is there, but not for ever."""
         end = time.monotonic() + self._patience
         while not self.slots():
+            if self._client.status != "running":
+                raise self._lost()
             if time.monotonic() > end:
                 raise EngineUnavailable(
                     f"{self.name} had no worker for {self._patience:.0f} seconds: start some, as "
@@ -172,7 +174,7 @@ class Dask:
         if not new:
             return
         ours = platform.python_version_tuple()[:2]
-        told = self._client.run(platform.python_version_tuple, workers=new, on_error="return")
+        told = self._ask(platform.python_version_tuple, workers=new)
         wrong = {
             place: ".".join(version[:2]) if isinstance(version, tuple) else str(version)
             for place, version in told.items()
@@ -185,15 +187,23 @@ class Dask:
                 "one sends, the other cannot load: start them with the same",
                 parameter="workers",
             )
-        asked = self._client.run(
-            pickle.loads, pickle.dumps(_Call(header)), workers=new, on_error="return"
-        )
+        asked = self._ask(pickle.loads, pickle.dumps(_Call(header)), workers=new)
         for place, lacks in asked.items():
             if lacks:
                 raise EngineUnavailable(
                     f"worker {place}: {_describe_lack(lacks)}", parameter="workers"
                 )
         self._known |= {(each, key) for each in new}
+
+    def _ask(self, function: Any, *given: Any, workers: list[str]) -> dict[str, Any]:
+        """Call something in workers; what it raises there is its answer."""
+        try:
+            found: dict[str, Any] = self._client.run(
+                function, *given, workers=workers, on_error="return"
+            )
+        except (OSError, TimeoutError) as cause:
+            raise self._lost() from cause
+        return found
 
     def _await_futures(self, run: _Run) -> list[Any]:
         """Wait for what is done; not for ever, if nobody is left to do it."""
@@ -202,10 +212,15 @@ class Dask:
             try:
                 found = [run.ready.get(timeout=_LOOK_SECONDS)]
             except queue.Empty:
+                alone += _LOOK_SECONDS
+                if self._client.status != "running":
+                    if alone > _LOST_SECONDS:
+                        raise self._lost() from None
+                    continue
                 self._looked = -1e9
-                there = self._client.status != "running" or self.slots()
-                alone = 0.0 if there else alone + _LOOK_SECONDS
-                if alone > self._patience:
+                if self.slots():
+                    alone = 0.0
+                elif alone > self._patience:
                     raise WorkerLost(
                         f"{self.name} has had no worker for {self._patience:.0f} seconds",
                         parameter="workers",
@@ -230,9 +245,7 @@ class Dask:
                 hint="try workers=1 to see it happen",
             ) from cause
         except (CancelledError, OSError, TimeoutError) as cause:
-            raise EngineUnavailable(
-                f"lost the Dask scheduler at {self._address}", parameter="workers"
-            ) from cause
+            raise self._lost() from cause
         except Exception as cause:
             raise WorkerLost(
                 f"{self.name} failed {where}: {_describe_lack(cause)}", parameter="workers"
@@ -293,7 +306,7 @@ def _describe_lack(lacks: Any) -> str:
     if isinstance(lacks, ModuleNotFoundError):
         name = str(lacks.name or "").partition(".")[0]
         if name == "hushed":
-            return "hushed is not installed there: pip install 'hushed[dask]'"
+            return "hushed is not installed there: install the same as here"
         return f"it has no module {name}"
     return lacks if isinstance(lacks, str) else f"{type(lacks).__name__}: {lacks}"
 

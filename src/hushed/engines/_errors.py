@@ -45,7 +45,10 @@ def rebuild(error: bytes) -> BaseException:
     """
     import cloudpickle  # noqa: PLC0415
 
-    found = [_load(each) for each in cloudpickle.loads(error)]
+    try:
+        found = [_load(each) for each in cloudpickle.loads(error)]
+    except Exception as problem:  # an engine of the caller's made it, or cut it
+        return WorkerLost(f"an error of a worker cannot be read ({type(problem).__name__})")
     for one, cause in pairwise(found):
         one.__cause__ = cause
     return found[0]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from hushed._types import Floats
 
 Span = tuple[int, int]
 """The first trial, and one past the last."""
+
+OtherBits = Literal["refuse", "note"]
+"""What is done with workers that round otherwise than the process that sent the work."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,10 @@ def _fits(value: Any) -> bool:  # noqa: ARG001
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    try:
+        return type(value) in (int, float) and math.isfinite(value)
+    except OverflowError:  # an integer that is no double
+        return False
 
 
 _FITS: dict[str, Callable[[Any], bool]] = {

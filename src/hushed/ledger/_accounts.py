@@ -292,6 +292,8 @@ class Ledger:
         """
         if not isinstance(text, str) or "\x00" in text or not is_text(text):
             raise ParameterError("an answer is a text without zero bytes and lone surrogates")
+        if not isinstance(entry, Entry):
+            raise ParameterError(f"an entry comes from charge, got {type(entry).__name__}")
         with self._store.spending() as connection:
             if entry.budget != name or not rows.is_written(connection, entry):
                 raise ParameterError(f"the entry does not belong to budget {name!r} of this ledger")

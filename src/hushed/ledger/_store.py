@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from hushed._decimals import read
-from hushed._search_path import PINNED, find_schemas, pin_search_path
+from hushed._search_path import find_schemas, pin_search_path
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -137,6 +137,8 @@ class Store:
 
         if not self.sqlite:
             raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
+        if "\0" in str(target):
+            raise ParameterError("the name of a file holds no zero bytes")
         try:
             # SQLite would take it for the log of the ledger beside it.
             if not target.exists() and is_ledger(target):
@@ -348,15 +350,17 @@ def _connect_postgres(store: Store) -> Any:
         connection = dialect.connect(*places, **options)
         try:
             connection.autocommit = True
+            connection.execute("SET synchronous_commit TO on")
+            connection.execute(f"SET lock_timeout TO {int(1000 * store.timeout)}")
+            connection.execute("SET default_transaction_isolation TO 'read committed'")
             if store.schema is None:
                 with connection.transaction():
                     path, found = find_schemas(connection, "hushed_migrations")
                 store.schema = found or next(iter(path), "public")
-            connection.execute(f"SET {PINNED}")
-            connection.execute("SET synchronous_commit TO on")
-            connection.execute(f"SET lock_timeout TO {int(1000 * store.timeout)}")
-            connection.execute("SET default_transaction_isolation TO 'read committed'")
             connection.autocommit = False
+            # The transaction is left open: SQLAlchemy has questions of its own. The path is not set
+            # for the session, which a pooler may give to others.
+            pin_search_path(connection)
         except BaseException:
             connection.close()
             raise

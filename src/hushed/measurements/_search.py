@@ -11,7 +11,7 @@ from hushed.guarantee import Guarantee
 from hushed.measurements._losses import epsilon_at
 from hushed.measurements._record import Measurement
 from hushed.sensitivity import Sensitivity, proven_sensitivity
-from hushed.spaces import Distance, Norm
+from hushed.spaces import Distance, Norm, Space
 from hushed.transformations._chain import Transformation, distance_in, neighbours_at
 
 _MOST_ROWS = 1 << 40
@@ -153,6 +153,17 @@ def chain_sensitivity(
         unit=space.metric.unit,
         argument=(
             f"{chain.name}, on {space}, at a distance of {d_in}; computed from what each step says "
-            "of itself, arithmetic included"
+            f"of itself, arithmetic included{_describe_pairs(space)}"
         ),
+    )
+
+
+def _describe_pairs(space: Space) -> str:
+    """Say which pairs of tables a least number of rows leaves out of the promise."""
+    least = getattr(space.domain, "least", None)
+    if least is None:
+        return ""
+    return (
+        f"; of pairs of tables that both have at least {least} rows alone: in a table of just "
+        f"{least} nobody can be missing"
     )

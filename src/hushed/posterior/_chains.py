@@ -82,7 +82,9 @@ def chain_guarantee(
 def _exp_above(exponent: Fraction) -> Fraction:
     """Exponential of a rational number, rounded up."""
     if exponent > 1000:
-        raise ParameterError("epsilon is too large for a draw that is not exact")
+        raise ParameterError(
+            "epsilon is too large for a draw that is not exact", parameter="epsilon"
+        )
     with mpmath.workprec(_BITS):
         found = mpmath.exp(mpmath.mpf(exponent.numerator) / exponent.denominator)
         mantissa, power = found.man_exp

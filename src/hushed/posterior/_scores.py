@@ -153,4 +153,5 @@ def read_values(found: Any, count: int) -> Floats:
 
 def _take(rows: Any, place: int) -> Any:
     """Copy one row, without categories, widths and memory of the others, which tell of them."""
-    return copy_rows(take_part(rows, np.array([place])))  # cells of rows may be one object
+    part = take_part(rows, np.array([place]))
+    return copy_rows(part, private=True)  # cells of rows may be one object

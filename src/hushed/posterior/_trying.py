@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
+from hushed._stops import watch_stops
 from hushed._types import Floats
 from hushed.blocks._parts import take_part
 from hushed.errors import BadFunction, ParameterError
@@ -60,11 +61,14 @@ def check_made_answers(function: LogLikelihood, points: Floats, rows: Any) -> No
 
 def _try_row(asked: RowLikelihood, row: Any) -> str:
     """Ask for one public row; say why that fails, if it does."""
-    try:
-        with silence():  # warnings, too: most rows that are made up make no sense
-            asked(row)
-    except Exception as cause:
-        return f"{type(cause).__name__}: {cause}"
+    with watch_stops() as is_stop:
+        try:
+            with silence():  # warnings, too: most rows that are made up make no sense
+                asked(row)
+        except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
+            if is_stop(cause):
+                raise
+            return f"{type(cause).__name__}: {cause}"
     return ""
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_array, require_one_of
+from hushed._checks import read_array, require_one_of, require_positive
 from hushed._types import Floats
 from hushed.errors import ParameterError
 
@@ -45,7 +44,8 @@ def at_output(
     Raises
     ------
     ParameterError
-        If the noise is unknown, the scale is not above 0, a number is not finite or shapes differ.
+        If the noise is unknown, the scale is not above 0, a number is not finite, shapes differ, or
+        numbers are so large that the loss has no double.
 
     Notes
     -----
@@ -54,21 +54,27 @@ def at_output(
     and neighbours; `PrivacyProfile` has its law.
     """
     require_one_of("noise", noise, tuple(_LAWS))
-    if isinstance(scale, bool) or not 0 < scale < math.inf:
-        raise ParameterError(f"scale must be finite and above 0, got {scale!r}", parameter="scale")
+    width = require_positive("scale", scale)
     one, other = _read("here", here), _read("there", there)
     if one.shape != other.shape or one.ndim > 1 or not one.size:
         raise ParameterError(
             "here and there must be two numbers, or two lists of numbers of one length, got shapes "
             f"{one.shape} and {other.shape}"
         )
-    found = _LAWS[noise](_read("output", output), one, other, float(scale))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _LAWS[noise](_read("output", output), one, other, width)
+    if np.isnan(found).any():
+        raise ParameterError(
+            f"the numbers are too large beside scale={width:g}: their loss has no double"
+        )
     return float(found) if found.ndim == 0 else found
 
 
 def _laplace(output: Floats, here: Floats, there: Floats, scale: float) -> Floats:
+    # Beyond both answers the loss stays as it is, and far out no double tells them apart.
     _check_length(output, here)
-    return _add_up((np.abs(output - there) - np.abs(output - here)) / scale, here)
+    between = np.clip(output, np.minimum(here, there), np.maximum(here, there))
+    return _add_up((np.abs(between - there) - np.abs(between - here)) / scale, here)
 
 
 def _gaussian(output: Floats, here: Floats, there: Floats, scale: float) -> Floats:

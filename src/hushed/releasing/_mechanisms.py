@@ -279,8 +279,8 @@ def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
                 return found
             problem = "gave neither a number nor numbers in the shape of the answer"
         except BaseException as cause:
-            name = public_name(type(cause), "an exception")
-            problem = "" if is_stop(cause) else f"raised {name}; its message is withheld"
+            kind = public_name(type(cause), "an exception")
+            problem = "" if is_stop(cause) else f"raised {kind}; its message is withheld"
     if not problem:
         raise KeyboardInterrupt
     raise BadFunction(f"{name} did not draw: it {problem}")

@@ -17,7 +17,13 @@ from hushed._functions._gate import (
 )
 from hushed._printing import flat
 from hushed.blocks import Blocks
-from hushed.errors import BadFunction, BadRows, HushedError, ParameterError
+from hushed.errors import (
+    BadFunction,
+    BadRows,
+    HushedError,
+    ParameterError,
+    PrivateRowsAsPopulation,
+)
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, StatisticMechanism
@@ -208,6 +214,12 @@ def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, Po
         )
     posterior.check(data)
     refuse_private_prior(posterior.prior, data)
+    if carries_rows(posterior.public_rows, data):
+        raise PrivateRowsAsPopulation(
+            "public_rows are the private rows, and what the function does on them was told: give "
+            "public ones",
+            parameter="public_rows",
+        )
     if carries_rows(f, data):  # and could say so in words, where it is tried
         raise BadFunction(
             "log_likelihood carries the private rows with it, in a global, a closure or an "

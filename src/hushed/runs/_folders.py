@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,17 @@ FACTS = "run.json"
 _SYNC_SECONDS = 1.0
 _SYNC_SHARE = 50  # so many times what it took is waited before the next one: 2 % of the time
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-_SEEN = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_SEEN = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # nor on a pipe
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_KEY = re.compile("[0-9a-f]{64}")
+
+
+def list_names(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Name the runs among folders within folders: what is called otherwise is none of ours.
+
+    Runs are removed with all that is in their folders, and other programs have files of one name.
+    """
+    return sorted(key for outer, key in found if _KEY.fullmatch(key) and outer == key[:2])
 
 
 class FileWriter:
@@ -82,7 +92,8 @@ class Folder:
 
     def list_keys(self) -> list[str]:
         """Keys of the runs in it."""
-        return sorted(each.parent.name for each in self.path.glob(f"??/*/{FACTS}"))
+        places = [each.parent for each in self.path.glob(f"??/*/{FACTS}")]
+        return list_names((each.parent.name, each.name) for each in places)
 
     def read_facts(self, key: str) -> str | None:
         """Read what a run says of itself; None if there is none."""
@@ -123,8 +134,12 @@ class Folder:
 
     def measure(self, key: str) -> tuple[int, float]:
         """Bytes of a run, and when something was last written to it, in seconds since 1970."""
-        found = [each.stat() for each in self._of(key).iterdir()]
-        return sum(each.st_size for each in found), max(each.st_mtime for each in found)
+        found = []
+        for each in self._of(key).iterdir():
+            with suppress(FileNotFoundError):  # a draft, which got its name meanwhile
+                found.append(each.stat())
+        size = sum(each.st_size for each in found)
+        return size, max((each.st_mtime for each in found), default=0.0)
 
     def remove(self, key: str) -> None:
         """Remove a run."""
@@ -158,9 +173,10 @@ def _read(path: Path) -> bytes:
         if path.is_symlink():
             raise DamagedRun(f"{plain_path(path)} is a link, where a file was kept") from None
         raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise DamagedRun(f"{plain_path(path)} is no plain file")
     with os.fdopen(file, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise DamagedRun(f"{plain_path(path)} is no plain file")
         return stream.read()
 
 

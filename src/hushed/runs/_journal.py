@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from hushed._printing import KeptNote
+from hushed._printing import KeptNote, flat
 from hushed._types import Floats
 from hushed.errors import DamagedRun, ParameterError
 from hushed.runs._folders import Folder
@@ -247,9 +247,9 @@ def read_facts(place: Place, key: str) -> dict[str, Any] | None:
     """Read what a run says of itself; None if it says nothing that can be read."""
     try:
         told = json.loads(place.read_facts(key) or "")
-        plain = {"name": str(told["name"]), "trials": int(told["trials"])}
-        return plain | {"begun": str(told["begun"]), "facts": told["facts"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
+        plain = {"name": flat(told["name"]), "trials": max(0, int(told["trials"]))}
+        return plain | {"begun": flat(told["begun"]), "facts": told["facts"]}
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
 
 

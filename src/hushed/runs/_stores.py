@@ -11,7 +11,7 @@ from typing import Any
 
 from hushed._printing import flat, plain_path
 from hushed.errors import MissingExtra, ParameterError
-from hushed.runs._folders import FACTS, PART
+from hushed.runs._folders import FACTS, PART, list_names
 
 _PUT_SECONDS = 60.0
 
@@ -67,17 +67,17 @@ class Store:
     def list_keys(self) -> list[str]:
         """Keys of the runs in it."""
         with _told():
-            return sorted(
-                each.split("/")[-2] for each in self.files.glob(f"{self.root}/*/*/{FACTS}")
-            )
+            found = [each.split("/") for each in self.files.glob(f"{self.root}/*/*/{FACTS}")]
+        return list_names((outer, key) for *_, outer, key, _ in found)
 
     def read_facts(self, key: str) -> str | None:
         """Read what a run says of itself; None if there is none."""
         with _told():
             try:
-                return bytes(self.files.cat_file(f"{self._of(key)}/{FACTS}")).decode()
+                found = bytes(self.files.cat_file(f"{self._of(key)}/{FACTS}"))
             except FileNotFoundError:
                 return None
+        return found.decode("utf-8", "replace")
 
     def write_facts(self, key: str, text: str) -> None:
         """Write what a run says of itself."""

@@ -25,6 +25,15 @@ from hushed.spaces import Norm, size
 Function = Callable[[Any], Any]
 
 
+def check_shape(
+    found: tuple[int, ...], wanted: tuple[int, ...], what: str, *, private: bool
+) -> None:
+    """Refuse an answer of another shape, which is not told if it may hold a private value."""
+    if found != wanted:
+        shapes = "" if private else f": it has shape {found}, and not {wanted}"
+        raise BadFunction(f"the function's {what}{shapes}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trial:
     """What trials need, of one pair or of a block of them.
@@ -127,9 +136,8 @@ class PairTrial(_Trial):
     def _distance(self, base: Floats, other: Floats) -> float:
         if base.shape != other.shape or base.shape != self.shape:
             found = base.shape if base.shape != self.shape else other.shape
-            raise BadFunction(
-                f"the function's answer changes shape between tables: {self.shape} and {found}; "
-                "it must return the same number of values for every table"
+            check_shape(
+                found, self.shape, "answer changes shape between tables", private=self.private
             )
         if not base.shape:
             return abs(float(base) - float(other)) if self.norm != "range" else 0.0
@@ -190,7 +198,10 @@ class BlockTrial(_Trial):
     def _answers(self, view: Floats) -> Floats:
         rows = view.copy() if self.fresh else view
         answers = answer(self.function, rows, private=self.private)
-        if answers.shape != (self.at_once, *self.shape):
+        wanted = (self.at_once, *self.shape)
+        if self.private:
+            check_shape(answers.shape, wanted, "answers change shape", private=True)
+        if answers.shape != wanted:
             raise BadFunction(
                 f"with batch=True the function got {self.at_once} tables in an array of shape "
                 f"{view.shape} and returned shape {answers.shape}; it must return one answer of "

@@ -93,10 +93,13 @@ def choose_rank(
         raise ParameterError(
             f"gamma comes to {float(gamma):.3g} for a single pair of tables (with protect="
             "'everyone' or blocks it is divided), and can only be had from more than a million "
-            "million sampled pairs; ask for a larger gamma"
+            "million sampled pairs; ask for a larger gamma",
+            parameter="gamma",
         )
     if pairs is not None and pairs < 1:
         raise ParameterError(f"pairs must be 1 or more, got {pairs}", parameter="pairs")
+    if pairs is not None and pairs > 1 / _LEAST_GAMMA:
+        raise ParameterError("pairs must be a million million at most", parameter="pairs")
     rule = {"marginal": _marginal, "training-conditional": _conditional, "dkw": _dkw}[calibration]
     return rule(gamma, pairs)
 

@@ -167,8 +167,8 @@ class Sampling(SamplingFacts):
     source : object
         The population itself; not compared, not printed.
     given : object
-        As the caller handed it in, before rows were put together by user; not compared, not
-        printed.
+        As the caller handed it in, before rows were put together by user, and with it an update
+        of answers; not compared, not printed.
     called : callable
         The function itself; not compared, not printed.
     data_dependent : bool

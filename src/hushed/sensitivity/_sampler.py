@@ -379,7 +379,7 @@ def _record(
         batch_rows=request.batch_rows,
         population=start.described,
         source=request.population,
-        given=request.given,
+        given=request.given if request.update is None else (request.given, request.update),
         called=request.function,
         data_dependent=request.data_dependent,
         layout=containers.layout(start.first),

@@ -14,10 +14,10 @@ from hushed._functions._streams import Streams
 from hushed._rows import _containers as containers
 from hushed._rows._variations import variations
 from hushed._types import Floats, Integers
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import ParameterError
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._neighbourhood import Neighbourhood
-from hushed.sensitivity._pairs import PairTrial, draw_table
+from hushed.sensitivity._pairs import PairTrial, check_shape, draw_table
 from hushed.spaces import size
 
 Update = Callable[[Any, Any, Integers, Any], Any]
@@ -49,7 +49,7 @@ class UpdateTrial(PairTrial):
         count = self.reach.size
         table = next(variations(drawn, count, (), fresh=self.fresh))
         base = answer(self.function, table, private=self.private)
-        _check_shape(base.shape, self.shape, "answer changes shape between tables")
+        self._check_shape(base.shape, self.shape)
         moved, largest, gap = 0.0, float(np.abs(base).max()), 0.0
         top: tuple[int, Floats] = (0, base)
         checked = self._choose_checked(generator, trial, len(swaps))
@@ -104,7 +104,9 @@ class UpdateTrial(PairTrial):
             given = (base.copy()[()], table, places.copy(), rows)
             found = answer(lambda given: self.update(*given), given, private=self.private)
             wanted = (len(places), *self.shape)
-            _check_shape(found.shape, wanted, "update must give one answer for each place, stacked")
+            self._check_shape(
+                found.shape, wanted, "update must give one answer for each place, stacked"
+            )
             yield first, found
 
     def _evaluate(self, drawn: Any, swap: Integers) -> Floats:
@@ -113,8 +115,16 @@ class UpdateTrial(PairTrial):
         tables = variations(drawn, self.reach.size, [(place, source)], fresh=self.fresh)
         for each in islice(tables, 1, None):  # to the end, where the row is put back
             found = answer(self.function, each, private=self.private)
-        _check_shape(found.shape, self.shape, "answer changes shape between tables")
+        self._check_shape(found.shape, self.shape)
         return found
+
+    def _check_shape(
+        self,
+        found: tuple[int, ...],
+        wanted: tuple[int, ...],
+        what: str = "answer changes shape between tables",
+    ) -> None:
+        check_shape(found, wanted, what, private=self.private)
 
     def _sizes(self, found: Floats, base: Floats) -> Floats:
         sizes: Floats = size((found - base).reshape(len(found), -1), self.norm)
@@ -128,11 +138,6 @@ def add_gap(movements: Floats, gap: float) -> Floats:
     """Enlarge movements by what an update was seen to be off by, rounded up."""
     enlarged: Floats = np.nextafter(movements + gap, np.inf) if gap else movements
     return enlarged
-
-
-def _check_shape(found: tuple[int, ...], wanted: tuple[int, ...], what: str) -> None:
-    if found != wanted:
-        raise BadFunction(f"the function's {what}: it has shape {found}, and not {wanted}")
 
 
 def check_update(update: Any, function: Any, reach: Neighbourhood, *, batch: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_a, require_one_of
+from hushed._checks import is_a, list_in_order, require_one_of
 from hushed._types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
@@ -262,7 +262,7 @@ def _array(values: Any) -> NDArray[Any] | None:
 
 def keys_of(values: Iterable[Any]) -> tuple[Any, ...]:
     """Public keys or categories: distinct, none missing."""
-    found = tuple(values)
+    found = tuple(list_in_order(values))
     if not found or len(set(found)) != len(found) or any(_absent(key) for key in found):
         raise ParameterError("keys must be distinct and not missing, and at least one")
     return found

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hushed._checks import is_a, is_one_of, is_plain_int
+from hushed._checks import is_a, is_one_of, is_plain_int, list_in_order
 from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
@@ -114,7 +114,8 @@ def read_categories(given: Any, name: str = "categories") -> tuple[Category, ...
     """Read a public list of categories."""
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise ParameterError(f"{name} must be a list", parameter=name)
-    found = tuple(each.item() if isinstance(each, np.generic) else each for each in given)
+    listed = list_in_order(given)
+    found = tuple(each.item() if isinstance(each, np.generic) else each for each in listed)
     if not 2 <= len(found) <= _MOST:
         raise ParameterError(f"{name} must be 2 to {_MOST}, got {len(found)}", parameter=name)
     for each in found:

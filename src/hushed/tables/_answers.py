@@ -1,26 +1,20 @@
-"""From noisy measurements to the published answer: values with error bars."""
+"""The published answer: noisy values with error bars, and what is said about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from hushed._printing import brief, format_down, format_up, shown
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table
-from hushed.tables._ladders import Candidates, list_candidates
+from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
-from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
-from hushed.tables._requests import Aggregate
-from hushed.tables._top import TopChoice
 from hushed.tables._warnings import epsilon_warnings
-
-Interval = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,180 +312,3 @@ class Answer:
 def percent(level: float) -> str:
     """Format a confidence level: 0.95 as "95%", rounded down."""
     return f"{format_down(float(Decimal(repr(level)) * 100))}%"
-
-
-def evaluate(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
-) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
-    """Compute the outputs from noisy measurements; nothing here sees the rows.
-
-    Returns values, lower ends and upper ends, by output.
-    """
-    values: dict[str, tuple[Any, ...]] = {}
-    low: dict[str, tuple[Any, ...]] = {}
-    high: dict[str, tuple[Any, ...]] = {}
-    for each in aggregates:
-        own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
-        theirs = [parts[i] for i in own]
-        errors = error_bounds(theirs, beta)
-        found = [
-            _OUTPUTS[each.kind](_Measured(each, theirs, list(group), errors))
-            for group in zip(*(noisy[i] for i in own), strict=True)
-        ]
-        values[each.name] = tuple(value for value, _ in found)
-        low[each.name] = tuple(bar[0] for _, bar in found)
-        high[each.name] = tuple(bar[1] for _, bar in found)
-    return values, low, high
-
-
-def error_bounds(parts: Sequence[Part], beta: float) -> list[float]:
-    """Half-widths, in units of the outputs, that hold together except with probability beta."""
-    return [
-        part.noise.error(beta / len(parts)) * part.measurement.step
-        for part in parts
-        if isinstance(part.noise, LaplaceNoise | GaussianNoise)
-    ]
-
-
-class _Measured(NamedTuple):
-    """What one output of one group is computed from."""
-
-    aggregate: Aggregate
-    parts: Sequence[Part]
-    noisy: list[Any]
-    errors: list[float]
-
-
-def _number(given: _Measured) -> tuple[Any, Interval]:
-    step, error = given.parts[0].measurement.step, given.errors[0]
-    value = given.noisy[0] if step == 1 else given.noisy[0] * step
-    return value, (value - error, value + error)
-
-
-def _histogram(given: _Measured) -> tuple[Any, Interval]:
-    counts, error = given.noisy[0], given.errors[0]
-    return counts, ([n - error for n in counts], [n + error for n in counts])
-
-
-def _place(given: _Measured) -> tuple[Any, Interval]:
-    return given.noisy[0], (None, None)
-
-
-def _quantiles(given: _Measured) -> tuple[Any, Interval]:
-    aggregate, noisy = given.aggregate, given.noisy
-    offered = list_candidates(
-        aggregate.low, aggregate.high, aggregate.bins, aggregate.spacing
-    ).tolist()
-    by_size = sorted(range(len(noisy)), key=aggregate.probabilities.__getitem__)
-    found = [0.0] * len(noisy)
-    for place, index in zip(by_size, sorted(noisy), strict=True):
-        found[place] = offered[index]
-    return (found if len(noisy) > 1 else found[0]), (None, None)
-
-
-def _mean(given: _Measured) -> tuple[Any, Interval]:
-    aggregate, parts, noisy, errors = given
-    centre, reach = _middle(parts[0])
-    total, rows = noisy[0] * parts[0].measurement.step, noisy[1]
-    mean = _clip(total / max(rows, 1), -reach, reach)
-    low, high = _ratio(total, errors[0], rows, errors[1], -reach, reach)
-    ends = aggregate.low, aggregate.high
-    return _clip(centre + mean, *ends), (_clip(centre + low, *ends), _clip(centre + high, *ends))
-
-
-def _variance(given: _Measured) -> tuple[Any, Interval]:
-    _, parts, noisy, errors = given
-    _, reach = _middle(parts[0])
-    total, squares, rows = noisy
-    measured = [part.measurement for part in parts]
-    total, squares = total * measured[0].step, squares * measured[1].step
-    shift, top = measured[1].offset * measured[1].step, reach * reach
-    mean = _clip(total / max(rows, 1), -reach, reach)
-    second = _clip(squares / max(rows, 1) + shift, 0.0, top)
-    low, high = _ratio(total, errors[0], rows, errors[2], -reach, reach)
-    below, above = _ratio(squares, errors[1], rows, errors[2], -shift, top - shift)
-    least = 0.0 if low <= 0.0 <= high else min(low * low, high * high)
-    most = max(low * low, high * high)
-    ends = _clip(below + shift - most, 0.0, top), _clip(above + shift - least, 0.0, top)
-    return _clip(second - mean * mean, 0.0, top), ends
-
-
-def _middle(part: Part) -> tuple[float, float]:
-    """Centre of a column, and the largest distance of a value from it."""
-    grid = part.measurement.feature.grid if part.measurement.feature else None
-    if grid is None:
-        raise NotImplementedError(part.measurement.role)
-    return grid.centre, max(grid.high - grid.centre, grid.centre - grid.low)
-
-
-def _clip(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
-
-
-def _ratio(
-    total: float, error: float, rows: float, spread: float, low: float, high: float
-) -> tuple[float, float]:
-    """All ratios of a sum and a count within their error bars, known to lie in [low, high]."""
-    least, most = rows - spread, rows + spread
-    if least <= 0:
-        return low, high
-    below, above = total - error, total + error
-    return (
-        _clip(min(below / least, below / most), low, high),
-        _clip(max(above / least, above / most), low, high),
-    )
-
-
-_OUTPUTS: Mapping[str, Callable[[_Measured], tuple[Any, Interval]]] = MappingProxyType(
-    {
-        "count": _number,
-        "users": _number,
-        "sum": _number,
-        "mean": _mean,
-        "variance": _variance,
-        "histogram": _histogram,
-        "quantiles": _quantiles,
-        "top": _place,
-    }
-)
-
-
-def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
-    """Ranks by which the quantiles of one output and group may miss, all together.
-
-    Notes
-    -----
-    Each choice gets an equal part of beta, and the largest error e counts for all. The best
-    candidate of a rank misses by nothing: every row is nearest to one. It holds for the sorted
-    answers as well. Let ``s < t`` be two wanted ranks with candidates x and y, and y below x. With
-    L and U the rows below and up to a candidate, ``L(y) <= U(y) <= L(x) <= U(x)``, and
-    ``L(x) - s <= e``, ``t - U(y) <= e``. Exchanged, ``L(y) - s <= L(x) - s <= e`` and
-    ``s - U(y) <= t - U(y) <= e``, likewise x for t, and sorting is a chain of such exchanges.
-    """
-    choices = [part.noise for part in parts if isinstance(part.noise, Choice)]
-    return max(each.error(beta / len(choices), aggregate.bins) for each in choices)
-
-
-def rank_errors(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
-) -> dict[str, float]:
-    """For each output of quantiles, its `rank_error`."""
-    return {
-        each.name: rank_error(
-            each, [part for part in parts if part.measurement.output == each.name], beta
-        )
-        for each in aggregates
-        if each.kind == "quantiles"
-    }
-
-
-def shortfalls(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
-) -> dict[str, float]:
-    """For each top, the rows by which a chosen key may fall short of the best for its place."""
-    asked = {each.name: each for each in aggregates}
-    return {
-        part.measurement.output: part.noise.error(beta, asked[part.measurement.output].bins)
-        for part in parts
-        if isinstance(part.noise, TopChoice)
-    }

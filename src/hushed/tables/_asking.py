@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.tables import _question as question
-from hushed.tables._expressions import columns_in
 from hushed.tables._requests import Aggregate, Filter
 
 if TYPE_CHECKING:
@@ -83,23 +82,13 @@ def describe(typed: TypedQuery) -> question.Query:
     ]
     return question.Query(
         user=typed.user,
-        columns=_find_columns(typed),
+        columns=typed.used_columns(),
         max_rows_per_user=bounds.max_rows_per_user,
         max_groups_per_user=bounds.max_groups_per_user,
         groups=groups,
         steps=steps,
         aggregates=[_describe_aggregate(each) for each in typed.aggregates],
     )
-
-
-def _find_columns(typed: TypedQuery) -> dict[str, Any]:
-    """Types of the columns of the table that the query uses."""
-    derived = {step.name for step in typed.steps if not isinstance(step, Filter)}
-    used = {*typed.keys.columns, *(each.column for each in typed.aggregates), typed.user}
-    for step in typed.steps:
-        expression = step.condition if isinstance(step, Filter) else step.value
-        used |= columns_in(expression.tree)
-    return {name: kind for name, kind in typed.columns.items() if name in used - derived}
 
 
 def _describe_aggregate(each: Aggregate) -> Mapping[str, Any]:

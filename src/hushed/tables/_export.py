@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hushed._checks import read_epsilon
 from hushed.statistics._candidates import CANDIDATES
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def write_python(query: Query, source: str, name: str) -> str:
 
 def write_notebook(query: Query, source: str, name: str, epsilon: float) -> str:
     """Write a notebook of four cells: words, query, price, release."""
+    epsilon = read_epsilon(epsilon)
     cells = [
         _cell(
             "markdown",
@@ -59,10 +61,12 @@ def _cell(kind: str, text: str) -> dict[str, Any]:
 
 def write_command(query: Query, source: str, name: str, epsilon: float) -> str:
     """Write a command, with options where they can say all that is asked."""
-    words = ["hushed", "query", source, *(["--table", name] if name != "rows" else [])]
+    last = ["--", source] if source.startswith("-") else []  # no option, whatever its name
+    words = ["hushed", "query", *([] if last else [source])]
+    words += _join("--table", name) if name != "rows" else ()
     asked = _options(query, source)
     words += ["--query", json.dumps(json.loads(query.to_json()))] if asked is None else asked
-    return shlex.join([*words, "--epsilon", repr(float(epsilon))])
+    return shlex.join([*words, "--epsilon", repr(read_epsilon(epsilon)), *last])
 
 
 def declared_types(query: Query, source: str) -> dict[str, str]:

@@ -99,5 +99,7 @@ def check_bounds(low: float, high: float) -> tuple[float, float]:
     if found[0] > found[1]:
         raise ParameterError(f"the bounds are swapped: low={low} is above high={high}")
     if found[1] - found[0] < 2 * NEAREST:
-        raise ParameterError(f"low must be below high, got low={low} and high={high}")
+        raise ParameterError(
+            f"low must be below high, got low={low} and high={high}", parameter="low"
+        )
     return found

@@ -217,9 +217,11 @@ def plan_noise(
 
 def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> None:
     if noise_name not in get_args(NoiseName):
-        raise ParameterError(f"noise must be 'laplace' or 'gaussian', got {noise_name!r}")
+        raise ParameterError(
+            f"noise must be 'laplace' or 'gaussian', got {noise_name!r}", parameter="noise"
+        )
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta!r}")
+        raise ParameterError(f"delta must lie in [0, 1), got {delta!r}", parameter="delta")
     if delta == 0 and (select_partitions or noise_name == "gaussian"):
         feature = "partition selection" if select_partitions else "Gaussian noise"
         raise ParameterError(
@@ -255,7 +257,8 @@ def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
         raise ParameterError(
             f"epsilon {float(epsilon):.3g} for one part of the query is too small for a "
             "sensitivity of this size: use fewer aggregates, smaller contribution bounds, or a "
-            "larger epsilon"
+            "larger epsilon",
+            parameter="epsilon",
         )
     return law
 

@@ -12,7 +12,7 @@ from hushed._checks import require_one_of
 from hushed._printing import brief
 from hushed._types import StoredType
 from hushed.errors import ParameterError
-from hushed.tables._expressions import parse
+from hushed.tables._expressions import columns_in, parse
 from hushed.tables._measurements import (
     Measurement,
     UnitContribution,
@@ -182,7 +182,8 @@ class Query:
         if self.aggregates or self.keys.columns:
             raise ParameterError(
                 "top_k is a query of its own: ask for it without group_by and without other "
-                "aggregates, in a second query"
+                "aggregates, in a second query",
+                parameter="top_k",
             )
         if keys is None:
             raise ParameterError(
@@ -199,7 +200,8 @@ class Query:
         """Refuse what would change the groups that a top is chosen from, or come beside it."""
         if self.chooses_keys:
             raise ParameterError(
-                f"top_k is a query of its own: ask for {what} in a second query, without top_k"
+                f"top_k is a query of its own: ask for {what} in a second query, without top_k",
+                parameter="top_k",
             )
 
     def _require_user(self) -> None:
@@ -220,10 +222,19 @@ class Query:
         grouped = f" by {', '.join(self.keys.columns)}" if self.keys.columns else ""
         return f"query: {aggregates}{filtered}{grouped}"
 
+    def used_columns(self) -> dict[str, StoredType]:
+        """Give the types of those columns of the table that the query uses."""
+        used = {*self.keys.columns, *(each.column for each in self.aggregates), self.user}
+        for step in self.steps:
+            expression = step.condition if isinstance(step, Filter) else step.value
+            used |= columns_in(expression.tree)
+        derived = {step.name for step in self.steps if not isinstance(step, Filter)}
+        return {name: kind for name, kind in self.schema if name in used - derived}
+
     def facts(self) -> dict[str, Any]:
         """Give all that is asked, as plain values of JSON; equal numbers alike."""
         return {
-            "columns": sorted(self.schema),
+            "columns": sorted(self.used_columns().items()),
             "user": self.user,
             "steps": [
                 ["filter", step.condition.text]

@@ -51,8 +51,9 @@ def _name_columns(value: dict[str, StoredType]) -> dict[str, StoredType]:
 
 Number = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda value: value + 0.0)]
 Limit = Annotated[Number | Literal["search"], BeforeValidator(_read_bound)]
-Key = Annotated[StrictBool | StrictInt | StrictStr, BeforeValidator(_write_date)]
-AtLeastOne = Annotated[StrictInt, Field(ge=1)]
+Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]  # of more digits none can be written
+Key = Annotated[StrictBool | Whole | StrictStr, BeforeValidator(_write_date)]
+AtLeastOne = Annotated[Whole, Field(ge=1)]
 
 
 class _Part(BaseModel):
@@ -164,7 +165,7 @@ class Quantiles(_Aggregate):
     probabilities: tuple[Number, ...]
     low: Number
     high: Number
-    candidates: StrictInt
+    candidates: Whole
     spacing: Spacing
 
     @classmethod
@@ -184,7 +185,7 @@ class Histogram(_Aggregate):
     column: str
     low: Number
     high: Number
-    bins: StrictInt = 10
+    bins: Whole = 10
 
 
 class TopKeys(_Aggregate):
@@ -273,7 +274,7 @@ class Query(_Part):
         default_factory=dict
     )
 
-    def __init__(self, **parts: Any) -> None:
+    def __init__(self, /, **parts: Any) -> None:
         try:
             super().__init__(**parts)
         except ValidationError as error:
@@ -368,7 +369,9 @@ class Query(_Part):
         return tomli_w.dumps(self._content())
 
     def digest(self) -> str:
-        """Digest the query: equal for queries that ask the same, in every process.
+        """Digest the query: equal for equal queries, in every process.
+
+        Conditions and expressions count as they are written, blanks included.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.releasing._keeping import check_ledger
-from hushed.tables._answers import error_bounds, percent, rank_error
+from hushed.tables._answers import percent
 from hushed.tables._distances import (
     Distances,
     explain_distances,
@@ -24,6 +24,7 @@ from hushed.tables._distances import (
 )
 from hushed.tables._engine import Connection
 from hushed.tables._ladders import Candidates, describe_candidates
+from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._query import Query
 from hushed.tables._release import plan_query
@@ -215,7 +216,7 @@ def quote_plan(
 ) -> Quote:
     """Quote the price of a plan; `smallest` is the same with the smallest bounds of each search."""
     if rows is not None and require_int("rows", rows) < 1:
-        raise ParameterError(f"rows must be 1 or more, got {rows}")
+        raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
     outputs = []
     for each in aggregates:
         own = [part for part in plan.parts if part.measurement.output == each.name]

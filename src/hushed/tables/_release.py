@@ -11,9 +11,10 @@ import numpy as np
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
-from hushed.tables._answers import Answer, evaluate, rank_errors, shortfalls
+from hushed.tables._answers import Answer
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._noise import add_noise, select_partitions
+from hushed.tables._outputs import evaluate, rank_errors, shortfalls
 from hushed.tables._plan import (
     GaussianNoise,
     NoiseName,
@@ -25,7 +26,6 @@ from hushed.tables._plan import (
 )
 from hushed.tables._query import Query
 from hushed.tables._scan import (
-    Key,
     PreparedScan,
     fetch_keys,
     prepare,
@@ -33,6 +33,7 @@ from hushed.tables._scan import (
     run_scan,
     run_searches,
 )
+from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
 from hushed.tables._warnings import data_warnings, present_rows
 

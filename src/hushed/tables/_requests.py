@@ -13,7 +13,7 @@ from typing import Any, Literal, SupportsFloat, get_args
 
 import numpy as np
 
-from hushed._checks import is_plain_int, require_one_of
+from hushed._checks import is_plain_int, list_in_order, require_one_of
 from hushed._printing import brief
 from hushed._types import ColumnType, StoredType
 from hushed.errors import ParameterError
@@ -66,7 +66,7 @@ class Aggregate:
             )
         most = {"quantiles": _MOST_CANDIDATES, "top": _MOST_KEYS}.get(self.kind, _MOST_BINS)
         if not 1 <= require_int("bins", self.bins) <= most:
-            raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}")
+            raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}", parameter="bins")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,10 @@ def read_candidates(candidates: int | None, spacing: Any, low: Any) -> tuple[int
     if candidates is None:
         return CANDIDATES, spacing or choose_spacing(start)
     if not 2 <= require_int("candidates", candidates) <= _MOST_CANDIDATES:
-        raise ParameterError(f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}")
+        raise ParameterError(
+            f"candidates must lie in [2, {_MOST_CANDIDATES}], got {candidates}",
+            parameter="candidates",
+        )
     return candidates, spacing or "even"
 
 
@@ -286,9 +289,11 @@ def read_public_keys(
             )
         keys = {columns[0]: keys}
     if set(keys) != set(columns):
-        raise ParameterError(f"keys must name the columns {list(columns)}, got {list(keys)}")
+        raise ParameterError(
+            f"keys must name the columns {list(columns)}, got {list(keys)}", parameter="keys"
+        )
     found = tuple(
-        tuple(_read_key(value, key_type, column) for value in keys[column])
+        _read_keys(keys[column], key_type, column)
         for column, key_type in zip(columns, types, strict=True)
     )
     for column, values in zip(columns, found, strict=True):
@@ -297,6 +302,15 @@ def read_public_keys(
     if math.prod(map(len, found)) > _MOST_KEYS:
         raise ParameterError(f"at most {_MOST_KEYS} combinations of keys can be answered")
     return found
+
+
+def _read_keys(values: Any, key_type: ColumnType, column: str) -> tuple[Any, ...]:
+    """Read the keys of a column."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError(
+            f"the keys of {brief(column)} must be listed, got {type(values).__name__}"
+        )
+    return tuple(_read_key(value, key_type, column) for value in list_in_order(values))
 
 
 def _read_key(value: Any, key_type: ColumnType, column: str) -> Any:

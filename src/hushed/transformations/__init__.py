@@ -1,16 +1,8 @@
 """Stable functions of rows, how they chain, and how far an answer moves when rows change."""
 
-from hushed.transformations._answers import (
-    count,
-    histogram,
-    mean,
-    quantile_scores,
-    sum_of,
-    variance,
-    vector_sum,
-)
 from hushed.transformations._arithmetic import enlarged, summation_error
 from hushed.transformations._chain import Step, Transformation
+from hushed.transformations._counting import count, histogram, quantile_scores
 from hushed.transformations._custom import declared, from_sensitivity
 from hushed.transformations._grouping import each, group_by
 from hushed.transformations._people import count_users
@@ -28,6 +20,7 @@ from hushed.transformations._rowwise import (
     to_change_one,
     to_symmetric,
 )
+from hushed.transformations._summing import mean, sum_of, variance, vector_sum
 
 __all__ = [
     "Step",

@@ -22,7 +22,7 @@ from hushed._numeric import finite_above, root_above
 from hushed.errors import ParameterError
 
 RowMetric = Literal["symmetric", "change-one"]
-_CountNorm = Literal["l1", "l2", "sup", "one-sided"]
+CountNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
 def count_sensitivity(
@@ -132,7 +132,7 @@ def variance_sensitivity(
 def histogram_sensitivity(
     distance: int,
     *,
-    norm: _CountNorm,
+    norm: CountNorm,
     metric: RowMetric = "symmetric",
     size: int | None = None,
     per_bin: int | None = None,
@@ -145,7 +145,7 @@ def histogram_sensitivity(
     in sup and at most 2 one-sided. For j replaced rows: ``2 j`` in l1 and one-sided, ``sqrt(2) j``
     in l2, ``j`` in sup. Tight where bins do not run out.
     """
-    require_one_of("norm", norm, get_args(_CountNorm))
+    require_one_of("norm", norm, get_args(CountNorm))
     replaced = _replaced(distance, metric, size)
     rows, sides = (distance, 1) if replaced is None else (replaced, 2)
     most = rows if per_bin is None else min(rows, _count("per_bin", per_bin))

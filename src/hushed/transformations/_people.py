@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from hushed._checks import require_count, require_one_of
 from hushed._numeric import finite_above, root_above
 from hushed.errors import SpaceMismatch
-from hushed.spaces import L1, L2, ONE_SIDED, SUP, Numbers, Space, Table
+from hushed.spaces import Numbers, Space, Table
 from hushed.spaces._cells import keys_of
+from hushed.transformations._aggregates import CountNorm
+from hushed.transformations._answers import NORM_METRICS
 from hushed.transformations._chain import Step, Transformation, linear
 from hushed.transformations._grouping import check_keys, rows_with
 from hushed.transformations._resizing import draw_salt, name_user, rank_keys
-
-_CountNorm = Literal["l1", "l2", "sup", "one-sided"]
-_METRICS = {"l1": L1, "l2": L2, "sup": SUP, "one-sided": ONE_SIDED}
 
 
 def count_users(
@@ -28,7 +27,7 @@ def count_users(
     keys: Iterable[Any],
     *,
     groups: int | None = None,
-    norm: _CountNorm = "l2",
+    norm: CountNorm = "l2",
 ) -> Step[Transformation]:
     """Count the users in each public group, each of them once in a group.
 
@@ -64,7 +63,7 @@ def count_users(
     docs/transformations.md.
     """
     wanted = keys_of(keys)
-    require_one_of("norm", norm, get_args(_CountNorm))
+    require_one_of("norm", norm, get_args(CountNorm))
     if groups is not None:
         require_count("groups", groups, plain=True)
     most = min(len(wanted), groups or len(wanted))
@@ -76,7 +75,7 @@ def count_users(
         return Transformation(
             name=f"count_users({', '.join(map(repr, names))}, {len(wanted)} keys, groups={most})",
             source=space,
-            target=Space(domain=Numbers(type="int", dims=len(wanted)), metric=_METRICS[norm]),
+            target=Space(domain=Numbers(type="int", dims=len(wanted)), metric=NORM_METRICS[norm]),
             function=lambda data: _tally(data, key, names, wanted, most, draw_salt()),
             relation=linear(
                 lambda users: users_movement(
@@ -90,7 +89,7 @@ def count_users(
 
 
 def users_movement(
-    users: int, *, groups: int, keys: int, norm: _CountNorm, replaced: bool = False
+    users: int, *, groups: int, keys: int, norm: CountNorm, replaced: bool = False
 ) -> float:
     """Bound the movement of counts of users, each once in so many groups at most; rounded up.
 

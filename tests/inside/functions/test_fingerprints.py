@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed._functions._fingerprints import same_function
+from hushed._functions._fingerprints import list_changes, look, same_function
 from hushed.errors import BadFunction
 from hushed.mechanisms._bernstein import on_lattice
+
+SCALE = 1.0
 
 
 def make(power, offset=0.0):
@@ -154,3 +156,36 @@ class TestStateThatChanges:
         for _ in range(2):
             hs.release(f, np.full(20, 0.5), mechanism)
         assert len(calls) == counted + 4  # each asks the first sampled table again
+
+
+def test_two_things_of_one_name_are_both_seen():
+    """An attribute beside a global, keys that read alike, bases of one name: each decides."""
+
+    class Left:
+        class Base:
+            def shift(self):
+                return 1.0
+
+    class Right:
+        class Base:
+            def shift(self):
+                return 2.0
+
+    class Both(Left.Base, Right.Base):
+        pass
+
+    def marked(rows):
+        return float(np.sum(rows) * marked.SCALE * SCALE)
+
+    marked.SCALE = 1.0
+    table = {0: lambda rows: 1.0, "0": lambda rows: 2.0}
+    both = Both()
+    functions = (marked, lambda rows: table[0](rows) + table["0"](rows), lambda rows: both.shift())
+    before = [look(each).marks for each in functions]
+    assert before == [look(each).marks for each in functions]
+
+    marked.SCALE = 2.0
+    table[0] = lambda rows: 3.0
+    Left.Base.shift = lambda self: 3.0
+    for function, known in zip(functions, before, strict=True):
+        assert list_changes(known, look(function).marks)

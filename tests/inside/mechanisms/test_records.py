@@ -202,6 +202,7 @@ class TestOnePlace:
         )
         for target in ("--epsilon", "--error"):
             arguments = ["release", "rows.csv", "f.py:mean", "--population", "uniform:0,1"]
+            arguments.append("--header")
             arguments += [target, "1", "--mechanism", "toy", "--gamma", "0.1", "--json"]
             here = __file__.rpartition("/")[0]
             done = subprocess.run(

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import marshal
 import random
+import re
 import sys
 import sysconfig
 import types
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+_NAME = re.compile(r"[^\W\d]\w*")
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -60,6 +62,8 @@ def collect_names(code: CodeType) -> Names:
                 found["globals"].add(str(step.argval))
             elif step.opname == "IMPORT_NAME":
                 found["imported"].add(str(step.argval))
+    if found["globals"] & {"eval", "exec"}:
+        texts |= {name for text in texts for name in _NAME.findall(text)}
     # "import a.b" binds a, and "from a import b" may import the module a.b
     imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
     return Names(
@@ -68,6 +72,15 @@ def collect_names(code: CodeType) -> Names:
         all=frozenset(everything),
         texts=frozenset(texts),
     )
+
+
+def list_texts(function: types.FunctionType) -> frozenset[str]:
+    """Texts under which a function may look something up: also how its own module is called."""
+    names = collect_names(function.__code__)
+    if not names.by_text:
+        return frozenset()
+    own = function.__globals__.get("__name__") if "__name__" in names.globals else None
+    return names.texts | {own} if isinstance(own, str) else names.texts
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:

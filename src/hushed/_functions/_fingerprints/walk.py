@@ -28,6 +28,7 @@ from hushed._functions._fingerprints.code import (
     is_installed,
     is_kept,
     is_library,
+    list_texts,
     reference,
 )
 
@@ -44,11 +45,20 @@ def digest_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
+class Marks(dict[str, str]):
+    """Digests by name; two things of one name, as an attribute and a global, are both kept."""
+
+    def __setitem__(self, name: str, digest: str) -> None:
+        while self.get(name, digest) != digest:
+            name += "'"
+        super().__setitem__(name, digest)
+
+
 class Walk:
     """One look at a function: follows what it uses and notes digests by name."""
 
     def __init__(self) -> None:
-        self.marks: dict[str, str] = {}
+        self.marks: dict[str, str] = Marks()
         self.unseen: dict[str, Any] = {}
         self.packages: set[str] = set()
         self.seen: dict[Any, tuple[str, Any]] = {}  # objects are kept, so that no id is used twice
@@ -219,7 +229,7 @@ class Walk:
         if self.depth >= _DEEPEST:
             self.unseen[name] = value
             return ""
-        outer, self.marks = self.marks, {}
+        outer, self.marks = self.marks, Marks()
         self.depth += 1
         try:
             for key, each in _entries(value):
@@ -298,10 +308,11 @@ def _content(cell: Any) -> Any:
 def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
-    for name in sorted(names.globals | (names.texts if names.by_text else frozenset())):
+    texts = list_texts(function)
+    for name in sorted(names.globals | texts):
         if name in known or name in vars(builtins):
             yield name, known[name] if name in known else vars(builtins)[name]
-    for name in sorted(names.texts & sys.modules.keys() if names.by_text else ()):
+    for name in sorted(texts & sys.modules.keys()):
         if not is_library(name):
             yield name, sys.modules[name]
     package = str(known.get("__package__") or "")

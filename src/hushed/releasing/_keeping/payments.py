@@ -56,7 +56,7 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
     """Refuse a ledger without a budget, a budget without a ledger, and what is no ledger."""
     if ledger is None:
         for name, given in (("budget", budget), ("key", key)):
-            if given:
+            if given is not None:
                 raise ParameterError(
                     f"the {name} {given!r} was named, but there is no ledger to charge",
                     parameter="ledger",

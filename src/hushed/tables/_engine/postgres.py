@@ -63,7 +63,9 @@ _REASONS = MappingProxyType(
         "InsufficientPrivilege": "its user may not read the table or a column: GRANT SELECT",
         "UndefinedTable": "the table does not exist any more",
         "UndefinedColumn": "a column does not exist any more",
-        "UndefinedFunction": "a column is of a type it cannot use here: query a view that casts it",
+        "UndefinedFunction": "a column is of a type it cannot use here: query a view that casts "
+        "it; or a view calls a function that names another one without its schema: give that "
+        "function a search_path of its own",
         "CannotCoerce": "a column is of a type it cannot convert: query a view that casts it",
         "UntranslatableCharacter": "a key or constant does not fit the encoding of the database",
     }

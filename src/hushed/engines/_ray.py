@@ -1,0 +1,205 @@
+"""A Ray cluster: tasks that Ray runs again where a worker dies; no actors, which it does not."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, get_args
+
+from hushed._checks import require_one_of, require_positive
+from hushed.engines._protocol import OtherBits, Outcome, Span, Task
+from hushed.engines._stub import check_size, make_stub, read_answer
+from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost
+
+_AHEAD = 2  # spans for each worker: one runs, one waits
+_LOOK_SECONDS = 1.0  # between two looks at who is there
+_RETRIES = 3
+
+
+class Ray:
+    """A Ray cluster as an engine: ``workers=hs.engines.Ray()``, or ``workers="ray"``.
+
+    Parameters
+    ----------
+    address : str, default "ray"
+        ``"ray"`` for the cluster to which this process is connected, else the one of
+        ``RAY_ADDRESS``, else one of this machine that is started, and stopped at the end;
+        ``"ray://HOST:10001"`` for a server of Ray's clients.
+    on_other_bits : {"refuse", "note"}, default "refuse"
+        What to do with workers on which the first trials have other bits than here, as those with
+        another processor may: refuse to run, or warn of how many trials ran there.
+    patience : float, default 30
+        Seconds to wait for a first worker.
+
+    Raises
+    ------
+    EngineUnavailable
+        If there is no cluster at the address.
+    MissingExtra
+        If Ray is not installed.
+    """
+
+    def __init__(
+        self,
+        address: str = "ray",
+        *,
+        on_other_bits: OtherBits = "refuse",
+        patience: float = 30.0,
+    ) -> None:
+        require_one_of("on_other_bits", on_other_bits, get_args(OtherBits))
+        self.on_other_bits = on_other_bits
+        self._patience = require_positive("patience", patience)
+        self._address = address
+        self._ray, self._own = _connect(address)
+        self._looked, self._count = -1e9, 0
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return "the Ray cluster" + ("" if self._address == "ray" else f" at {self._address}")
+
+    def slots(self) -> int:
+        """Count the processors that the cluster has for tasks.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            try:
+                self._count = int(self._ray.cluster_resources().get("CPU", 0))
+            except Exception as cause:  # errors of Ray, and of its transport
+                raise self._lost() from cause
+            self._looked = time.monotonic()
+        return self._count
+
+    def _lost(self) -> EngineUnavailable:
+        return EngineUnavailable(f"lost {self.name}", parameter="workers")
+
+    def close(self) -> None:
+        """Disconnect from the cluster, if it was connected to here."""
+        if self._own:
+            with suppress(Exception):
+                self._ray.shutdown()
+
+    def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
+        """Run spans; Ray runs those that a dying worker took with it again.
+
+        Parameters
+        ----------
+        task : Task
+            What is run.
+        spans : iterator of (int, int)
+            What it is run for.
+
+        Yields
+        ------
+        (Span, Outcome)
+            Spans, and what came of them.
+
+        Raises
+        ------
+        EngineUnavailable
+            If there is no worker, or the cluster is gone.
+        ParameterError
+            If the work is too large to be sent.
+        WorkerLost
+            If workers die again and again.
+        """
+        check_size(task, self.name)
+        self._await_workers()
+        sent: dict[Any, Span] = {}
+        try:
+            remote = self._ray.remote(max_retries=_RETRIES, num_cpus=1)(make_stub())
+            payload = self._ray.put(task.payload)
+            while True:
+                while len(sent) < _AHEAD * max(1, self.slots()):
+                    span = next(spans, None)
+                    if span is None:
+                        break
+                    sent[remote.remote(payload, task.digest, task.seed, *span)] = span
+                if not sent:
+                    return
+                for ref in self._await_tasks(list(sent)):
+                    span = sent.pop(ref)
+                    yield span, self._read(ref, span)
+        except (self._ray.exceptions.RayError, ConnectionError) as cause:
+            raise self._lost() from cause
+        finally:
+            for ref in sent:
+                with suppress(Exception):
+                    self._ray.cancel(ref, force=True)
+
+    def _await_workers(self) -> None:
+        """Wait until a worker is there, but not for ever."""
+        end = time.monotonic() + self._patience
+        while not self.slots():
+            if time.monotonic() > end:
+                raise EngineUnavailable(
+                    f"{self.name} had no processor for {self._patience:.0f} seconds: start some, "
+                    "as by ray start --address=HOST:6379",
+                    parameter="workers",
+                )
+            time.sleep(0.2)
+            self._looked = -1e9
+
+    def _await_tasks(self, refs: list[Any]) -> list[Any]:
+        """Wait for what is done; not for ever, if nobody is left to do it."""
+        seen = time.monotonic()
+        while True:
+            done: list[Any]
+            done, _ = self._ray.wait(refs, num_returns=1, timeout=_LOOK_SECONDS)
+            if done:
+                return done
+            if self.slots():
+                seen = time.monotonic()
+            elif time.monotonic() - seen > self._patience:
+                raise WorkerLost(
+                    f"{self.name} has had no processor for {self._patience:.0f} seconds",
+                    parameter="workers",
+                )
+
+    def _read(self, ref: Any, span: Span) -> Outcome:
+        """Outcome of a span; an error here is trouble of the cluster, never of the function."""
+        try:
+            return read_answer(self._ray.get(ref), "a worker")
+        except self._ray.exceptions.RayError as cause:
+            raise WorkerLost(
+                f"workers of {self.name} died again and again at trials {span[0]} to "
+                f"{span[1] - 1} ({type(cause).__name__}): the function may crash, or take more "
+                "memory than they have",
+                parameter="workers",
+                hint="try workers=1 to see it happen",
+            ) from cause
+
+
+def _connect(address: str) -> tuple[Any, bool]:
+    """Import Ray and connect; tell whether that was done here."""
+    try:
+        ray: Any = import_module("ray")
+    except ImportError as cause:
+        raise MissingExtra("a Ray cluster", "ray") from cause
+    if ray.is_initialized():
+        if address != "ray":
+            raise ParameterError(
+                f"this process is connected to a Ray cluster already, and cannot be to {address} "
+                'at the same time; workers="ray" uses the one that there is',
+                parameter="workers",
+            )
+        return ray, False
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report that it is used
+    try:
+        if address == "ray":
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+        else:
+            ray.init(address)
+    except Exception as cause:  # errors of Ray, of its transport, and of what it starts
+        raise EngineUnavailable(
+            f"no Ray cluster could be reached at {address} ({type(cause).__name__})",
+            parameter="workers",
+        ) from cause
+    return ray, True

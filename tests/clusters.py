@@ -1,0 +1,73 @@
+"""Real Dask clusters of processes of this machine, for tests; each is killed as a whole."""
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hushed as hs
+
+SOURCE = str(Path(hs.__file__).parents[1])
+needs_dask = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="needs the extra dask"
+)
+
+
+class Cluster:
+    """A scheduler and workers, each a process group of its own."""
+
+    def __init__(self, folder, workers=2):
+        self.folder, self.parts = folder, []
+        file = folder / "scheduler.json"
+        self.scheduler = self.start("scheduler", "--port", "0", "--scheduler-file", str(file))
+        end = time.monotonic() + 30
+        while not (file.exists() and file.stat().st_size) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.address = json.loads(file.read_text())["address"].replace("tcp://", "dask://")
+        self.workers = [self.add() for _ in range(workers)]
+
+    def add(self, *options, nanny=True, python=sys.executable, **environment):
+        """Start a worker."""
+        options = (*options, "--nthreads", "1", "--memory-limit", "0")
+        options += ("--nanny" if nanny else "--no-nanny", "--local-directory", str(self.folder))
+        at = self.address.replace("dask://", "tcp://")
+        return self.start("worker", at, *options, python=python, **environment)
+
+    def start(self, kind, *options, python=sys.executable, **environment):
+        """Start a process of Dask."""
+        log = (self.folder / f"{kind}-{len(self.parts)}.log").open("w")
+        words = [python, "-m", "distributed.cli.dask_" + kind, *options, "--no-dashboard"]
+        process = subprocess.Popen(
+            [*words, "--host", "127.0.0.1"],
+            stderr=log,
+            stdout=log,
+            env=os.environ | {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "ignore"} | environment,
+            start_new_session=True,
+            cwd=Path(__file__).parents[1],
+        )
+        log.close()
+        self.parts.append(process)
+        return process
+
+    def logs(self):
+        """All that the processes have said."""
+        return "".join(each.read_text() for each in self.folder.glob("*.log"))
+
+    def close(self):
+        """Kill what is left."""
+        for each in self.parts:
+            kill(each)
+
+
+def kill(process):
+    """Kill a process, and those that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,51 @@
+"""What `workers` may be, and what is said of anything else."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.clusters import SOURCE, needs_dask
+
+import hushed as hs
+from hushed.errors import EngineUnavailable, ParameterError
+
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+@pytest.mark.parametrize("workers", ["4", "rays", "dask:host", 0, 2.5, object(), True])
+def test_anything_else_is_refused_before_the_function_is_asked(workers):
+    """With the name of the parameter and what it may be."""
+
+    def never(rows):
+        raise AssertionError
+
+    with pytest.raises(ParameterError, match="workers must be an integer of 1 or more"):
+        hs.sample_sensitivity(never, UNIT, rows=5, workers=workers)
+
+
+def test_numbers_and_none_stay_what_they_are():
+    """They mean processes of this machine."""
+    assert hs.engines.engine_of(None) is None
+    assert hs.engines.engine_of(3) == 3
+
+
+def test_nothing_of_a_cluster_is_imported_before_it_is_asked_for():
+    """The library, with workers, loads neither Dask nor Ray nor Spark."""
+    words = "import sys, hushed as hs; hs.engines.engine_of(2); "
+    words += "print(sorted({'dask', 'distributed', 'ray', 'pyspark'} & set(sys.modules)))"
+    found = subprocess.run(
+        [sys.executable, "-c", words],
+        env={"PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.strip() == "[]"
+
+
+@needs_dask
+@pytest.mark.slow
+def test_an_address_without_a_scheduler_is_said_to_have_none():
+    """The error has the address."""
+    with pytest.raises(EngineUnavailable, match=r"no Dask scheduler at tcp://127.0.0.1:1 "):
+        hs.engines.Dask("dask://127.0.0.1:1", patience=1)

@@ -1,0 +1,54 @@
+"""A worker is asked what it has before it loads anything."""
+
+import json
+import re
+import struct
+
+import numpy as np
+import pytest
+
+from hushed.engines import Lacks, run_span
+from hushed.engines._requirements import find_lacks, read_requirements
+from hushed.engines._worker import pack, read_header
+
+
+class Adds:
+    """Work that needs NumPy."""
+
+    note = ""
+
+    def prepare(self):
+        return ""
+
+    def __call__(self, seed, start, stop):
+        return np.arange(start, stop, dtype=float)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"python": "3.99"}, r"runs Python 3\.\d+, and the work comes from Python 3\.99"),
+        ({"hushed": "0" * 16}, "has other source code"),
+        ({"numpy": "0.1"}, r"numpy .* where 0\.1 is wanted; there: pip install numpy==0\.1"),
+        ({"no_such_module": "1.0"}, "no module no_such_module; there: pip install no_such_module"),
+    ],
+)
+def test_what_differs_is_said_with_what_mends_it(wanted, words):
+    """Another Python, another hushed, another version, a missing package."""
+    task = pack(Adds(), 1)
+    header = json.dumps(read_header(task.payload) | wanted).encode()
+    poison = b"this would not load"
+    outcome = run_span(struct.pack("<Q", len(header)) + header + poison, str(wanted), 1, 0, 3)
+    assert isinstance(outcome, Lacks)
+    assert outcome.words == find_lacks(read_header(task.payload) | wanted)
+    assert re.search(words, outcome.words)
+
+
+def test_a_worker_like_this_process_lacks_nothing():
+    """All that the work names is here; the numbers come back."""
+    task = pack(Adds(), 1)
+    wanted = read_header(task.payload)
+    assert {"python", "hushed", "numpy"} <= set(wanted)
+    assert wanted == wanted | read_requirements(b"N.")
+    assert find_lacks(wanted) == ""
+    assert run_span(task.payload, task.digest, 1, 2, 5).values.tolist() == [2, 3, 4]

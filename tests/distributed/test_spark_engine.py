@@ -1,0 +1,138 @@
+"""Spark gives the bits of one process, survives a killed worker, or says why not."""
+
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed._functions._trials import run_trials
+from hushed.errors import BadFunction, EngineUnavailable, HushedError, WorkerLost
+
+# pyspark and pandas are not of one age, and their warnings are theirs
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+UNIT = hs.populations.Uniform(low=0, high=1)
+
+
+def draws(generators):
+    return np.array([g.random(2) for g in generators])
+
+
+def test_a_session_gives_the_bits_of_one_process(spark):
+    """Values and all draws of a sampled sensitivity, for a session and for the word."""
+
+    def spread(rows):
+        return rows.max() - rows.mean()
+
+    asked = {"rows": 20, "calibration": "marginal", "pairs": 300}
+    here = hs.sample_sensitivity(spread, UNIT, workers=1, **asked)
+    for workers in (spark, "spark"):
+        there = hs.sample_sensitivity(spread, UNIT, workers=workers, **asked)
+        assert np.array_equal(there.draws, here.draws)
+        assert there.value == here.value
+    assert spark.range(3).count() == 3  # the session stays open
+
+
+def test_trials_run_in_workers(spark, tmp_path):
+    """Spark's Python processes run all but the first trials."""
+    folder, parent = str(tmp_path), os.getpid()
+
+    def noting(generators):
+        if os.getpid() != parent:
+            open(f"{folder}/{os.getpid()}", "w").close()
+        return draws(generators)
+
+    found = run_trials(noting, 100, seed=3, workers=spark)
+    assert np.array_equal(found, run_trials(draws, 100, seed=3, workers=1))
+    assert os.listdir(folder)
+
+
+def test_an_error_of_the_function_comes_back_as_itself(spark):
+    """Its type, message and cause are those of one process, with nothing of Java in it."""
+
+    def picky(rows):
+        if rows[0] < 0.2:
+            raise ValueError("too small")
+        return rows.mean()
+
+    found = []
+    for workers in (1, spark):
+        with pytest.raises(BadFunction) as raised:
+            hs.sample_sensitivity(picky, UNIT, rows=5, pairs=99, workers=workers, seed=8)
+        found.append((str(raised.value), type(raised.value.__cause__), str(raised.value.__cause__)))
+    assert found[0] == found[1]
+
+
+def test_a_worker_that_is_killed_is_made_up_for(spark, tmp_path):
+    """Where Spark itself does not run a task again, the wave runs again, with the same bits."""
+    struck, parent = tmp_path / "struck", os.getpid()
+
+    def dying_once(generators):
+        if os.getpid() != parent and not struck.exists():
+            struck.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return draws(generators)
+
+    found = run_trials(dying_once, 60, seed=3, workers=spark)
+    assert struck.exists()
+    assert np.array_equal(found, run_trials(draws, 60, seed=3, workers=1))
+
+
+def test_a_function_that_ends_its_workers_is_given_up(spark):
+    """The error is ours and names the trials, and the session serves the next run."""
+    parent = os.getpid()
+
+    def deadly(generators):
+        if os.getpid() != parent:
+            os._exit(1)
+        return draws(generators)
+
+    with pytest.raises(WorkerLost, match=r"between trials \d+ and \d+.*of 100 trials"):
+        run_trials(deadly, 100, seed=3, workers=spark)
+    again = run_trials(draws, 20, seed=3, workers=spark)
+    assert np.array_equal(again, run_trials(draws, 20, seed=3, workers=1))
+
+
+def test_a_worker_without_the_package_is_refused(spark, monkeypatch):
+    """What it answers becomes an error that says so."""
+    from hushed.engines import _stub
+
+    monkeypatch.setattr(_stub, "run_span", _Absent())
+    with pytest.raises(EngineUnavailable, match=r"hushed cannot be loaded there.*no_such_module"):
+        run_trials(draws, 20, seed=3, workers=spark)
+
+
+class _Absent:
+    """Pickled, it is the name of something in a module that is nowhere."""
+
+    def __reduce__(self):
+        return __import__, ("no_such_module",)
+
+
+def test_a_worker_with_another_python_is_refused(spark, tmp_path, monkeypatch):
+    """What Spark finds before the work is loaded becomes an error that says what to set."""
+    other = tmp_path / "python"
+    other.write_text(
+        f'#!/bin/sh\nexport PYTHONPATH={tmp_path}:$PYTHONPATH\nexec {sys.executable} "$@"\n'
+    )
+    other.chmod(0o755)
+    (tmp_path / "pyarrow.py").write_text("raise ImportError('not here')\n")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(other))
+    with pytest.raises(EngineUnavailable, match=r"cannot run hushed \(.*not here.*PYSPARK_PYTHON"):
+        run_trials(draws, 20, seed=3, workers=spark)
+
+
+def test_a_session_that_is_stopped_is_named(spark):
+    """The error is ours, and no error of Java."""
+
+    class Stopped:
+        """What a stopped session does, without stopping the one of all tests."""
+
+        sparkContext = property(lambda self: spark._no_such_thing)
+        conf = property(lambda self: spark._no_such_thing)
+
+    engine = hs.engines.Spark(Stopped())
+    with pytest.raises(HushedError, match="is stopped, or its driver is gone"):
+        run_trials(draws, 20, seed=3, workers=engine)

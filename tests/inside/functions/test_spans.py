@@ -1,0 +1,142 @@
+"""Whatever an engine does with spans, the results are those of one process."""
+
+import contextlib
+import random
+import resource
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushed._functions._spans import Spans
+from hushed._functions._trials import run_trials
+from hushed.engines import Done, Lacks, run_span
+from hushed.errors import EngineUnavailable, WorkerLost
+
+
+def draws(generators):
+    return np.array([g.random(2) for g in generators])
+
+
+class Unruly:
+    """Runs spans in this process; gives some twice, all in any order, and loses some."""
+
+    name = "an unruly engine"
+
+    def __init__(self, seed=0, *, slots=3, twice=0.0, lost=0.0, seconds=None):
+        self.random, self.count = random.Random(seed), slots
+        self.twice, self.lost, self.seconds = twice, lost, seconds
+        self.lengths = []
+
+    def slots(self):
+        return self.count
+
+    def map_spans(self, task, spans):
+        waiting = []
+        for span in spans:
+            self.lengths.append(span[1] - span[0])
+            waiting.append(span)
+            if len(waiting) >= 2 * self.count:
+                yield from self.give(task, waiting)
+        while waiting:
+            yield from self.give(task, waiting)
+
+    def give(self, task, waiting):
+        span = waiting.pop(self.random.randrange(len(waiting)))
+        if self.random.random() < self.lost:
+            return
+        outcome = run_span(task.payload, task.digest, task.seed, *span)
+        if self.seconds is not None:
+            outcome = Done(outcome.values, self.seconds(span), outcome.place)
+        yield span, outcome
+        if self.random.random() < self.twice:
+            yield span, outcome
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 300),
+    st.integers(1, 40),
+    st.floats(0, 0.5),
+)
+def test_an_engine_that_reorders_and_repeats_changes_no_bit(seed, trials, slots, twice):
+    """Outcomes count once, in whatever order they come."""
+    engine = Unruly(seed, slots=slots, twice=twice)
+    told = []
+    found = run_trials(draws, trials, seed=3, workers=engine, report=told.append)
+    assert np.array_equal(found, run_trials(draws, trials, seed=3, workers=1))
+    assert sum(told) == trials
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_what_an_engine_loses_is_run_again_or_given_up(seed):
+    """Never is a hole left in the results."""
+    engine = Unruly(seed, lost=0.1, twice=0.2)
+    with contextlib.suppress(WorkerLost):
+        found = run_trials(draws, 60, seed=3, workers=engine)
+        assert np.array_equal(found, run_trials(draws, 60, seed=3, workers=1))
+
+
+def test_an_engine_that_loses_all_is_given_up():
+    """The error names the trials."""
+    with pytest.raises(WorkerLost, match=r"an unruly engine lost .* 3 times.*trials 5 to"):
+        run_trials(draws, 60, seed=3, workers=Unruly(lost=1.0))
+
+
+def test_a_worker_that_lacks_something_ends_the_run():
+    """What it lacks is said, with the place."""
+
+    class Poor(Unruly):
+        def give(self, task, waiting):
+            yield waiting.pop(), Lacks("it has no module statsmodels", "there")
+
+    with pytest.raises(EngineUnavailable, match="there: it has no module statsmodels; 5 of 60"):
+        run_trials(draws, 60, seed=3, workers=Poor())
+
+
+def simulate(slots, trials, seconds, *, size=1, slow=1.0):
+    """Time that a run takes on simulated workers, half of which are slower."""
+    spans = Spans([(0, trials)], lambda: slots, size)
+    free = [(0.0, number, None) for number in range(slots)]
+    end = 0.0
+    while free:
+        free.sort(key=lambda each: each[0])
+        now, number, back = free.pop(0)
+        if back is not None:
+            spans.take_back(*back)
+        span = next(spans, None)
+        if span is not None:
+            taken = (span[1] - span[0]) * seconds * (slow if number % 2 else 1.0)
+            free.append((now + taken, number, (span, taken)))
+            end = max(end, now + taken)
+    return end
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_a_wrong_first_rate_costs_little(size):
+    """Told a rate a hundred times too high, or nothing, two workers come near the ideal."""
+    assert simulate(2, 400, 0.02, size=size) <= 1.5 * 4.0
+
+
+def test_slow_workers_do_not_make_all_wait():
+    """Half of a hundred workers four times slower: within 1.2 of the ideal time."""
+    ideal = 40_000 * 0.05 / (50 + 50 / 4)
+    assert simulate(100, 40_000, 0.05, slow=4.0) <= 1.2 * ideal
+
+
+@pytest.mark.slow
+def test_a_million_trials_take_little_memory_and_time():
+    """A million results on a fast engine: below 20 seconds, and 200 MB above the start."""
+
+    def one(generators):
+        return np.array([[g.random()] for g in generators])
+
+    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    found = run_trials(one, 10**6, seed=3, workers=Unruly(slots=8))
+    assert len(found) == 10**6
+    assert time.monotonic() - begun < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
