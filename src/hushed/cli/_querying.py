@@ -27,7 +27,6 @@ from hushed.tables._storage import plain_rows
 
 _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
 _HINTS = {  # in place of those in Python
-    "errors": "see --error",
     "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
     "keys": "give --keys A,B,C or --select-partitions",
