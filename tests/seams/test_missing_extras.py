@@ -42,6 +42,11 @@ DOORS = {
         "pandas",
         lambda: hs.table(FRAME).count().release(epsilon=1).to_pandas(),
     ),
+    "other frame": (
+        "polars",
+        "polars",
+        lambda: hs.table(FRAME).count().release(epsilon=1).to_polars(),
+    ),
 }
 
 

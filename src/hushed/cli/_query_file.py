@@ -1,4 +1,4 @@
-"""A query as data on the command line: read from a file or an option, and written to a file."""
+"""Files of a query on the command line: what is asked, and what is answered."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from pathlib import Path
 import typer
 
 import hushed as hs
+from hushed._printing import plain_path
+from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
 from hushed.cli._written import check_targets
 from hushed.errors import NotFound, ParameterError
+from hushed.tables._layout import SUFFIXES, render, write_new
 
 _WHOLE = ("file", "question", "save")  # a whole query, or where it goes
 
@@ -50,8 +53,29 @@ def _read(path: Path) -> str:
         raise NotFound(f"{path.name} cannot be read: {error.strerror}") from None
 
 
-def save_question(path: Path | None, request: hs.Table, *inputs: Path, force: bool) -> None:
-    """Write what is asked to a new file."""
-    if path is not None:
-        check_targets({"--save": path}, inputs, force=force, former=None)
-        path.write_text(hs.Query.of(request).to_toml(), encoding="utf-8")
+def save_question(
+    save: Path | None, out: Path | None, request: hs.Table, *inputs: Path, force: bool, quote: bool
+) -> None:
+    """Check the files that will be written, and write what is asked to a new one."""
+    if out is not None and (quote or out.suffix not in SUFFIXES):
+        raise ParameterError(
+            "--out takes the answer, and --quote gives none"
+            if quote
+            else f"--out takes a file that ends in {', '.join(SUFFIXES)}, got {plain_path(out)}"
+        )
+    check_targets({"--save": save, "--out": out}, inputs, force=force, former=None)
+    if save is not None:
+        save.write_text(hs.Query.of(request).to_toml(), encoding="utf-8")
+
+
+def write_answer(out: Path | None, answer: hs.Answer | None, *, force: bool) -> None:
+    """Write the answer, after it was printed: what goes wrong now loses no answer."""
+    if out is None or answer is None:
+        return
+    with finish(json=False, stopped="stopped; the answer was released, its file may be missing"):
+        content = render(answer, out.suffix)
+        if force:
+            out.write_bytes(content)
+        else:
+            write_new(out, content)
+        print_note(f"answer written to {out}")

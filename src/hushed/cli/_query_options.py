@@ -9,9 +9,25 @@ from hushed.cli._options import option
 from hushed.cli._panels import BOUNDS, LEDGER, NOISE, OUTPUT, QUERY, STATISTICS, TABLE
 from hushed.statistics._candidates import Spacing as SpacingName
 from hushed.tables._plan import NoiseName
+from hushed.tables._quote_for import Share as ShareName
 
 Many = list[str] | None
-Epsilon = Annotated[float, option("Privacy loss of the whole query, in nats.", NOISE)]
+Epsilon = Annotated[
+    float | None, option("Privacy loss of the whole query, in nats. This or --error.", NOISE)
+]
+Error = Annotated[
+    Many,
+    option(
+        "NAME=VALUE: the largest error of an output, kept by the smallest epsilon that can; "
+        "repeat.",
+        NOISE,
+        "--error",
+    ),
+]
+Share = Annotated[
+    ShareName,
+    option("With --error: keep the weights, or solve for them, too.", NOISE),
+]
 Table = Annotated[str, option("Name of the table in a database.", TABLE)]
 User = Annotated[
     str | None, option("Column that identifies the user; without it the unit is one row.", TABLE)
@@ -106,8 +122,9 @@ AboutRows = Annotated[
     int | None,
     option(
         "Public guess of the number of rows in a group, for the error of means and "
-        "variances in --quote.",
+        "variances: with --quote or --error.",
         OUTPUT,
+        "--about-rows",
         min=1,
     ),
 ]
@@ -138,5 +155,13 @@ Save = Annotated[
     Path | None,
     option("Write what is asked to a new TOML file, for --file.", OUTPUT, metavar="QUERY.toml"),
 ]
-Force = Annotated[bool, option("With --save: replace the file.", OUTPUT, "--force")]
+Out = Annotated[
+    Path | None,
+    option(
+        "Write the answer to a new file, too, whose name ends in .csv, .parquet or .json.",
+        OUTPUT,
+        metavar="FILE",
+    ),
+]
+Force = Annotated[bool, option("With --save and --out: replace the file.", OUTPUT, "--force")]
 Json = Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")]

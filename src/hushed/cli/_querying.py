@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +16,8 @@ from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import BudgetOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
-from hushed.cli._query_file import read_question, save_question
+from hushed.cli._query_errors import check_target, describe_errors, read_errors
+from hushed.cli._query_file import read_question, save_question, write_answer
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
@@ -31,6 +32,7 @@ _HINTS = {  # in place of those in Python
     "keys": "give --keys A,B,C or --select-partitions",
     "max_groups_per_user": "give --max-groups-per-user N or --max-rows-per-user N",
     "max_rows_per_user": "give --max-rows-per-user N",
+    "rows": "give --about-rows, such as --about-rows 100",
     "noise": "leave --delta out, or ask for --noise gaussian",
     "table": "name one with --table NAME",
     "types": "to read strings as numbers, declare the column type: --type COLUMN=float",
@@ -48,7 +50,9 @@ def query(
             "postgresql://..., spark://...",
         ),
     ],
-    epsilon: options.Epsilon,
+    epsilon: options.Epsilon = None,
+    error: options.Error = None,
+    share: options.Share = "weights",
     table: options.Table = "rows",
     user: options.User = None,
     types: options.Types = None,
@@ -76,7 +80,7 @@ def query(
     noise: options.Noise = "laplace",
     quote: options.Quote = False,
     explain: options.Explain = False,
-    about_rows: options.AboutRows = None,
+    rows: options.AboutRows = None,
     ledger: options.Ledger = None,
     budget: BudgetOption = None,
     note: options.Note = "",
@@ -85,11 +89,14 @@ def query(
     file: options.QueryFile = None,
     question: options.Question = None,
     save: options.Save = None,
+    out: options.Out = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Query a private table for noisy aggregates."""
+    answer = None
     with finish(json=json, hints=_HINTS) as result:
+        check_target(epsilon, error or (), rows, quote=quote, share=share)
         whole = read_question(context, file, question)
         if whole is None:
             request = _open(data, table, user, _types(types or ()), header)
@@ -111,23 +118,29 @@ def query(
         else:
             declared = declared_types(whole, data)
             request = _open(data, table, whole.user, declared, header).ask(whole)
-        if about_rows is not None and not quote:
-            raise ParameterError("--about-rows is for --quote")
         if explain and not quote:
             raise ParameterError("--explain is for --quote")
-        save_question(save, request, *inputs_of(data, file), *files_of(ledger), force=force)
+        terms: dict[str, Any] = {"delta": delta, "noise": noise}
+        solved = None
+        if error:
+            wanted = read_errors(error)
+            solved = request.quote_for(errors=wanted, rows=rows, share=share, **terms)
+            request, epsilon = solved.table, solved.epsilon
+            result.update(describe_errors(solved))
+        taken = (*inputs_of(data, file), *files_of(ledger))
+        save_question(save, out, request, *taken, force=force, quote=quote)
         with open_named(ledger, budget) as opened:
             asked: dict[str, Any] = {
+                **terms,
                 "epsilon": epsilon,
-                "delta": delta,
-                "noise": noise,
                 "ledger": opened,
                 "budget": budget,
             }
             if quote:
-                price = request.quote(rows=about_rows, **asked)
+                price = request.quote(rows=rows, **asked)
                 result.update(_price(price))
-                shown = price.explain(_spell, distances=explain)
+                told = price if solved is None else replace(solved, quote=price)
+                shown = told.explain(spell_option, distances=explain)
             else:
                 answer = request.release(note=note, key=key, timeout=timeout, **asked)
                 result.update(_answer(answer))
@@ -135,6 +148,7 @@ def query(
                 shown = str(answer)
         if not json:
             print_line(shown)
+    write_answer(out, answer, force=force)
 
 
 def _open(
@@ -156,11 +170,6 @@ def _add_columns(request: hs.Table, where: Sequence[str], derive: Sequence[str])
             raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
         request = request.derive(name.strip(), expression)
     return request
-
-
-def _spell(name: str, value: object) -> str:
-    """Spell an argument of a quote as an option."""
-    return spell_option("about_rows" if name == "rows" else name, value)
 
 
 def _types(texts: Sequence[str]) -> dict[str, ColumnType]:

@@ -5,6 +5,7 @@ from hushed.tables._distances import Distances, DistanceStep
 from hushed.tables._open import table
 from hushed.tables._prepared import Prepared
 from hushed.tables._question import Query
+from hushed.tables._quote_for import QuotedErrors
 from hushed.tables._quotes import Quote, QuotedOutput
 from hushed.tables._table import Table
 
@@ -15,6 +16,7 @@ __all__ = [
     "Prepared",
     "Query",
     "Quote",
+    "QuotedErrors",
     "QuotedOutput",
     "Table",
     "table",

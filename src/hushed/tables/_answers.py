@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from hushed._printing import brief, format_down, format_up, shown
@@ -12,6 +13,7 @@ from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table
 from hushed.tables._ladders import Candidates
+from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._warnings import epsilon_warnings
 
 
@@ -42,6 +44,10 @@ class Answer:
         For quantiles: how many values they were chosen from, and how far apart these are.
     bounds : mapping of str to (float, float)
         For outputs with a bound that was searched: the two ends that values were clipped to.
+    edges : mapping of str to tuple
+        For histograms: the edges of the bins, one more than bins.
+    probabilities : mapping of str to tuple
+        For quantiles: which ones, in the order of the values.
     present : mapping of str to tuple
         For means and variances: noisy number of rows with a value, row by row. It is measured
         anyway, at no further cost.
@@ -67,6 +73,8 @@ class Answer:
     shortfall: Mapping[str, float] = field(repr=False)
     candidates: Mapping[str, Candidates] = field(repr=False)
     bounds: Mapping[str, tuple[float, float]] = field(repr=False)
+    edges: Mapping[str, tuple[float, ...]] = field(repr=False)
+    probabilities: Mapping[str, tuple[float, ...]] = field(repr=False)
     present: Mapping[str, tuple[float, ...]] = field(repr=False)
     warnings: tuple[str, ...] = field(repr=False)
     level: float
@@ -137,8 +145,22 @@ class Answer:
                 found[f"{name}_rows"] = list(self.present[name])
         return found
 
+    def to_arrow(self) -> Any:
+        """Give the answer as an Arrow table, for other programs.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row for each group: the keys; ``NAME``, ``NAME_low``, ``NAME_high``; ``NAME_rows``
+            of means and variances. Each of several quantiles has a column of its own, such as
+            ``NAME_0.25``, unless one is asked for twice. A histogram has lists, with its edges as
+            ``NAME_edges``. Whole numbers are whole. The metadata has under ``hushed`` what is
+            guaranteed, as JSON.
+        """
+        return make_arrow(self)
+
     def to_pandas(self) -> Any:
-        """Give the same columns as a pandas frame.
+        """Give the columns of `to_arrow` as a pandas frame.
 
         Returns
         -------
@@ -151,10 +173,63 @@ class Answer:
             If pandas is not installed.
         """
         try:
-            import pandas as pd  # noqa: PLC0415
+            import pandas  # noqa: F401, PLC0415  (Arrow would say it in other words)
         except ImportError:
             raise MissingExtra("a pandas frame", "pandas") from None
-        return pd.DataFrame(self.to_dict())
+        return make_arrow(self).to_pandas()
+
+    def to_polars(self) -> Any:
+        """Give the columns of `to_arrow` as a Polars frame.
+
+        Returns
+        -------
+        polars.DataFrame
+            Needs Polars, which hushed itself does without.
+
+        Raises
+        ------
+        MissingExtra
+            If Polars is not installed.
+        """
+        try:
+            import polars as pl  # noqa: PLC0415
+        except ImportError:
+            raise MissingExtra("a Polars frame", "polars") from None
+        return pl.from_arrow(make_arrow(self))
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the columns of `to_arrow` to a new CSV file; lists as JSON.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, which must not exist.
+
+        Raises
+        ------
+        ParameterError
+            If it exists: an answer that was paid for is never written over.
+        NotFound
+            If it cannot be written there.
+        """
+        write_new(path, render(self, ".csv"))
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the table of `to_arrow`, with its metadata, to a new Parquet file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, which must not exist.
+
+        Raises
+        ------
+        ParameterError
+            If it exists: an answer that was paid for is never written over.
+        NotFound
+            If it cannot be written there.
+        """
+        write_new(path, render(self, ".parquet"))
 
     def to_json(self) -> str:
         """Write the answer as JSON, every number exact, as a ledger stores it.

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
@@ -176,6 +178,14 @@ def _build_answer(
             if each.kind == "quantiles"
         },
         bounds={each.name: (each.low, each.high) for each in query.aggregates if each.search},
+        edges={
+            each.name: tuple(np.linspace(each.low, each.high, each.bins + 1).tolist())
+            for each in query.aggregates
+            if each.kind == "histogram"
+        },
+        probabilities={
+            each.name: each.probabilities for each in query.aggregates if each.kind == "quantiles"
+        },
         present=present_rows(query.aggregates, plan.parts, noisy),
         warnings=(
             *ready.scan.connection.warnings,

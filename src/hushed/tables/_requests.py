@@ -117,6 +117,13 @@ class ContributionBounds:
                 raise ParameterError(f"{name} must be 1 or more, got {value}")
 
 
+def name_quantiles(name: str, probabilities: Sequence[float]) -> tuple[str, ...]:
+    """Name the columns of several quantiles; one quantile has the name of its output."""
+    if len(probabilities) == 1:
+        return (name,)
+    return tuple(f"{name}_{p}" for p in probabilities)
+
+
 def output_columns(aggregate: Aggregate) -> set[str]:
     """Names of the columns of an answer that belong to an output."""
     name = aggregate.name
@@ -125,6 +132,10 @@ def output_columns(aggregate: Aggregate) -> set[str]:
         found |= {f"{name}_low", f"{name}_high"}
     if aggregate.kind in ("mean", "variance"):
         found.add(f"{name}_rows")
+    if aggregate.kind == "histogram":
+        found.add(f"{name}_edges")
+    if aggregate.kind == "quantiles":
+        found |= set(name_quantiles(name, aggregate.probabilities))
     return found
 
 
@@ -137,8 +148,8 @@ def require_distinct_outputs(aggregates: Sequence[Aggregate], columns: Sequence[
             names = ", ".join(map(brief, sorted(twice)))
             raise ParameterError(
                 f"the answer has a column {names} already, and the output {brief(each.name)} needs "
-                "it, too (an output x has the columns x, x_low, x_high and x_rows): ask for each "
-                "output once, and under a name of its own",
+                "it, too (an output x has the columns x, x_low, x_high, x_rows and x_edges): ask "
+                "for each output once, and under a name of its own",
                 parameter="name",
             )
         taken |= output_columns(each)

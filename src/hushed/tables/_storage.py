@@ -41,6 +41,7 @@ def write_answer(answer: Answer) -> str:
     record["shortfall"] = dict(answer.shortfall)
     record["candidates"] = {name: asdict(each) for name, each in answer.candidates.items()}
     record["bounds"] = dict(answer.bounds)
+    record |= {"edges": dict(answer.edges), "probabilities": dict(answer.probabilities)}
     promise = answer.guarantee
     record |= {
         "level": answer.level,
@@ -89,6 +90,8 @@ def _read_record(record: Any) -> Answer:
         shortfall=record["shortfall"],
         candidates={name: Candidates(**each) for name, each in record["candidates"].items()},
         bounds={name: (low, high) for name, (low, high) in record["bounds"].items()},
+        edges={name: tuple(each) for name, each in record["edges"].items()},
+        probabilities={name: tuple(each) for name, each in record["probabilities"].items()},
         present=cells["present"],
         warnings=tuple(record["warnings"]),
         level=record["level"],

@@ -17,9 +17,10 @@ from hushed.tables import _engine as engine
 from hushed.tables import _question as question
 from hushed.tables._answers import Answer
 from hushed.tables._asking import ask
-from hushed.tables._plan import NoiseName
+from hushed.tables._plan import NoiseName, Plan
 from hushed.tables._prepared import Prepared, Proposal, prepare_query, release_query
 from hushed.tables._query import Query, digest_question
+from hushed.tables._quote_for import Prices, QuotedErrors, Share, solve_errors
 from hushed.tables._quotes import Quote, quote_query
 from hushed.tables._release import plan_query
 from hushed.tables._requests import (
@@ -518,6 +519,84 @@ class Table:
             ledger=ledger,
             budget=budget,
         )
+
+    def quote_for(
+        self,
+        *,
+        errors: Mapping[str, float],
+        delta: float = 0.0,
+        noise: NoiseName = "laplace",
+        beta: float = _BETA,
+        rows: int | None = None,
+        share: Share = "weights",
+        ledger: Any = None,
+        budget: str | None = None,
+    ) -> QuotedErrors:
+        """Find the smallest epsilon whose quote keeps the errors that are wanted.
+
+        No row is read, and nothing is charged.
+
+        Parameters
+        ----------
+        errors : mapping of str to float
+            Largest error of some outputs, as `quote` states it: of quantiles in ranks, of a top in
+            rows or users.
+        delta : float, default 0
+            Slack; needed for partition selection and for Gaussian noise.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
+        beta : float, default 0.05
+            Probability that an error does not hold, for each output by itself.
+        rows : int, optional
+            Public guess of the number of rows in a group; means and variances need it.
+        share : {"weights", "solve"}, default "weights"
+            "solve" chooses the weights, too, so that epsilon is smallest; it needs an error for
+            each output. Partition selection keeps its share.
+        ledger : Ledger, optional
+            It reports what would be left of the budget.
+        budget : str, optional
+            Name of the budget in the ledger.
+
+        Returns
+        -------
+        QuotedErrors
+            The query to release, its quote, and which error binds. Epsilon is at most one part in
+            10,000 above the smallest, and the quote at it keeps every error.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used, every epsilon keeps the errors, or an output has no error
+            before its bound is found.
+        NotFound
+            If there is no such output.
+        NotFeasible
+            If no epsilon up to 1,000 keeps the errors.
+
+        Notes
+        -----
+        A bisection: the result is an epsilon at which the quote was seen to keep the errors.
+        """
+        require_probability("beta", beta)
+
+        def plan(query: Query, epsilon: float) -> Plan:
+            return plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
+
+        def quote(query: Query, planned: Plan) -> Quote:
+            return quote_query(self.connection, query, planned, beta=beta, rows=rows)
+
+        query, epsilon, binding = solve_errors(self.query, errors, Prices(plan, quote), share)
+        solved = replace(self, query=query)
+        price = solved.quote(
+            epsilon=epsilon,
+            delta=delta,
+            noise=noise,
+            beta=beta,
+            rows=rows,
+            ledger=ledger,
+            budget=budget,
+        )
+        return QuotedErrors(table=solved, quote=price, errors=dict(errors), binding=binding)
 
     def prepare(
         self,

@@ -1,0 +1,104 @@
+"""An answer as columns of cells, for frames and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushed._printing import plain_path
+from hushed.errors import NotFound, ParameterError
+from hushed.tables._requests import name_quantiles
+
+if TYPE_CHECKING:
+    from hushed.tables._answers import Answer
+
+SUFFIXES = (".csv", ".parquet", ".json")
+
+
+def list_columns(answer: Answer) -> dict[str, list[Any]]:
+    """List the columns: each quantile has one; a histogram has lists, and its edges beside them."""
+    found: dict[str, list[Any]] = {}
+    for name, column in answer.to_dict().items():
+        asked = answer.probabilities.get(name, ())
+        if len(set(asked)) == len(asked) > 1:  # columns with one name would be one
+            several = zip(*column, strict=True) if column else [()] * len(asked)
+            found |= dict(zip(name_quantiles(name, asked), map(list, several), strict=True))
+        else:
+            found[name] = column
+        if name in answer.edges:
+            found[f"{name}_edges"] = [list(answer.edges[name])] * len(column)
+    return found
+
+
+def make_arrow(answer: Answer) -> Any:
+    """Make an Arrow table; what is promised stands in its metadata, under ``hushed``."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    promise = answer.guarantee
+    said = {
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "neighbours": promise.neighbours,
+        "unit": answer.unit,
+        "level": answer.level,
+        "rank_error": dict(answer.rank_error),
+        "shortfall": dict(answer.shortfall),
+    }
+    columns = {name: _make_column(pa, cells) for name, cells in list_columns(answer).items()}
+    return pa.table(columns, metadata={"hushed": json.dumps(said)})
+
+
+def _make_column(pa: Any, cells: Sequence[Any]) -> Any:
+    """Make a column; whole numbers beyond 64 bits are decimals, and stay whole."""
+    try:
+        return pa.array(cells)
+    except (OverflowError, pa.ArrowInvalid):
+        wide = pa.decimal256(76, 0)
+        if any(isinstance(cell, list) for cell in cells):
+            return pa.array([list(map(Decimal, cell)) for cell in cells], pa.list_(wide))
+        return pa.array(list(map(Decimal, cells)), wide)
+
+
+def render(answer: Answer, suffix: str) -> bytes:
+    """Write an answer as the content of a file."""
+    if suffix == ".json":
+        return (answer.to_json() + "\n").encode()
+    if suffix == ".parquet":
+        from pyarrow import parquet  # noqa: PLC0415
+
+        sink = io.BytesIO()
+        parquet.write_table(make_arrow(answer), sink)
+        return sink.getvalue()
+    columns = list_columns(answer)
+    text = io.StringIO(newline="")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows([_write_cell(cell) for cell in row] for row in zip(*columns.values()))  # noqa: B905
+    return text.getvalue().encode()
+
+
+def _write_cell(cell: Any) -> Any:
+    """Write a cell of a CSV file as `hushed.table` reads it; a list as JSON."""
+    if isinstance(cell, bool | list):
+        return json.dumps(cell)
+    return cell.isoformat() if hasattr(cell, "isoformat") else cell
+
+
+def write_new(path: str | Path, content: bytes) -> None:
+    """Write a file that does not exist yet: an answer that was paid for is never written over."""
+    place = Path(path)
+    try:
+        with place.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        problem = f"{plain_path(place)} exists, and may be an answer that was paid for"
+    except OSError as error:
+        raise NotFound(f"{plain_path(place)} cannot be written: {error.strerror}") from None
+    else:
+        return
+    raise ParameterError(f"{problem}: name another file", parameter="path")
