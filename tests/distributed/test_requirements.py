@@ -3,7 +3,9 @@
 import json
 import re
 import struct
+import sys
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -52,3 +54,19 @@ def test_a_worker_like_this_process_lacks_nothing():
     assert wanted == wanted | read_requirements(b"N.")
     assert find_lacks(wanted) == ""
     assert run_span(task.payload, task.digest, 1, 2, 5).values.tolist() == [2, 3, 4]
+
+
+def test_only_what_is_imported_there_is_needed(monkeypatch):
+    """A function that travels by its code needs what it uses, and not the module of its own."""
+    import types
+
+    home = types.ModuleType("a_home_of_functions")
+    monkeypatch.setitem(sys.modules, "a_home_of_functions", home)
+    words = "def make():\n    import scipy.stats, joblib\n    d = dict\n    def f(gs):\n"
+    words += "        return scipy.stats.norm.cdf(0) + len('pytest')\n    return f, joblib.hash\n"
+    exec(words, home.__dict__)
+    content = cloudpickle.dumps(home.make())
+    assert b"a_home_of_functions" in content
+    found = read_requirements(content)
+    assert {"scipy", "joblib"} <= found.keys()
+    assert not {"a_home_of_functions", "pytest"} & found.keys()

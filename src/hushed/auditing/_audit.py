@@ -84,7 +84,8 @@ def audit(
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
     relation : {"replace-one", "add-remove", "answers"}, optional
         How two inputs of a pair may differ; ``"answers"`` by default for a named family, the
         claim's relation for other pairs. All pairs are checked against it.

@@ -123,7 +123,8 @@ def estimate_privacy(
     seed : int, Generator or None, default 0
         Seed of every stream; None for fresh entropy.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
     keep : str, path or hushed.runs.Keep, optional
         Where outputs are kept, so that an interrupted call goes on; see `audit`.
 

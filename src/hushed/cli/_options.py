@@ -165,7 +165,7 @@ def read_workers(value: str) -> int | str:
         return value
 
 
-WORKERS = "Worker processes, or a cluster: dask://HOST:8786."
+WORKERS = "Worker processes, or a cluster: dask://HOST:8786, ray, ray://HOST:10001 or spark."
 WorkersOption = Annotated[
     Any, option(WORKERS, SAMPLING, parser=read_workers, metavar="NUMBER|ADDRESS")
 ]

@@ -92,7 +92,8 @@ def compare(
         Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
         the same for any number of workers.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
 
     Returns
     -------

@@ -14,20 +14,43 @@ from importlib import metadata, util
 from pathlib import Path
 
 _PYTHON, _HUSHED = "python", "hushed"
+_IMPORT = "cloudpickle.cloudpickle.subimport"  # called with the name of a module that is held
 _THERE = "installed"  # of a module that belongs to no distribution
 
 
 def read_requirements(content: bytes) -> dict[str, str]:
     """List what a pickle needs where it is loaded, with versions here."""
     found = {_PYTHON: _read_python(), _HUSHED: digest_source(), "numpy": _read_version("numpy")}
-    names = {
-        arg.partition(".")[0]
-        for _, arg, _ in pickletools.genops(content)
-        if isinstance(arg, str) and len(arg) < 200 and arg in sys.modules
-    }
+    names = {name.partition(".")[0] for name in _read_modules(content)}
     for name in sorted(names - {"__main__", "__mp_main__", _HUSHED} - sys.stdlib_module_names):
         found.setdefault(name, _read_version(name))
     return found
+
+
+def _read_modules(content: bytes) -> set[str]:
+    """List the modules that a pickle imports.
+
+    What travels by its code names its module, too, and does not need it.
+    """
+    found: set[str] = set()
+    pushed: list[str] = ["", ""]  # strings and names of globals, in order; other things are ""
+    memo: list[str] = []
+    for code, arg, _ in pickletools.genops(content):
+        if code.name == "MEMOIZE":
+            memo.append(pushed[-1])
+        elif code.name in ("BINGET", "LONG_BINGET"):
+            pushed.append(memo[arg] if isinstance(arg, int) and arg < len(memo) else "")
+        elif code.name == "STACK_GLOBAL":
+            found.add(pushed[-2])
+            pushed.append(f"{pushed[-2]}.{pushed[-1]}")
+        elif code.name == "GLOBAL":
+            found.add(str(arg).partition(" ")[0])
+            pushed.append(str(arg).replace(" ", "."))
+        else:
+            if code.name == "TUPLE1" and pushed[-2] == _IMPORT:
+                found.add(pushed[-1])
+            pushed.append(arg if isinstance(arg, str) else "")
+    return found & sys.modules.keys()
 
 
 def find_lacks(wanted: Mapping[str, str]) -> str:

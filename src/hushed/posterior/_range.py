@@ -73,7 +73,8 @@ def sample_likelihood_range(
     seed : int or None, default 0
         Seed of the sampler; None for a fresh one.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
 

@@ -183,7 +183,8 @@ def verify(
     update : callable, optional
         What updated the answers where the sensitivity was sampled with ``update``, and only there.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on a terminal.
     keep : str, path or hushed.runs.Keep, optional

@@ -155,7 +155,8 @@ def sample_sensitivity(
         Seed of the sampler, which must not depend on the private rows; None draws a fresh one.
         The result is the same for any number of workers.
     workers : int, str, Engine or distributed.Client, optional
-        Worker processes, or a cluster: ``"dask://HOST:8786"``; see `hushed.engines.engine_of`.
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`.
     progress : bool, default False
         Show a progress bar on standard error, if that is a terminal.
     keep : str, path or hushed.runs.Keep, optional
