@@ -171,7 +171,7 @@ def test_every_budget_of_python_can_be_opened(delta, method):
             with pytest.raises(ParameterError) as refusal:
                 book.open_budget("p", limit, **rest)
             assert opened.exit_code == 2
-            assert json_of(opened)["error"]["message"] == str(refusal.value)
+            assert json_of(opened)["error"]["message"] == f"--{refusal.value}"
         else:
             ours = book.open_budget("p", limit, **rest)
             theirs = next(each for each in book.budgets() if each.name == "b")
