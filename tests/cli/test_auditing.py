@@ -207,7 +207,10 @@ def test_a_family_of_answers_is_called_one(folder):
         ((*EXTREMES, "--low", "nan", "--high", 1), "low must lie below high"),
         ((*EXTREMES, "--low", 1, "--high", 0), "low must lie below high"),
         ((*EXTREMES, "--low", 0, "--high", "1,1"), "low must lie below high"),
-        ((*EXTREMES, "--low", 0, "--high", 1, "--rows", 0), "--rows must be an integer of 1 or more"),
+        (
+            (*EXTREMES, "--low", 0, "--high", 1, "--rows", 0),
+            "--rows must be an integer of 1 or more",
+        ),
         ((*EXTREMES, "--low", 0, "--high", 1, "--answers", 2), "--answers belongs to a family"),
         ((*EXTREMES, "--low", 0, "--high", 1, "--relation", "answers"), "tables of rows"),
         ((*COUNT, "--pairs", "one below", "--low", 0), "--low belongs to --pairs extremes"),
