@@ -418,7 +418,7 @@ def test_an_audit_refutes_no_more_than_the_certificate_states():
 
     # A replaced row moves the statistic by a whole row here: 0.5 and 0.5, or 1 beyond the end.
     pair = (np.array([0.001, 0.999]), np.array([0.999, 0.999]))
-    options = {"samples": 500, "bits": False, "workers": 1}
+    options = {"samples": 500, "bits": False, "workers": 1, "confidence": 0.999999}
     for claimed, verdict in ((3.0, "not refuted"), (0.3, "violated")):
         claim = hs.Guarantee(epsilon=claimed)
         assert hs.audit(mechanism, [pair], claim=claim, **options).verdict == verdict
