@@ -34,13 +34,19 @@ def in_jax(rows):
     return jnp.tanh(jnp.asarray(rows) @ jnp.asarray(WEIGHTS)).mean()
 
 
-@pytest.fixture
-def doubles():
-    """JAX computes in doubles within the test."""
+@pytest.fixture(autouse=True)
+def singles():
+    """JAX computes as it does by itself, whatever an example that was loaded before has set."""
     before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_enable_x64", False)
     yield
     jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def doubles(singles):
+    """JAX computes in doubles within the test."""
+    jax.config.update("jax_enable_x64", True)
 
 
 def sampled(f, **options):
