@@ -5,7 +5,6 @@ import shlex
 import tomllib
 
 import hypothesis.strategies as st
-import nbformat
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -114,6 +113,8 @@ def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
     csv, drawn, tmp_path_factory
 ):
     """The law of exports, on the command line and in a notebook, too."""
+    import nbformat
+
     query = check_law(csv, drawn)
     check_command(csv, query, tmp_path_factory.getbasetemp() / "saved.toml")
     notebook = nbformat.reads(query.to_notebook(csv, epsilon=0.5), as_version=4)
