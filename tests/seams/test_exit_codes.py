@@ -362,7 +362,7 @@ def test_help_lists_the_codes(name):
 @pytest.mark.parametrize(
     ("words", "kind"),
     [(FINE[name], "RuntimeError") for name in FINE]
-    + [(FINE["risk"], "MemoryError"), (FINE["risk"], "SystemExit")],
+    + [(FINE["risk"], "RecursionError"), (FINE["risk"], "SystemExit")],
 )
 def test_what_nobody_foresaw(folder, words, kind):
     """A defect of ours, wherever it lies, ends with 3 and shows no message."""

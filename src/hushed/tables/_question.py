@@ -281,9 +281,32 @@ class Query(_Part):
         default_factory=dict
     )
 
-    def __init__(self, /, **parts: Any) -> None:
+    def __init__(  # what a class of pydantic takes, said so that pages can show it
+        self,
+        /,
+        *,
+        format: Any = "hushed query 1",  # noqa: A002  (a part of the data)
+        user: Any = None,
+        max_rows_per_user: Any = None,
+        max_groups_per_user: Any = None,
+        groups: Any = None,
+        steps: Any = (),
+        aggregates: Any = (),
+        columns: Any = None,
+        **unknown: Any,
+    ) -> None:
+        parts: dict[str, Any] = {
+            "format": format,
+            "user": user,
+            "max_rows_per_user": max_rows_per_user,
+            "max_groups_per_user": max_groups_per_user,
+            "groups": groups,
+            "steps": steps,
+            "aggregates": aggregates,
+            "columns": {} if columns is None else columns,
+        }
         try:
-            super().__init__(**parts)
+            super().__init__(**parts, **unknown)
         except ValidationError as error:
             raise ParameterError(f"this is no query: {_explain(error)}") from None
 
