@@ -283,6 +283,8 @@ def test_lambdas_closures_and_notebook_functions_go_to_workers():
 
 
 SCRIPT = """
+    import signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell ignores it
     import os, time
     import numpy as np
     import hushed as hs
