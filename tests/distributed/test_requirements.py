@@ -12,12 +12,13 @@ import pytest
 from hushed.engines import Lacks, run_span
 from hushed.engines._requirements import find_lacks, read_requirements
 from hushed.engines._worker import pack, read_header
+from hushed.errors import BadFunction
 
 
 class Adds:
     """Work that needs NumPy."""
 
-    note = ""
+    note, private = "", False
 
     def prepare(self):
         return ""
@@ -70,3 +71,62 @@ def test_only_what_is_imported_there_is_needed(monkeypatch):
     found = read_requirements(content)
     assert {"scipy", "joblib"} <= found.keys()
     assert not {"a_home_of_functions", "pytest"} & found.keys()
+
+
+def test_pip_is_told_the_name_that_it_knows():
+    """A module may go by another name there: scikit-learn gives sklearn."""
+    import sklearn
+
+    wanted = read_requirements(cloudpickle.dumps(sklearn))
+    said = find_lacks(wanted | {"sklearn": "0.1"})
+    assert "it has sklearn" in said
+    assert "scikit-learn==0.1" in said.partition("pip install")[2]
+
+
+def test_words_of_code_that_travelled_are_not_told():
+    """What fails while it is loaded or tried may quote rows; words of imports name modules."""
+    for failed, told in ((ValueError("31337.125"), "ValueError)"), (ImportError("no x"), "no x")):
+        task = pack(Travelling(_Failing(failed)), 0, far=False)
+        outcome = run_span(task.payload, task.digest, 0, 0, 1)
+        assert told in outcome.words
+        assert "31337" not in outcome.words
+
+
+def test_a_private_function_that_cannot_be_sent_tells_its_kind_alone():
+    """Its own words may quote a row of a population that was made from the private ones."""
+    for private in (True, False):
+        work = Travelling(_Unsendable())
+        work.private = private
+        with pytest.raises(BadFunction) as caught:
+            pack(work, 0)
+        assert ("31337" in str(caught.value)) is not private
+        assert (caught.value.__cause__ is None) is private
+
+
+def _fail(error):
+    raise error
+
+
+class _Failing:
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return _fail, (self.error,)
+
+
+class _Unsendable:
+    def __reduce__(self):
+        raise ValueError("31337.125")
+
+
+class Travelling:
+    """Work that holds something, and runs nowhere."""
+
+    note, private = "", False
+
+    def __init__(self, held):
+        self.held = held
+
+    def prepare(self):
+        return ""

@@ -47,6 +47,7 @@ class Sent:
         self.seed = 0
         self.allowed = False
         self.note = ""
+        self.private = bool(getattr(evaluate, "private", False))
 
     def compare(self, first: list[tuple[int, Floats]], seed: int, *, allowed: bool) -> None:
         """Let workers of another kind repeat the first trials; other bits may be allowed."""

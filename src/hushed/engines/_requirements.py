@@ -16,6 +16,7 @@ from pathlib import Path
 _PYTHON, _HUSHED = "python", "hushed"
 _IMPORT = "cloudpickle.cloudpickle.subimport"  # called with the name of a module that is held
 _THERE = "installed"  # of a module that belongs to no distribution
+_PIP = ""  # no module: names of those that pip knows by another one, as sklearn=scikit-learn
 
 
 def read_requirements(content: bytes) -> dict[str, str]:
@@ -24,7 +25,19 @@ def read_requirements(content: bytes) -> dict[str, str]:
     names = {name.partition(".")[0] for name in _read_modules(content)}
     for name in sorted(names - {"__main__", "__mp_main__", _HUSHED} - sys.stdlib_module_names):
         found.setdefault(name, _read_version(name))
+    asked = [name for name in found if name not in (_PYTHON, _HUSHED) and found[name] != _THERE]
+    others = [(name, _name_distribution(name)) for name in asked]
+    found[_PIP] = " ".join(f"{name}={known}" for name, known in others if known != name)
     return found
+
+
+def _name_distribution(module: str) -> str:
+    """Name what pip installs for a module: scikit-learn for sklearn."""
+    try:
+        metadata.version(module)
+    except metadata.PackageNotFoundError:
+        return metadata.packages_distributions().get(module, [module])[0]
+    return module
 
 
 def _read_modules(content: bytes) -> set[str]:
@@ -64,14 +77,15 @@ def find_lacks(wanted: Mapping[str, str]) -> str:
             "install the same on both"
         )
     missing, other = [], []
-    for name in wanted.keys() - {_PYTHON, _HUSHED}:
+    for name in wanted.keys() - {_PYTHON, _HUSHED, _PIP}:
         here = _read_version(name)
         if not here:
             missing.append(name)
         elif here != wanted[name]:
             other.append(f"{name} {here} where {wanted[name]} is wanted")
-    lines = [f"{name}=={wanted[name]}" for name in sorted(wanted) if wanted[name] != _THERE]
-    lines = [each for each in lines if each.partition("==")[0] not in (_PYTHON, _HUSHED)]
+    called = dict(each.split("=") for each in wanted.get(_PIP, "").split())
+    asked = sorted(wanted.keys() - {_PYTHON, _HUSHED, _PIP})
+    lines = [f"{called.get(e, e)}=={wanted[e]}" for e in asked if wanted[e] != _THERE]
     said = []
     if missing:
         said.append(f"it has no module {', '.join(sorted(missing))}")

@@ -45,6 +45,10 @@ class Work(Protocol):
     def note(self) -> str:
         """Words on what differs here though it may run, or none."""
 
+    @property
+    def private(self) -> bool:
+        """Whether it holds private rows, which its own words may tell."""
+
 
 def pack(work: Work, seed: int, *, far: bool = True) -> Task:
     """Make a task of some work; refuse what cannot be sent.
@@ -73,12 +77,13 @@ def pack(work: Work, seed: int, *, far: bool = True) -> Task:
     try:
         content = cloudpickle.dumps((work, name_process()))
     except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
+        told = type(cause).__name__ if work.private else str(cause)
         raise BadFunction(
-            f"the function cannot be sent to worker processes ({cause}); "
+            f"the function cannot be sent to worker processes ({told}); "
             "create what it holds inside the function, or do without such processes",
             parameter="workers",
             hint="use workers=1",
-        ) from cause
+        ) from (None if work.private else cause)
     header = json.dumps(read_requirements(content) if far else {}).encode()
     content = _LENGTH.pack(len(header)) + header + content
     return Task(content, hashlib.sha256(content).hexdigest(), seed)
@@ -163,10 +168,15 @@ def _load(payload: _Payload) -> tuple[Work, bool] | str:
     (length,) = _LENGTH.unpack(content[: _LENGTH.size])
     try:
         loaded: Any = cloudpickle.loads(memoryview(content)[_LENGTH.size + length :])
-    except Exception as cause:  # as a module that is only there where the work was sent from
-        return f"what was sent cannot be loaded ({type(cause).__name__}: {cause})"
+    except (Exception, SystemExit) as cause:  # a module that is only there where it was sent from
+        # Words of imports name modules; others are of code that travelled, and may tell rows.
+        told = f": {cause}" if isinstance(cause, ImportError) else ""
+        return f"what was sent cannot be loaded ({type(cause).__name__}{told})"
     work, sender = loaded
-    return work.prepare() or (work, sender == name_process())
+    try:
+        return work.prepare() or (work, sender == name_process())
+    except (Exception, SystemExit) as cause:
+        return f"what was sent cannot be tried there ({type(cause).__name__})"
 
 
 def name_process() -> str:
