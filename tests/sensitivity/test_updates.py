@@ -272,3 +272,10 @@ def test_a_run_that_is_kept_is_that_of_its_update(tmp_path):
     assert [runs for _, runs in (first, again, other)] == [1, 1, 2]
     assert (again[0].draws == first[0].draws).all()
     assert (other[0].draws > first[0].draws).all()
+
+
+def test_an_update_that_cannot_be_called_is_told_as_the_update():
+    """The function itself raised nothing."""
+    population = hs.populations.Uniform(low=0, high=1)
+    with pytest.raises(BadFunction, match="asked for an update, the function raised TypeError"):
+        hs.sample_sensitivity(np.mean, population, rows=9, pairs=40, update=lambda rows: rows)

@@ -14,7 +14,7 @@ from hushed._functions._streams import Streams
 from hushed._rows import _containers as containers
 from hushed._rows._variations import variations
 from hushed._types import Floats, Integers
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._pairs import PairTrial, check_shape, draw_table
@@ -102,7 +102,11 @@ class UpdateTrial(PairTrial):
             rows = next(variations(taken, len(taken), ()))
 
             given = (base.copy()[()], table, places.copy(), rows)
-            found = answer(lambda given: self.update(*given), given, private=self.private)
+            try:
+                found = answer(lambda given: self.update(*given), given, private=self.private)
+            except BadFunction as problem:
+                said = f"asked for an update, {problem}"
+                raise BadFunction(said, parameter="update") from problem.__cause__
             wanted = (len(places), *self.shape)
             self._check_shape(
                 found.shape, wanted, "update must give one answer for each place, stacked"
