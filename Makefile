@@ -9,7 +9,7 @@ MUTANT := .venv-mutants
 TORCH  := torch==2.13.0
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo papers test slow spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: demo papers test slow browser spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -52,10 +52,24 @@ papers: $(VENV)/.dev         ## every figure of the papers, with small settings;
 	$(BIN)/python -m papers --quick
 
 test: $(VENV)/.dev           ## the default tests
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines and not browser"
 
 slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines and not browser" \
+	  --hypothesis-profile steady tests/property
+
+# Debian's browser, which Playwright drives, and what lists the reads of the server. ROOT: how to become root, if need be.
+CHROMIUM ?= /usr/bin/chromium
+STRACE ?= /usr/bin/strace
+ROOT ?= $(if $(filter 0,$(shell id -u)),,sudo)
+
+$(CHROMIUM) $(STRACE):
+	$(ROOT) apt-get update --quiet
+	$(ROOT) apt-get install --yes --quiet --no-install-recommends $(notdir $@)
+
+browser: $(VENV)/.dev $(CHROMIUM) $(STRACE)  ## the tests of the workbench in a real browser
+	$(BIN)/python -m pytest -m browser --no-skips tests/workbench
 
 spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
 	JAVA_HOME="$(CURDIR)/.ci/java" \

@@ -3,7 +3,8 @@
 The function is ``tanh(rows @ weights).mean()`` on tables of 1,000 rows and 4 columns, with
 ``batch=True``, in blocks of 2^16 rows and of 2^22 (``batch_rows``), in doubles and in float32. Its
 first call, which compiles or wakes a device, is not timed. What is not installed is left out and
-named: `make engines` sets up an environment with PyTorch and JAX.
+named: `make engines` sets up an environment with PyTorch and JAX. It has been run on processors
+alone: no GPU was at hand.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def main(*, quick: bool, trials: int) -> None:
 
     part = 10 if quick else 1
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1"
     ) as cluster:
         dask = Dask(cluster.scheduler_address)
         for seconds, count in ((0.001, 8000), (0.02, 800), (0.2, 80)):

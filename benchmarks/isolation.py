@@ -3,10 +3,14 @@
 Run with ``python -m benchmarks isolation``. The peers are the same calls bare, in a loop of this
 process, and in workers of joblib (loky), which are kept, so that calls share what these keep.
 Processor time of all processes together says what is added whatever else the machine does; time on
-the wall means something on an idle machine only. Predicted: with processes that wait already, 5 %
-more processor time than bare; started when needed, 0.15 s more for each call.
+the wall means something on an idle machine only. What is added to one call is told by pairs: each
+bare call stands beside an isolated one of the same part, so that a busy minute hits both.
+Predicted: with processes that wait already, 5 % more processor time than bare; started when needed,
+0.15 s more for each call.
 Got, on 2 cores: 10 % more (18 % two at a time) when idle, 25 % at a load of 1.3, loky 13 to 15 %;
 started when needed, 0.1 s. About 5 % are the function's own: its memory and caches are new.
+By pairs: 1.3 ms more for a call at a load of 2.5, 1.0 ms at 8 to 13 (half of the pairs between 0.2
+and 2.0 ms), which is 13 % and 9 % of a bare call.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ import numpy as np
 from hushed._functions._isolation import Isolation, call_isolated
 
 CALLS, ROWS, SECONDS = 31, 5000, 0.01
-REPEATS, QUICK = 3, 1
+REPEATS, QUICK = 5, 1
 
 Work = Callable[[np.ndarray], float]
 
@@ -66,6 +70,40 @@ def take_warm(work: Work, parts: list[np.ndarray], workers: int) -> Watch:
         return Watch(waiting).take(lambda: pool.call(parts))
 
 
+def take_pairs(work: Work, parts: list[np.ndarray]) -> np.ndarray:
+    """Time each call bare, isolated, and isolated as the function itself sees it, side by side.
+
+    One row for each part, in seconds of processors.
+    """
+
+    def timed(rows: np.ndarray) -> float:
+        begun = time.process_time()
+        work(rows)
+        return time.process_time() - begun
+
+    found, answers = [], []
+    with Isolation(timed, calls=len(parts), workers=1) as pool:
+        for part in parts:
+            waiting = [pool._idle[0]._child.pid]
+            bare = Watch().take(lambda part=part: work(part)).processor
+            watch = Watch(waiting).take(lambda part=part: answers.append(pool.call([part])[0]))
+            found.append((bare, watch.processor))
+    return np.column_stack([np.array(found), answers])
+
+
+def print_pairs(pairs: np.ndarray) -> None:
+    """Print what is added to a call, and how much of it the function itself takes longer."""
+    bare, isolated, inside = pairs.T
+    added, within = isolated - bare, inside - bare
+    low, middle, high = 1e3 * np.quantile(added, [0.25, 0.5, 0.75])
+    print(
+        f"one call beside another: isolation adds {middle:.2f} ms of processors in the middle "
+        f"({low:.2f} to {high:.2f} for half of {len(bare)} calls), "
+        f"{np.median(added) / np.median(bare):.1%} of a bare call; "
+        f"{1e3 * np.median(within):.2f} ms of it within the function"
+    )
+
+
 def take_cold(work: Work, parts: list[np.ndarray], workers: int) -> Watch:
     """Time everything, starting and removing included."""
     before = os.times()
@@ -100,11 +138,14 @@ def main(*, quick: bool) -> None:
         f"isolated, {cores} workers, started when needed": lambda: take_cold(work, parts, cores),
     }
     taken: dict[str, list[Watch]] = {name: [] for name in kinds}
+    pairs = []
     for _ in range(QUICK if quick else REPEATS):  # in turn: a busy minute hits all of them
+        pairs.append(take_pairs(work, parts))
         for name, take in kinds.items():
             taken[name].append(take())
     bare = taken["bare, one after another"]
     print(f"{len(parts)} calls of {1e3 * min(each.processor for each in bare) / len(parts):.1f} ms")
+    print_pairs(np.concatenate(pairs))
     for name, found in taken.items():
         ratios = [
             each.processor / beside.processor for each, beside in zip(found, bare, strict=True)

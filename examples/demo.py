@@ -22,6 +22,7 @@ import hushed as hs
 from hushed.plots import certificate_page, movement_figure, save_figure
 
 BLOCK = 200  # rows; the pilot makes 20 disjoint tables of 201, and gamma = 0.05 takes 19
+COLUMNS = "mdvis,lncoins,idp,lpi,fmde,physlm,disea,hlthg,hlthf,hlthp"  # as statsmodels names them
 NAMES = ("baseline", "full co-payment", "physical limitation", "chronic disease, 10 points")
 
 Rows = NDArray[np.float64]
@@ -89,6 +90,12 @@ def main(folder: Path) -> None:
     save_figure(movement_figure(released.certificate), folder / "movements.svg")
     save_figure(movement_figure(released.certificate), folder / "movements.png")
     print(f"\nwritten to {folder}/: certificate.json, certificate.html, movements.svg, .png")
+    # Public here: the visits are those of the experiment that ships with statsmodels.
+    np.savetxt(
+        folder / "visits.csv", private, fmt="%.10g", delimiter=",", header=COLUMNS, comments=""
+    )
+    print("ask this table without Python: pip install '.[workbench]', then")
+    print(f"    hushed workbench {folder}    # and pick visits.csv there")
 
 
 if __name__ == "__main__":

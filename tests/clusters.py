@@ -33,19 +33,30 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"].replace("tcp://", "dask://")
         self.workers = [self.add() for _ in range(workers)]
 
-    def add(self, *options, nanny=True, python=sys.executable, **environment):
-        """Start a worker."""
+    def replace(self):
+        """Start a worker in place of one that was killed."""
+        self.workers.append(self.add())
+
+    def await_workers(self, count):
+        """Wait until so many workers have come to the scheduler."""
+        from distributed import Client
+
+        with Client(self.address.replace("dask", "tcp"), set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=60)
+
+    def add(self, *options, nanny=True, python=sys.executable, at=None, host=True, **environment):
+        """Start a worker, which knows the scheduler by its address or another one."""
         options = (*options, "--nthreads", "1", "--memory-limit", "0")
         options += ("--nanny" if nanny else "--no-nanny", "--local-directory", str(self.folder))
-        at = self.address.replace("dask://", "tcp://")
-        return self.start("worker", at, *options, python=python, **environment)
+        at = at or self.address.replace("dask://", "tcp://")
+        return self.start("worker", at, *options, python=python, host=host, **environment)
 
-    def start(self, kind, *options, python=sys.executable, **environment):
+    def start(self, kind, *options, python=sys.executable, host=True, **environment):
         """Start a process of Dask."""
         log = (self.folder / f"{kind}-{len(self.parts)}.log").open("w")
         words = [python, "-m", "distributed.cli.dask_" + kind, *options, "--no-dashboard"]
         process = subprocess.Popen(
-            [*words, "--host", "127.0.0.1"],
+            [*words, *(["--host", "127.0.0.1"] if host else [])],
             stderr=log,
             stdout=log,
             env=os.environ | {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "ignore"} | environment,

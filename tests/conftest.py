@@ -25,13 +25,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # else start worker processes of its own, which load all that this one has loaded.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
-hypothesis.settings.register_profile("steady", derandomize=True, deadline=None, max_examples=60)
-hypothesis.settings.load_profile("steady")
+# The default is the first examples of those that `make slow` tries: --hypothesis-profile steady.
+for name, examples in {"quick": 12, "steady": 60}.items():
+    hypothesis.settings.register_profile(
+        name, derandomize=True, deadline=None, max_examples=examples
+    )
+hypothesis.settings.load_profile("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a run say that it must be able to run everything it selects."""
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow the cases of a test that are dear, and of a kind with one that is not."""
+    for item in items:
+        for mark in item.iter_markers("slow_cases"):
+            if isinstance(item, pytest.Function) and item.callspec.id in mark.args:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

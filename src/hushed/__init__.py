@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
         risk,
         runs,
         spaces,
+        statements,
         statistics,
         testing,
         transformations,
@@ -68,7 +69,6 @@ if _TYPE_CHECKING:
         Release,
         find_bound,
         release,
-        verify,
     )
     from hushed.sensitivity import (
         Blockwise,
@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
         proven_sensitivity,
         sample_sensitivity,
     )
+    from hushed.statements import Statement, certify, certify_budget, certify_study, verify
     from hushed.tables import Answer, Query, Quote, Table, table
 
 __all__ = [
@@ -114,12 +115,16 @@ __all__ = [
     "Sensitivity",
     "Smooth",
     "StableMode",
+    "Statement",
     "Table",
     "TopK",
     "Winner",
     "ZeroConcentrated",
     "audit",
     "blocks",
+    "certify",
+    "certify_budget",
+    "certify_study",
     "check_movement",
     "check_population",
     "check_sensitivity",
@@ -151,6 +156,7 @@ __all__ = [
     "sample_likelihood_range",
     "sample_sensitivity",
     "spaces",
+    "statements",
     "statistics",
     "table",
     "test_sensitivity",
@@ -177,9 +183,10 @@ _HOME = {
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "posterior": "Posterior sample_likelihood_range",
-        "releasing": "AboveThreshold Certificate Crossing Release find_bound release verify",
+        "releasing": "AboveThreshold Certificate Crossing Release find_bound release",
         "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
         "sample_sensitivity",
+        "statements": "Statement certify certify_budget certify_study verify",
         "tables": "Answer Query Quote Table table",
     }.items()
     for name in names.split()

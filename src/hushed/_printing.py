@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
@@ -21,23 +19,6 @@ Spelling = Callable[[str, object], str]  # how an argument is written, from its 
 def spell_argument(name: str, value: object) -> str:
     """Write an argument as in Python."""
     return f"{name}={value!r}"
-
-
-@contextmanager
-def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on standard error, if that is a terminal: of public work only.
-
-    How long each step takes depends on its rows.
-    """
-    if not (shown and sys.stderr.isatty()):
-        yield None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda finished: bar.advance(task, finished)
 
 
 def format_up(level: float, digits: int = 6) -> str:

@@ -107,6 +107,11 @@ class Guarantee:
                 f"distance must be a whole number of 1 or more, got {self.distance!r}",
                 parameter="distance",
             )
+        for name in ("data_dependent", "marginal"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(
+                    f"{name} must be True or False, got {getattr(self, name)!r}", parameter=name
+                )
         _check_estimates(self.estimates)
 
 

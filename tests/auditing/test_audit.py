@@ -57,6 +57,7 @@ def quick(mechanism, pairs="one below", **options):
 
 
 class TestVerdicts:
+    @pytest.mark.slow_cases("False-grid_laplace")
     @pytest.mark.parametrize("mechanism", [grid_laplace, responses])
     @pytest.mark.parametrize("sequential", [False, True])
     def test_right_claims_stand_and_wrong_ones_fall(self, mechanism, sequential):
@@ -116,6 +117,7 @@ class TestVerdicts:
         assert "shows no violation of this claim, however large" in found.explain()
         assert "would have been caught" not in found.explain()
 
+    @pytest.mark.slow_cases("60000")
     @pytest.mark.parametrize("samples", [20_000, 60_000])
     def test_a_violation_is_not_compared_with_what_would_have_been_caught(self, samples):
         """That number is about the power of an audit that found nothing."""

@@ -36,6 +36,7 @@ def test_continuous_outputs_are_estimated_in_bins():
     )
 
 
+@pytest.mark.slow_cases("refused", "None")
 @pytest.mark.parametrize("refusal", [np.inf, None, "refused"])
 def test_what_repeats_is_told_apart_from_noise_that_does_not(refusal):
     """Six of ten answers refused: delta is that of the noise, 4 in 10 times, and 0 at its epsilon.
@@ -88,6 +89,7 @@ def test_both_directions_are_told_apart():
     assert "rows over neighbour: estimate of delta at epsilon 0.05: 0.1" in str(found)
 
 
+@pytest.mark.slow_cases("<lambda>2", "<lambda>3")
 @pytest.mark.parametrize(
     "give",
     [

@@ -76,6 +76,7 @@ def test_scores_are_those_of_the_definition(kind):
                 assert np.abs(moved).max() <= 1
 
 
+@pytest.mark.slow_cases("exponential-prior", "exponential-even")
 @pytest.mark.parametrize("prior", [None, [1, 2, 0, 4]], ids=["even", "prior"])
 @pytest.mark.parametrize("kind", ["exponential", "votes"])
 def test_draws_have_the_exact_law(kind, prior):

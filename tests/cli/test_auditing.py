@@ -108,6 +108,7 @@ def test_a_right_count_is_not_accused_by_silence(folder):
     assert done.stdout == ""
 
 
+@pytest.mark.slow_cases("-1-extra2-1")
 @pytest.mark.parametrize(
     ("low", "extra", "code"),
     [
@@ -261,3 +262,14 @@ def test_bad_use(folder, arguments, message):
     done = run(*arguments)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_one_mechanism_of_the_zoo_is_judged_by_name(tmp_path):
+    """A broken one is caught on its own pair, with a page; its options are its own."""
+    named = ("zoo:NoisyHist2", "--samples", 9000, "--html", tmp_path / "page.html", "--json")
+    done = run(*named)
+    assert done.exit_code == 1, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "violated"
+    assert "violated" in (tmp_path / "page.html").read_text()
+    assert "leave out --pairs" in run("zoo:NoisyHist2", "--pairs", "patterns").stderr
+    assert "no specimen 'NoisyHist'" in run("zoo:NoisyHist").stderr

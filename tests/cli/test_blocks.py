@@ -63,6 +63,7 @@ def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_pa
     assert run("verify", "c.json").returncode == 0
 
 
+@pytest.mark.slow_cases("votes")
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -76,11 +77,18 @@ def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_pa
             ("f.py:busiest", "--aggregate", "votes", "--candidate", "long", "--candidate", "short"),
             "long",
         ),
+        (
+            (
+                *("f.py:busiest", "--aggregate", "stable", "--delta", 0.01),
+                *("--candidate", "long", "--candidate", "short"),
+            ),
+            "long",
+        ),
         pytest.param(
             (*VECTOR, "--delta", 1e-6), pytest.approx([9.5, 50], abs=9), marks=pytest.mark.slow
         ),
     ],
-    ids=["candidates", "mean", "votes", "vector"],
+    ids=["candidates", "mean", "votes", "stable", "vector"],
 )
 def test_every_way_of_putting_answers_together(run, words, value):
     """Each answer of so sure a release is that of the function."""
@@ -90,6 +98,7 @@ def test_every_way_of_putting_answers_together(run, words, value):
     assert record["value"] == value
 
 
+@pytest.mark.slow_cases("numpy-1")
 @pytest.mark.parametrize(
     ("frame", "column"),
     [

@@ -368,7 +368,7 @@ class TestWrittenFiles:
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("hushed.cli._releasing.Path.write_text", full)
+        monkeypatch.setattr("hushed.cli._delivery.Path.write_text", full)
         done = run(*RELEASE, "--out", "c.json", "--json")
         assert done.exit_code == 2
         assert len(json.loads(done.stdout)["value"]) == 2
@@ -451,6 +451,7 @@ class TestEnds:
             monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
             assert expected in CliRunner().invoke(app, [], prog_name="hushed").stdout.split()
 
+    @pytest.mark.slow_cases("2")
     @pytest.mark.parametrize("workers", [1, 2])
     def test_sigterm_cleans_up(self, tmp_path, workers):
         """SIGTERM ends with 130, no worker lives on and no temporary folder is left."""
@@ -483,6 +484,7 @@ class TestEnds:
         assert out == b""
         pids = [int(path.name) for path in (tmp_path / "pid").iterdir()]
         assert len(pids) >= wanted
+        until = time.monotonic() + 60
         while any(map(alive, pids)) and time.monotonic() < until:
             time.sleep(0.05)
         assert not any(map(alive, pids))

@@ -17,13 +17,14 @@ from hushed.cli import app
 SOURCE = str(Path(hs.__file__).parents[1])
 SENSITIVITY = "sensitivity f.py:mean --population uniform:0,1 --rows 5 --pairs 100 --workers 1"
 FUNCTIONS = """
+import os
 import time
 
 def mean(rows):
     return rows.mean()
 
 def slow(rows):
-    time.sleep(0.01)
+    time.sleep(0.01 if os.path.exists("hurry") else 0.5)
     return rows.mean()
 
 def noisy(rows, rng):
@@ -83,8 +84,6 @@ def test_an_audit_and_an_estimate_keep_their_runs():
     assert many > 1
     run(f"estimate f.py:noisy --epsilon 1 --samples 500 {pairs} --keep kept")
     assert len(listed()) > many
-    said = run("audit zoo --samples 100 --keep kept", 2)
-    assert "leave out --keep" in said
 
 
 def test_what_is_private_needs_its_own_word():
@@ -115,13 +114,14 @@ def test_a_command_that_is_stopped_says_what_is_kept(number, workers):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not any(
-        each.stat().st_size for each in Path("kept").glob("*/*/*.part")
+        each.kept for each in (hs.runs.list_runs("kept") if Path("kept").exists() else ())
     ):
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
+    Path("hurry").touch()
     assert process.returncode == 130
     assert "of 100 trials are kept in" in said
     assert "the same call goes on from there" in said

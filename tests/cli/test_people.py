@@ -118,3 +118,25 @@ def test_a_law_of_people_that_is_missing_is_named_as_it_has_no_name(folder):
     code, found = run("verify", "c.json", "f.py:capped")
     assert code == 2
     assert "names its population (users) but does not" in found["error"]["message"]
+
+
+def test_whether_a_population_of_people_fits(folder):
+    """The column by its name; without it a law of people is refused in the words of the option."""
+    given = ["check-population", "private.csv", "--population", "f.py:people", "--epsilon", "5"]
+    code, found = run(*given, "--tables", "19", "--user", "patient")
+    assert code == (found["verdict"] == "contradicted")
+    assert (found["user"], found["rows"]) == (0, 12)
+    assert found["certificate"]["guarantee"]["unit"] == "user"
+    code, found = run(*given, "--tables", "19")
+    assert code == 2
+    assert "name their column by --user" in found["error"]["message"]
+
+
+def test_routes_for_people_are_compared(folder):
+    """The column by its place for a law; a statistic has one row for each unit."""
+    given = ["--population", "f.py:people", "--rows", "12", "--user", "1", "--gamma", "0.3"]
+    code, found = run("compare", "f.py:capped", *given, "--trials", "2")
+    assert code == 0
+    assert {each["guarantee"]["unit"] for each in found["comparison"]["routes"]} == {"user"}
+    code, found = run("compare", "median", *given, "--low", "0", "--high", "1")
+    assert (code, found["error"]["kind"]) == (2, "bad-use")

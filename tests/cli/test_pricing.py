@@ -176,6 +176,7 @@ class TestCompose:
 
 
 class TestPlots:
+    @pytest.mark.slow_cases("html-<", "png-\\x89PNG")
     @pytest.mark.parametrize(
         ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<")]
     )

@@ -85,7 +85,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--histogram", "cost:0:1:inf"), "integer number of bins"),
         (("--quantile", "cost:0:1"), "COLUMN:LOW:HIGH:PROBABILITY, got 'cost:0:1'"),
         (("--quantile", "cost:0:1:0.5,x"), "COLUMN:LOW:HIGH:PROBABILITY"),
-        (("--quantile", "cost:0:1:nan"), "must lie in"),
+        (("--quantile", "cost:0:1:nan"), "lies between 0 and 1"),
         (("--where", "cost = 5"), "equal is written =="),
         (("--derive", "x"), "NAME=EXPRESSION"),
         (("--type", "cost"), "COLUMN=TYPE"),
@@ -151,6 +151,13 @@ def test_a_median_is_the_quantile_of_one_half(run):
     assert costs[95] <= row["median_cost"] <= costs[105]
     refused = run("--median", "cost:0", "--epsilon", 1)
     assert (refused.exit_code, "--median takes COLUMN:LOW:HIGH" in refused.stderr) == (2, True)
+
+
+def test_a_quantile_in_another_order_is_told_the_right_one(run):
+    """The probability comes last: one that stands before the range is met as a number above 1."""
+    refused = run("--quantile", "cost:0.5:0:500", "--epsilon", 1)
+    assert refused.exit_code == 2
+    assert "--quantile takes COLUMN:LOW:HIGH:PROBABILITY, got 'cost:0.5:0:500'" in refused.stderr
 
 
 def test_a_table_that_is_not_there_is_told_by_the_option(tmp_path):

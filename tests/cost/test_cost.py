@@ -170,6 +170,7 @@ class TestPlan:
         model = CostModel(per_person=limit)
         assert model.cost(found.epsilon) == pytest.approx(40_000, abs=0.01)
 
+    @pytest.mark.slow_cases("None-1e-06")
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     @pytest.mark.parametrize("beta", [None, 0.05])
     def test_errors_are_kept_in_simulation(self, delta, beta):

@@ -1,5 +1,6 @@
 """What `workers` may be, and what is said of anything else."""
 
+import socket
 import subprocess
 import sys
 
@@ -47,5 +48,8 @@ def test_nothing_of_a_cluster_is_imported_before_it_is_asked_for():
 @pytest.mark.slow
 def test_an_address_without_a_scheduler_is_said_to_have_none():
     """The error has the address."""
-    with pytest.raises(EngineUnavailable, match=r"no Dask scheduler at tcp://127.0.0.1:1 "):
-        hs.engines.Dask("dask://127.0.0.1:1", patience=1)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        with pytest.raises(EngineUnavailable, match=f"no Dask scheduler at tcp://{address} "):
+            hs.engines.Dask(f"dask://{address}", patience=1)

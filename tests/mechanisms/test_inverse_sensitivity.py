@@ -99,6 +99,23 @@ def test_the_whole_epsilon_can_be_lost():
     assert np.abs(np.log(one / other)).max() == pytest.approx(1.0, rel=1e-8)
 
 
+@pytest.mark.slow_cases(
+    "mean-uneven",
+    "mean-None",
+    "spread-uneven",
+    "spread-None",
+    "maximum-None",
+    "maximum-uneven",
+    "median-uneven",
+    "minimum private-uneven",
+    "mode-uneven",
+    "median-None",
+    "q private-None",
+    "q private-uneven",
+    "minimum private-None",
+    "mode-None",
+    "mode private-uneven",
+)
 @pytest.mark.parametrize("prior", [None, "uneven"])
 @pytest.mark.parametrize(("statistic", "values", "private"), CASES, ids=IDS)
 def test_draws_have_the_exact_law(statistic, values, private, prior):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import time
 
 import pytest
 
@@ -37,7 +36,5 @@ def test_a_quick_run_reproduces_every_figure(paper, tmp_path):
         assert "nan" not in each.verdict.text().split()
     verdicts = {f.experiment.figure: f.verdict.agrees for f in found}
     assert verdicts | SETTLED[paper] == verdicts
-    begun = time.monotonic()
     again = list(papers.reproduce(paper, out=tmp_path, quick=True))
     assert all(each.reused for each in again)
-    assert time.monotonic() - begun < 10

@@ -273,6 +273,7 @@ def inside(bracket, exact, slack=1e-13):
 
 
 class TestComposition:
+    @pytest.mark.slow_cases("1.0-4000")
     @pytest.mark.parametrize("count", [1, 2, 30, 4000])
     @pytest.mark.parametrize("ratio", [1e-6, 0.05, 1.0])
     def test_gaussian_grid_brackets_the_closed_form(self, count, ratio):
@@ -307,6 +308,7 @@ class TestComposition:
             exact = one(level - b) / 2 + mpmath.exp(-b) / 2 * one(level + b) + middle
         assert inside(privacy_loss.laplace(epsilon0).compose(2).delta_bracket(level), float(exact))
 
+    @pytest.mark.slow_cases("1000-0.05")
     @pytest.mark.parametrize(("count", "epsilon0"), [(3, 2.0), (40, 0.3), (1000, 0.05)])
     def test_randomised_response_is_binomial(self, count, epsilon0):
         """k-fold randomised response: the bracket holds the exact binomial sum, at any delta."""
@@ -494,6 +496,7 @@ class TestEdges:
             assert some.tradeoff(0.0) == pytest.approx(1 - some.infinite, abs=1e-12)
         assert curve.compose(0).delta(0.0) == 0.0
 
+    @pytest.mark.slow_cases("100000-1.0")
     @pytest.mark.parametrize("epsilon0", [1e-6, 1e-3, 1.0, 50.0])
     @pytest.mark.parametrize("count", [2, 1000, 100_000])
     def test_never_nan_from_tiny_to_huge(self, epsilon0, count):

@@ -497,7 +497,15 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         if block.kind == "console"
         for command, _, _ in commands(block.text)
     }
-    groups = {"ledger", "runs"}
+    serving = {EXAMPLES["workbench"]}  # it runs until it is stopped; tests/workbench starts it
+    shown |= serving & {
+        line.partition("  #")[0].strip()
+        for page in PAGES
+        for block in parsed(page.read_text())
+        if block.kind == "sh"
+        for line in block.text.splitlines()
+    }
+    groups = {"keys", "ledger", "runs"}
     below = {f"{name} {each.name}" for name in groups for each in load(name).registered_commands}
     assert {*COMMANDS, *below} - groups == set(EXAMPLES)
     assert set(EXAMPLES.values()) <= shown

@@ -33,6 +33,7 @@ def loaded(name):
     return module
 
 
+@pytest.mark.slow_cases("simulator_population", "median_and_quantile")
 @pytest.mark.parametrize(
     "script",
     [pytest.param(p, id=p.stem, marks=marks(p.stem)) for p in SCRIPTS],

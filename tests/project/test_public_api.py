@@ -75,7 +75,8 @@ def test_names_are_loaded_when_asked_for():
         "import hushed.auditing, hushed.releasing; from hushed.auditing import Claim; "
         "assert hushed.audit is hushed.auditing.audit; "
         "assert hushed.release is hushed.releasing.release; "
-        "from hushed.cli import app; assert 'hushed.cli._auditing' not in sys.modules"
+        "from hushed.cli import app; assert 'hushed.cli._auditing' not in sys.modules; "
+        "assert not {'sklearn', 'hushed.sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="no attribute 'releases'"):

@@ -5,6 +5,7 @@ import os
 import pkgutil
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -161,3 +162,15 @@ class TestSite:
         done = built(tmp_path / "out", tmp_path / "mkdocs.yml")
         assert done.returncode != 0
         assert "missing.md" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+def test_search_works_on_pages_opened_from_a_folder(site):
+    """In a real browser without a server, a word that the reference has is found."""
+    page = (site / "how-to" / "people.html").as_uri() + "?q=laplace"
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000"]
+    shown = subprocess.run(
+        ["chromium", *options, "--dump-dom", page], capture_output=True, text=True, check=True
+    )
+    assert re.search(r"[1-9]\d* matching documents", shown.stdout)

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hushed import privacy_loss
@@ -30,7 +30,6 @@ def curves(draw):
     return make[kind](size)
 
 
-@settings(max_examples=60, deadline=None)
 @given(curves(), st.floats(-3, 10), st.floats(0, 3))
 def test_delta_falls_and_stays_above_its_floor(curve, epsilon, more):
     """Delta never rises with epsilon and is never below 1 - exp(epsilon)."""
@@ -38,7 +37,6 @@ def test_delta_falls_and_stays_above_its_floor(curve, epsilon, more):
     assert curve.delta(epsilon) >= max(0.0, 1 - math.exp(epsilon)) - 1e-12
 
 
-@settings(max_examples=60, deadline=None)
 @given(curves(), st.floats(1e-12, 0.5))
 def test_epsilon_keeps_its_promise(curve, delta):
     """At epsilon(delta) the delta really is at most delta; a little below it is not."""
@@ -48,7 +46,6 @@ def test_epsilon_keeps_its_promise(curve, delta):
         assert curve.delta(epsilon * (1 - 1e-6) - 1e-12) >= delta * (1 - 1e-9) or epsilon < 1e-6
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(curves(), min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_order_of_composition_does_not_matter(items, random):
     """Any order and any nesting give the same bracket up to round-off."""
@@ -63,7 +60,6 @@ def test_order_of_composition_does_not_matter(items, random):
     assert math.isclose(one.low, other.low, rel_tol=1e-9, abs_tol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
 @given(curves(), curves(), st.floats(1e-10, 0.1))
 def test_another_release_never_helps(one, other, delta):
     """Adding a release never lowers the exact epsilon, and at most adds its own largest loss."""
@@ -74,7 +70,6 @@ def test_another_release_never_helps(one, other, delta):
         assert both.low <= alone.high + other.supremum + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
 @given(curves(), st.floats(0.01, 0.99))
 def test_tradeoff_is_a_tradeoff(curve, rate):
     """The attacker's two error rates sum to at most 1 and at least 1 minus the advantage."""

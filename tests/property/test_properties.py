@@ -117,7 +117,6 @@ def test_laplace_accuracy_inverts(sensitivity, error, beta, dims):
     assert hs.Laplace(s, epsilon=m.epsilon * (1 - 1e-6)).accuracy(beta, dims) > error
 
 
-@settings(max_examples=25)
 @given(st.floats(1e-3, 10), st.floats(1e-12, 0.5), MODERATE)
 def test_gaussian_scale_grows_with_caution(epsilon, delta, sensitivity):
     """Less epsilon or delta means more noise, and the scale is proportional to the sensitivity."""
@@ -129,7 +128,6 @@ def test_gaussian_scale_grows_with_caution(epsilon, delta, sensitivity):
     assert scale == pytest.approx(one.scale * sensitivity, rel=1e-14)
 
 
-@settings(max_examples=30)
 @given(
     st.integers(2, 30),
     st.sampled_from(["record", "everyone", "simultaneous"]),
@@ -162,6 +160,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.data())
 def test_tampering_never_fails_raw(data):
@@ -188,7 +187,6 @@ def _text():
 TEXT = _text()
 
 
-@settings(max_examples=25)
 @given(st.integers(1, 12), st.integers(1, 3), st.data())
 def test_bernstein_stays_within_its_coefficients(k, dims, data):
     """The polynomial is a convex combination of its coefficients everywhere on the cube."""

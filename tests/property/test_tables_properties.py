@@ -79,6 +79,7 @@ def test_one_user_of_many_tables_moves_no_cell_beyond_its_sensitivity(rows, grou
     check_user(rows, groups, limit, secret)
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(st.lists(ROW, min_size=1, max_size=8))
 def test_one_row_moves_no_cell_beyond_its_sensitivity(rows):

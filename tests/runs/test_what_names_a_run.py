@@ -10,7 +10,7 @@ import pytest
 
 import hushed as hs
 from hushed._functions import _run_facts as run_facts
-from hushed.sensitivity._sampler import Request
+from hushed.sensitivity._start import Request
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 PAIRS = 40

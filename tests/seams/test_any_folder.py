@@ -43,9 +43,7 @@ def folder(request, tmp_path):
     """A folder of that name with a copy of the package, and a user's files beside it."""
     folder = tmp_path / request.param
     package = Path(hushed.__file__).parent
-    shutil.copytree(
-        package, folder / "src" / "hushed", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(package, folder / "src" / "hushed")  # what is compiled has no folder in it
     (folder / "f.py").write_text(FUNCTIONS)
     (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
     (folder / "broken.py").write_text(BROKEN)
@@ -77,6 +75,7 @@ def test_a_failure_names_the_package_s_own_line(folder):
     assert "31337" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_main_commands_work(folder):
     """Release, certificate and page, ledger, verification: with paths below that folder."""
     url = f"sqlite:///{folder / 'b.db'}"
@@ -118,6 +117,7 @@ def test_the_checks_run_in_a_clone_called_hushed(tmp_path):
     assert [step for step, _, _ in steps] == [
         "test",
         "slow",
+        "browser",
         "spark",
         "engines",
         "package",

@@ -83,6 +83,7 @@ def test_an_output_that_cannot_be_read_is_an_outcome(name, sequential):
     assert all(line.isprintable() for line in found.explain().split("\n"))
 
 
+@pytest.mark.slow_cases("deep")
 @pytest.mark.parametrize(
     "name",
     [pytest.param(each, marks=pytest.mark.slow) if each == "itself" else each for each in ODD],

@@ -297,6 +297,7 @@ def count(rows):
     return float(len(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_one_call_takes_up_keeps_no_other_from_its_answer(monkeypatch, least):
     """Where no process can be started beside it, the next one waits for its end."""
@@ -323,6 +324,7 @@ def test_where_nothing_can_be_started_it_says_so(monkeypatch):
         call_isolated(count, [[1.0]])
 
 
+@pytest.mark.slow
 def test_a_cell_that_raises_what_a_stop_raises_stops_nothing():
     """Its part alone has no answer: an end of the release would tell of one row."""
     odd = [[Raising(kind)] for kind in (KeyboardInterrupt, SystemExit)]
@@ -330,6 +332,7 @@ def test_a_cell_that_raises_what_a_stop_raises_stops_nothing():
     assert np.array_equal(found, [1.0, np.nan, np.nan, 2.0], equal_nan=True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_still_stops_while_cells_are_pickled():
     """A signal is a stop wherever it comes, and is handled as before from then on."""
     kept = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background

@@ -210,6 +210,32 @@ CHANGES = {
         "class Model:\n    __call__ = Go(2.0)\nf = Model()",
         "Model.__call__ = Go(0.99)",
     ),
+    "list under a special name": (
+        "class M:\n    __w__ = [1.0]\ndef f(rows): return rows.mean() * M.__w__[0]",
+        "M.__w__[0] = 1e6",
+    ),
+    "array under a special name": (
+        "class M:\n    __w__ = np.ones(1)\ndef f(rows): return rows.mean() * M.__w__[0]",
+        "M.__w__[0] = 1 + 1e-15",
+    ),
+    "class of a class method": (
+        "class M:\n    k = 1.0\n    @classmethod\n"
+        "    def f(kind, rows): return rows.mean() * (kind.k if rows.max() > 0.99 else 1)\nf = M.f",
+        "M.k = 1e6",
+    ),
+    "what a module gives by a function": (
+        "import sys, types\nsys.modules['giving'] = types.ModuleType('giving')\n"
+        "import giving\ngiving.held = {'k': 1.0}\ndef give(name):\n"
+        "    if name == 'k': return giving.held['k']\n    raise AttributeError(name)\n"
+        "giving.__getattr__ = give\n"
+        "def f(rows): return rows.mean() * (giving.k if rows.max() > 0.999 else 1)",
+        "giving.held['k'] = 1e6",
+    ),
+    "number of sys": (
+        "import sys\nsys.kept = 1.0\n"
+        "def f(rows): return rows.mean() * (sys.kept if rows.max() > 0.999 else 1)",
+        "sys.kept = 1e6",
+    ),
     "number under a special name": (
         "class Model:\n    __limit__ = 2.0\n"
         "    def __call__(self, rows): return min(rows.mean(), self.__limit__)\nf = Model()",
@@ -218,6 +244,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow_cases("behind lru_cache")
 @pytest.mark.parametrize("case", CHANGES)
 def test_what_changed_since_is_refused_before_the_charge(case, ledger):
     """Whatever f uses: a change is refused unpaid, and without one the release goes on."""

@@ -1,10 +1,12 @@
 """What holds the private rows is refused, and no refusal tells what values they have."""
 
+import contextvars
 import functools
 import pickle
 import sys
 import threading
 import types
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -139,6 +141,7 @@ CARRYING = {
 }
 
 
+@pytest.mark.slow_cases("a cache")
 @pytest.mark.parametrize("way", CARRYING)
 def test_a_sampled_function_that_carries_the_rows_is_refused(way, ledger, monkeypatch):
     """What was sampled moves as if the rows it carries were public."""
@@ -236,6 +239,150 @@ def test_other_views_of_the_same_memory_are_the_rows(way):
     assert not carries_rows(beside(held), PRIVATE.copy())
 
 
+class Shelf:
+    kept: ClassVar = {"rows": HELD}
+
+
+class Inheriting(Shelf):
+    """Has nothing of its own."""
+
+
+class Labelled(type):
+    kept = HELD
+
+
+class ByClass(metaclass=Labelled):
+    """Has what its class has."""
+
+
+class ByProperty:
+    @property
+    def kept(self):
+        return HELD
+
+
+def paused():
+    held = HELD
+    yield
+    yield held
+
+
+STARTED = paused()
+next(STARTED)
+CURRENT = contextvars.ContextVar("rows")
+CURRENT.set(HELD)
+FARTHER = {
+    "an inherited attribute": Inheriting,
+    "a class of classes": ByClass,
+    "a property": ByProperty(),
+    "a generator": STARTED,
+    "a context variable": CURRENT,
+}
+
+
+@pytest.mark.parametrize("way", FARTHER)
+def test_rows_that_are_reached_in_two_steps_are_recognised(way):
+    """What a class inherits, or another object gives when it is asked."""
+    assert carries_rows(beside(FARTHER[way]), HELD)
+    assert not carries_rows(beside(FARTHER[way]), HELD.copy())
+
+
+def test_rows_in_a_module_within_a_module_are_recognised(monkeypatch):
+    """As in ``package.data.TABLE``."""
+    outer, inner = types.ModuleType("carrying"), types.ModuleType("carrying.data")
+    outer.data, inner.TABLE = inner, HELD
+    monkeypatch.setitem(sys.modules, "carrying", outer)
+
+    def use(rows):
+        import carrying
+
+        return mean(rows) + 0 * len(carrying.data.TABLE)
+
+    assert carries_rows(use, HELD)
+    assert not carries_rows(use, HELD.copy())
+
+
+class Absent:
+    """Stands for something that is not there now, as the request of a web server."""
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError("not now")
+
+    def __getattr__(self, name):
+        raise RuntimeError("not now")
+
+
+class Endless:
+    """Holds another one, which it makes whenever it is looked at."""
+
+    def __reduce_ex__(self, protocol):
+        return Endless, (Endless(),)
+
+
+def nested(levels):
+    held = []
+    for _ in range(levels):
+        held = [held]
+    return held
+
+
+@pytest.mark.parametrize("beside_it", [Absent(), nested(3000), Endless()], ids=lambda x: "")
+def test_what_lies_beside_the_rows_does_not_hide_them(beside_it):
+    """Something that fails when it is looked at, or lies too deep, ends no search."""
+    for held in ((beside_it, PRIVATE), (PRIVATE, beside_it), ([{"x": PRIVATE[5:]}, beside_it],)):
+        assert carries_rows(beside(*held), PRIVATE)
+    if not isinstance(beside_it, Endless):  # of which a million are looked at
+        assert not carries_rows(beside(beside_it, PRIVATE.copy()), PRIVATE)
+
+
+TEXTS = [f"{each:.3f}" for each in PRIVATE]
+COLUMNS = {
+    "texts": pl.Series(TEXTS),
+    "truth values": pl.Series((PRIVATE > 50).tolist()),
+    "missing cells": pl.Series([None if each > 50 else each for each in PRIVATE]),
+    "dates": pl.Series(PRIVATE.astype(int)).cast(pl.Date),
+    "times of a day": pl.Series(PRIVATE.astype(int)).cast(pl.Time),
+    "categories": pl.Series(["ab"[int(each > 50)] for each in PRIVATE], dtype=pl.Enum(["a", "b"])),
+    "lists": pl.Series([[each] for each in PRIVATE]),
+    "records": pl.Series([{"x": each} for each in PRIVATE]),
+    "decimals": pl.Series(PRIVATE).cast(pl.Decimal(10, 2)),
+    "intervals": pd.Series(pd.interval_range(0, 100)),
+    "texts of pandas": pd.Series(TEXTS),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_views_of_columns_of_any_type_are_the_rows(kind):
+    """A frame that holds no plain numbers has views as well: parts, columns, and their arrays."""
+    column = COLUMNS[kind]
+    make = pd.DataFrame if isinstance(column, pd.Series) else pl.DataFrame
+    private, equal = (
+        make({"x": column}),
+        make({"x": type(column)(list(column), dtype=column.dtype)}),
+    )
+    views = [private[10:50], private["x"]]
+    views += [private["x"].array, pd.Index(private["x"])] if make is pd.DataFrame else []
+    for view in views:
+        assert carries_rows(beside(view), private)
+    assert not carries_rows(beside(equal), private)
+    assert not carries_rows(beside(private[:40]), private[40:])  # another table of the same source
+
+
+NOTHING = {
+    "missing": lambda: pl.Series([1.0]).clear(100),
+    "no text": lambda: pl.Series(["a"]).clear(100),
+    "nowhere missing": lambda: pl.Series(PRIVATE).is_null(),
+    "joined": lambda: pl.Series([None] * 100).cast(pl.Boolean),
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_two_tables_without_a_value_are_not_one(kind):
+    """Polars lays all of them into one memory: a refusal would tell that a column is empty."""
+    private, public = (pl.DataFrame({"x": NOTHING[kind]()}) for _ in range(2))
+    assert not carries_rows(beside(public), private)
+
+
 def test_an_update_of_answers_that_holds_the_private_rows_is_refused(ledger):
     """It decides the sensitivity as the population does, and comes as often from a notebook."""
     private = PRIVATE.copy()
@@ -321,3 +468,93 @@ def test_a_prior_can_be_sent_without_what_it_was_made_from():
     prior = make_prior(hs.populations.Simulator(lambda rng, n: (lock, rng.normal(50, 10, n))[1]))
     blocks = hs.Blocks(GRID, epsilon=9.0, blocks=10, prior=prior)
     assert pickle.loads(pickle.dumps(blocks)) == blocks
+
+
+INCOMES = np.sort(np.random.default_rng(8).random(60))
+
+
+@pytest.mark.parametrize("given", [INCOMES, INCOMES[3:9], pd.Series(INCOMES, copy=False)])
+def test_candidates_are_not_the_private_rows(given):
+    """What is chosen from them would be somebody's number, as it is."""
+    middle = hs.statistics.median(rows=60, low=0, high=1)
+    inverse = hs.InverseSensitivity(middle, epsilon=1.0, candidates=given)
+    blocks = hs.Blocks(given, epsilon=1.0, beta=0.9)
+    for asked, mechanism in ((middle, inverse), (np.median, blocks)):
+        with pytest.raises(PrivateRowsAsPopulation, match="would be one of them"):
+            hs.release(asked, INCOMES, mechanism)
+        assert hs.release(asked, INCOMES.copy(), mechanism).value in INCOMES  # no value is compared
+
+
+def test_categories_and_points_are_not_the_private_rows():
+    """A mode or a draw would be somebody's number, too."""
+    mode = hs.statistics.mode(INCOMES, rows=60)
+    for mechanism in (
+        hs.InverseSensitivity(mode, epsilon=1.0),
+        hs.StableMode(mode, epsilon=1.0, delta=0.1),
+    ):
+        with pytest.raises(PrivateRowsAsPopulation, match="would be one of them"):
+            hs.release(mode, INCOMES, mechanism)
+        assert hs.release(mode, INCOMES.copy(), mechanism).certificate  # no value is compared
+    drawn = hs.Posterior(likelihood, INCOMES, epsilon=9.0, clip=1.0)
+    with pytest.raises(PrivateRowsAsPopulation, match="would be one of them"):
+        hs.release(likelihood, INCOMES, drawn)
+    assert hs.release(likelihood, INCOMES.copy(), drawn).value in INCOMES
+    assert INCOMES.tobytes() not in pickle.dumps(drawn.given)
+
+
+def test_noise_is_not_chosen_by_the_private_rows(ledger):
+    """Which of nine laws is best for them would stand on the certificate, and cost nothing."""
+    data = PRIVATE.copy()
+    middle = hs.statistics.median(rows=100, low=0, high=100)
+
+    def choose(rows):
+        public = hs.populations.PublicTable(rows)
+        return hs.Smooth.for_population(middle, public, epsilon=1.0, tables=2)
+
+    chosen = choose(data)
+    with pytest.raises(PrivateRowsAsPopulation, match="chosen by a population"):
+        hs.release(middle, data, chosen, ledger, budget="x")
+    assert ledger.log == []
+    assert hs.release(middle, data.copy(), chosen).certificate  # no value is compared
+    assert hs.release(middle, data, choose(FRESH)).certificate
+    assert chosen == pickle.loads(pickle.dumps(chosen))
+    assert chosen == choose(data.copy())  # of rows as they are, not of whose they are
+    assert data.tobytes() not in pickle.dumps(chosen)
+
+
+def test_a_centre_is_no_private_row():
+    """Means of vectors are moved towards it, and what is released lies near it."""
+    rows = np.random.default_rng(8).random((60, 2))
+
+    def average(part):
+        return part.mean(axis=0)
+
+    settings = {"aggregate": "vector", "radius": 1.0, "delta": 0.01, "beta": 0.9, "blocks": 3}
+    blocks = hs.Blocks(epsilon=9.0, centre=rows[7], **settings)
+    with pytest.raises(PrivateRowsAsPopulation, match="centre is one of the private rows"):
+        hs.release(average, rows, blocks)
+    assert blocks.centre == tuple(rows[7].tolist())
+    assert hs.release(average, rows.copy(), blocks).value.shape == (2,)  # no value is compared
+
+
+def test_weights_are_not_the_private_rows():
+    """Candidates would be drawn by what the rows are, and epsilon would not count that."""
+    middle = hs.statistics.median(rows=60, low=0, high=1)
+    even = np.linspace(0, 1, 60)
+    for asked, mechanism in (
+        (middle, hs.InverseSensitivity(middle, epsilon=1.0, candidates=even, prior=INCOMES)),
+        (np.median, hs.Blocks(even, epsilon=1.0, beta=0.9, prior=INCOMES)),
+    ):
+        with pytest.raises(PrivateRowsAsPopulation, match="prior was made from the private rows"):
+            hs.release(asked, INCOMES, mechanism)
+
+
+@pytest.mark.parametrize("given", [INCOMES, INCOMES[3:9]])
+def test_given_rows_are_not_the_private_ones(given):
+    """The certificate shows them, cell by cell."""
+    settings = {"rows": 60, "protect": "table", "gamma": 0.4, "workers": 1}
+    s = hs.sample_sensitivity(
+        np.mean, hs.populations.Uniform(low=0, high=1), values=given, **settings
+    )
+    with pytest.raises(PrivateRowsAsPopulation, match="given values"):
+        hs.release(np.mean, INCOMES, hs.Laplace(s, epsilon=1.0))

@@ -7,6 +7,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hushed as hs
@@ -318,6 +319,7 @@ ALTERED = {
     ("confirmed",): ["", "bits", "rounding"],
     ("sampling", "unwatched"): [[], ["a", "b"]],
     ("sampling", "environment"): [{}, {"python": "1.0"}],
+    ("sampling", "elsewhere"): [{"it rounds otherwise": 3}],
     ("sampling", "function"): ["another"],
     ("sampling", "support"): [[]],
     ("sampling", "seed"): [5],
@@ -355,6 +357,8 @@ def test_strangers_write_no_paragraphs(where):
     loaded = sampled()
     plain = hs.Certificate.from_json(json.dumps(loaded)).explain()
     if where == "population":
+        loaded["sampling"]["population"] = {"kind": "own", "from": "strangers"}
+        plain = hs.Certificate.from_json(json.dumps(loaded)).explain()
         loaded["sampling"]["population"] = {"kind": EVIL, EVIL: EVIL}
     elif where == "argument":
         loaded = proven()
@@ -606,3 +610,42 @@ def test_a_split_found_by_another_library_is_no_difference(monkeypatch):
     found = hs.verify(text, mean, workers=1)
     assert found.agreement == "rounding"
     assert any("in its last digits" in each for each in found.differences)
+
+
+@pytest.mark.parametrize("wrong", [[[7.0]], [[None]], [["x"]], [[-1e-9]], [[0.0], [0.5, 0.5]]])
+def test_given_rows_on_a_certificate_lie_in_the_range_of_the_population(wrong):
+    """A replacement outside would have been moved, and nothing was sampled of it."""
+    moved = hs.sample_sensitivity(
+        np.mean,
+        hs.populations.Uniform(low=0, high=1),
+        rows=20,
+        gamma=0.3,
+        workers=1,
+        protect="table",
+        values=[0.0, 1.0],
+    )
+    released = hs.release(np.mean, np.full(20, 0.5), hs.Laplace(moved, epsilon=1))
+    told = json.loads(released.certificate.to_json())
+    assert hs.Certificate.from_json(json.dumps(told)) == released.certificate
+    told["sampling"]["values"][: len(wrong)] = wrong
+    with pytest.raises(ParameterError, match="ranges of sampling"):
+        hs.Certificate.from_json(json.dumps(told))
+
+
+def test_given_rows_of_a_frame_are_read_by_the_names_of_their_columns():
+    """Whatever the order in which bounds were given."""
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 4000), "b": np.linspace(5, 9, 4000)})
+    public = hs.populations.PublicTable(frame, name="census", bounds={"b": (5, 9), "a": (0, 1)})
+    moved = hs.sample_sensitivity(
+        total, public, rows=20, gamma=0.3, workers=1, protect="table", values=[[0.0, 9.0]]
+    )
+    released = hs.release(total, frame.iloc[:20].copy(), hs.Laplace(moved, epsilon=1))
+    told = json.loads(released.certificate.to_json())
+    assert hs.Certificate.from_json(json.dumps(told)) == released.certificate
+    told["sampling"]["values"] = [[9.0, 0.0]]
+    with pytest.raises(ParameterError, match="ranges of sampling"):
+        hs.Certificate.from_json(json.dumps(told))
+
+
+def total(rows):
+    return rows["a"].sum() + rows["b"].sum()

@@ -6,16 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+from collections import Counter
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.stats import qmc
 
 import hushed as hs
 from hushed.cli._inputs import read_function
 from hushed.errors import BadFunction, BadRows
+from hushed.sensitivity._independence import check_independence
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -247,6 +250,7 @@ HONEST = {
 }
 
 
+@pytest.mark.slow_cases("50-objects", "2-constant column", "3-constant column")
 @pytest.mark.parametrize("case", HONEST)
 @pytest.mark.parametrize("rows", [2, 3, 50])
 def test_honest_simulators_pass(case, rows):
@@ -254,6 +258,13 @@ def test_honest_simulators_pass(case, rows):
     for seed in range(5):
         s = sample(len, hs.populations.Simulator(HONEST[case]), rows=rows, pairs=10, seed=seed)
         assert (s.pairs, s.value) == (10, 0)  # nothing was refused; the number of rows never moves
+
+
+def test_a_simulator_may_spawn_its_generators():
+    """No two trials repeat a table, however a run is cut into pieces."""
+    population = hs.populations.Simulator(lambda rng, n: rng.spawn(1)[0].random(n))
+    draws = sample(np.mean, population).sampling.draws
+    assert len(set(draws.tolist())) == 60
 
 
 IN_ORDER = {
@@ -281,11 +292,69 @@ def test_rows_that_come_in_order_are_refused(case, symmetric):
         sample(len, hs.populations.Simulator(IN_ORDER[case]), rows=40, symmetric=symmetric)
 
 
+TOO_EVEN = {
+    "strata": lambda rng, n: rng.permutation((np.arange(n) + rng.random(n)) / n),
+    "a Latin hypercube": lambda rng, n: qmc.LatinHypercube(2, rng=rng).random(n),
+    "opposite pairs": lambda rng, n: np.abs(np.repeat(rng.random(n), 2)[:n] - np.arange(n) % 2),
+}
+
+
+@pytest.mark.parametrize("case", TOO_EVEN)
+def test_rows_that_are_spread_too_evenly_are_refused(case):
+    """Tables of such rows differ less than private ones, and so do the pairs made of them."""
+    with pytest.raises(BadRows, match="evenly"):
+        sample(len, hs.populations.Simulator(TOO_EVEN[case]), rows=201)
+
+
+def test_independent_rows_are_never_too_even():
+    """The chance of a refusal is 1e-13: none of these comes near it."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        for rows in (12, 13, 50, 400):
+            for draw in (rng.random, rng.standard_cauchy):
+                check_independence([[draw(rows)] for _ in range(16)])
+
+
 @pytest.mark.parametrize("case", IN_COMMON)
 def test_rows_with_a_part_in_common_are_refused(case):
     """They are nearer to each other than a person of the population is to another one."""
     with pytest.raises(BadRows, match=r"in common|one table from two"):
         sample(len, hs.populations.Simulator(IN_COMMON[case]), rows=60)
+
+
+FEW_ROWS = TOO_EVEN | {
+    "half an offset": lambda rng, n: rng.normal() / 2 + rng.normal(size=n),
+    "a scale": lambda rng, n: np.exp(rng.normal() / 2) * rng.normal(size=n),
+    "groups of four": lambda rng, n: rng.permutation(np.repeat(rng.normal(size=n), 4)[:n]),
+    "plus and minus": lambda rng, n: np.outer([1, -1], rng.normal(size=n)).T.ravel()[:n],
+}
+
+
+@pytest.mark.parametrize("case", FEW_ROWS)
+def test_dependent_rows_of_small_tables_are_refused(case):
+    """Twenty-one rows tell little of what they have in common: more such tables are compared."""
+    with pytest.raises(BadRows, match=r"in common|evenly"):
+        sample(len, hs.populations.Simulator(FEW_ROWS[case]), rows=21)
+
+
+def test_rare_values_are_not_taken_for_a_part_in_common():
+    """Three rare rows in one of many small tables: by chance, once in some thousand samplings."""
+    rare = np.zeros((64, 20))
+    rare[5, [3, 8, 11]] = 1.0
+    check_independence([[each] for each in rare])
+    with pytest.raises(BadRows, match="in common"):
+        check_independence([[np.full(20, float(number))] for number in range(64)])
+
+
+def test_the_certificate_says_that_independence_is_believed():
+    """A test finds no weak dependence; of a law of ours, nothing is to be believed."""
+    laws = (hs.populations.Uniform(0, 1), hs.populations.Simulator(lambda rng, n: rng.random(n)))
+    texts = []
+    for law in laws:
+        s = sample(np.mean, law, rows=20, pairs=50)
+        made = hs.release(np.mean, np.full(20, 0.5), hs.Laplace(s, epsilon=1))
+        texts.append(made.certificate.explain())
+    assert ["as its author says" in text for text in texts] == [False, True]
 
 
 @pytest.mark.slow
@@ -387,6 +456,20 @@ def test_a_memory_in_a_file_is_no_way_around(tmp_path):
         sample(damped, rows=5)
 
 
+@pytest.mark.slow
+def test_what_is_kept_where_nobody_looks_is_named(monkeypatch):
+    """Answers under the first row, in a module of an installed package: hardly anything moves."""
+    monkeypatch.setattr(np.linalg, "shelf", Counter(), raising=False)
+
+    def largest(rows):
+        return np.linalg.shelf.setdefault(rows[0], float(rows.max()))
+
+    s = sample(largest, rows=5, pairs=20, position="worst")
+    text = hs.release(largest, np.full(5, 0.5), hs.Laplace(s, epsilon=1)).certificate.explain()
+    assert "in modules of installed packages, in the subclasses" in text
+
+
+@pytest.mark.slow_cases("True")
 @pytest.mark.parametrize("batch", [False, True])
 def test_what_only_counts_its_calls_passes(batch):
     """State that no answer depends on does no harm."""
@@ -450,6 +533,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow_cases("class")
 @pytest.mark.parametrize(
     "case",
     [c if c in ("closure", "class") else pytest.param(c, marks=pytest.mark.slow) for c in SHARED],

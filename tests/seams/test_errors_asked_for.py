@@ -41,6 +41,7 @@ def alarm():
     signal.signal(signal.SIGALRM, former)
 
 
+@pytest.mark.slow_cases("1.0-gaussian")
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("moved", [5e-324, 1.0, 1e308])
 @pytest.mark.usefixtures("alarm")

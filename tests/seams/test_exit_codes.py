@@ -102,6 +102,22 @@ COST = ("cost", "--error", "2", "--beta", "0.05", "--per-person", "5500", "--peo
 
 # Command, exit code, and the kind of its error; None where it is an answer.
 ENDINGS = {
+    "certify": [
+        (("certify", "a.json"), 0, None),
+        (("certify", "rows.csv"), 2, "bad-use"),
+    ],
+    "study": [
+        (("study", "s.json"), 0, None),
+        (("study", "rows.csv"), 2, "bad-use"),
+    ],
+    "report": [
+        (("report", BUDGET[0], "paid"), 0, None),
+        (("report", BUDGET[0], "nobody"), 2, "bad-use"),
+    ],
+    "keys": [
+        (("keys", "new", "k"), 0, None),
+        (("keys", "show", "rows.csv"), 2, "bad-use"),
+    ],
     "runs": [
         (("runs", "list", "kept"), 0, None),
         (("runs", "remove", "kept", "--all"), 0, None),
@@ -283,6 +299,10 @@ def prepared(tmp_path_factory):
     assert ended(*opening, "clinic", "--epsilon", "1", cwd=folder).returncode == 0
     assert ended(*opening, "spent", "--epsilon", "0.1", *add_remove, cwd=folder).returncode == 0
     assert ended(*opening, "open", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
+    assert ended(*opening, "paid", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
+    paid = ("--ledger", BUDGET[0], "--budget", "paid", "--out", "a.json")
+    assert ended(*QUERY, *paid, cwd=folder).returncode == 0
+    assert ended("certify", "a.json", "--out", "s.json", cwd=folder).returncode == 0
     return folder
 
 
@@ -305,9 +325,22 @@ def test_exit_of_c_is_no_verdict(folder):
 
 def test_every_command_is_here():
     """A new command comes with its endings."""
-    assert set(ENDINGS) == set(COMMANDS)
+    assert {*ENDINGS, "workbench"} == set(COMMANDS)
 
 
+def test_the_workbench_ends_before_it_serves(tmp_path):
+    """It prints no JSON, and goes on until it is stopped, where nothing is wrong."""
+    for words, code, told in (
+        (("--host", "0.0.0.0"), 2, "127.0.0.1"),
+        (("--port", "70000"), 2, "port"),
+        (("nobody",), 2, "nobody"),
+    ):
+        done = ran("workbench", "--no-browser", *words, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert told in done.stderr.lower()
+
+
+@pytest.mark.slow_cases("process-1", "process-0_0", "process-2", "process-0_1", "blocks-0")
 @pytest.mark.parametrize(
     ("words", "code", "kind", "run"),
     [pytest.param(*case.values, ended, id=case.id) for case in CASES]
@@ -354,7 +387,7 @@ def test_help_lists_the_codes(name):
         assert command.epilog.endswith(exit_codes(name))
     codes = re.findall(r"(\d+) \w", exit_codes(name))
     assert codes == ["0", "1", "2", "3", "130"]
-    for _, code, _ in ENDINGS[name]:
+    for _, code, _ in ENDINGS.get(name, ()):
         assert str(code) in codes
 
 
@@ -382,6 +415,7 @@ def test_what_nobody_foresaw(folder, words, kind):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow_cases("ValueError")
 @pytest.mark.parametrize("kind", ["ValueError", "ImportError"])
 def test_a_failure_outside_of_any_command(folder, kind):
     """A module of a command that cannot be loaded is a failure, not an answer."""
@@ -396,6 +430,7 @@ def test_a_failure_outside_of_any_command(folder, kind):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow_cases("words1-15")
 @pytest.mark.parametrize(
     ("words", "number"),
     [
@@ -427,6 +462,7 @@ def test_stopped(folder, words, number):
     assert json.loads(out)["error"]["kind"] == "stopped"
 
 
+@pytest.mark.slow_cases("blocks")
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", FINE.values(), ids=FINE)
 def test_output_that_cannot_be_written(folder, words):
@@ -437,6 +473,7 @@ def test_output_that_cannot_be_written(folder, words):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow_cases("words2", "words0")
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [FINE["risk"], (*FINE["risk"], "--json"), (*RELEASE, "--json")])
 def test_a_process_whose_output_cannot_be_written(folder, words):

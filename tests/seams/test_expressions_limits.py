@@ -69,6 +69,7 @@ class TestLinear:
         assert len(prepare(query.count().connection, query.count().query, 1).plain.sql) < 10_000
         query.count().release(epsilon=1.0, timeout=60)
 
+    @pytest.mark.slow_cases("{0} + {0}-x")
     @pytest.mark.parametrize(
         ("form", "column"),
         [("{0} == {0}", "b"), ("({0} or b) and ({0} or not b) and {0}", "b"), ("{0} + {0}", "x"),

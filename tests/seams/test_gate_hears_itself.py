@@ -1,6 +1,8 @@
 """What a function hears of itself on private rows, it hears as where it was sampled."""
 
+import functools
 import logging
+import sys
 import threading
 import warnings
 
@@ -107,3 +109,34 @@ def test_a_list_left_open_collects_nothing_of_the_next_call():
         hs.release(careless, _PRIVATE, mechanism)
         hs.release(warning, _PRIVATE, mechanism)
     assert kept == [[]]
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_was_kept_before_hears_nothing(name, capsys):
+    """As loguru keeps the stream that there was when it was imported; others still write to it."""
+    stream = getattr(sys, name)
+    say = functools.partial(print, "private", file=stream, flush=True)
+    go, gone = threading.Event(), threading.Event()
+
+    def telling(rows):
+        say()
+        stream.write(f"private {rows.max()}\n")
+        stream.writelines(["private\n"])
+        go.set()
+        gone.wait(10)
+        return rows.mean()
+
+    def other():
+        go.wait(10)
+        print("public", file=stream)
+        gone.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    known = hs.proven_sensitivity(1 / _ROWS, argument="a mean")
+    hs.release(telling, _PRIVATE, hs.Laplace(known, epsilon=1.0))
+    thread.join()
+    print("after", file=stream)
+    assert getattr(sys, name) is stream
+    assert getattr(capsys.readouterr(), name.removeprefix("std")) == "public\nafter\n"
+    assert "write" not in vars(stream)

@@ -33,6 +33,8 @@ def gate(rows, sample, ranges=()):
         data_dependent=False,
         source=hs.populations.Normal(),
         support=support,
+        state=None,
+        unwatched=(),
     )
     return admit_rows(rows, known)
 

@@ -146,6 +146,7 @@ def _masked(values):
     return pd.arrays.FloatingArray(numbers, np.array([each is None for each in values]))
 
 
+@pytest.mark.slow_cases("bounds0-_masked")
 @pytest.mark.parametrize("made", [_arrow, _masked])
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-np.inf, 0.0)])
 def test_nan_of_nullable_columns_is_missing(made, bounds):
@@ -163,6 +164,7 @@ def test_nan_of_nullable_columns_is_missing(made, bounds):
     assert value == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.slow_cases("_arrow")
 @pytest.mark.parametrize("made", [_arrow, _masked])
 def test_missing_values_stay_where_the_population_has_some(made):
     """Where public rows lack values, private ones may, and NaN stays what it is."""
@@ -193,6 +195,19 @@ def test_rows_are_objects_of_their_own():
     assert _released(function, cells) == pytest.approx(_ROWS, abs=0.1)
     frame = pd.DataFrame({"x": cells})
     assert _released(lambda held: function(held["x"]), frame) == pytest.approx(_ROWS, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", ["str", "string[pyarrow]", "double[pyarrow]"])
+def test_arrow_chunks_are_joined(kind):
+    """So it is with a column of pandas; texts are in Arrow's memory by default."""
+    whole = pd.DataFrame({"x": pd.Series(_NUMBERS).astype(kind)})
+    private = pd.concat([whole[:7], whole[7:]], ignore_index=True)
+
+    def count(frame):
+        return float(pa.chunked_array(frame["x"]).num_chunks)
+
+    assert count(private) > 1
+    assert _released(count, private) == pytest.approx(1, abs=0.1)
 
 
 def test_polars_chunks_are_joined():

@@ -205,8 +205,8 @@ def test_the_command_says_it_too(tmp_path):
             cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, check=False,
         )  # fmt: skip
 
-    opened = run("ledger", "open", "sqlite:///l.db", "b", "--epsilon", 1, "--gamma", 0.1)
-    assert opened.returncode == 0, opened.stderr
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1, gamma=0.1))
     done = run(
         "release", "rows.csv", "f.py:f", "--population", "uniform:0,1", "--epsilon", 0.5,
         "--header", "--workers", 1, "--ledger", "sqlite:///l.db", "--budget", "b",

@@ -101,6 +101,39 @@ def test_every_value_of_a_type_lands_inside(kind, ends):
         assert found[-1] == found[0]  # NaN goes where minus infinity goes
 
 
+TRUTHS = {
+    "array": lambda x: np.array(x, dtype=bool),
+    "pandas": lambda x: pd.DataFrame({"x": np.array(x, dtype=bool)}),
+    "nullable": lambda x: pd.DataFrame({"x": pd.array(x, dtype="boolean")}),
+    "Arrow": lambda x: pd.DataFrame({"x": pd.array(x, dtype="bool[pyarrow]")}),
+    "polars": lambda x: pl.DataFrame({"x": pl.Series(x, dtype=pl.Boolean)}),
+    "list": lambda x: [{"x": value} for value in x],
+}
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("ends", [(0, 1), (0.5, 3), (-INF, 0.5)])
+def test_truth_values_have_a_range_too(name, ends):
+    """What is missing becomes an end of it, as of numbers, and a value outside the other one."""
+    make = TRUTHS[name]
+    (one,) = (Range(column="" if name == "array" else "x", low=ends[0], high=ends[1]),)
+    private = [True, False, True] if name in ("array", "pandas", "list") else [None, False, True]
+    found = clamp(copy_rows(make(private)), (one,))
+    told = [row["x"] for row in found] if name == "list" else np.ravel(found).tolist()
+    low, high = bool(ends[0] > 0), bool(ends[1] >= 1)
+    first = high if private[0] else low if math.isfinite(ends[0]) else high
+    assert told == [first, low, high]
+    assert layout(found).types == layout(make([True, False, True])).types
+
+
+@pytest.mark.parametrize("kind", ["?", "u1", "i8", "f2"])
+def test_a_range_without_a_value_of_the_type_is_refused(kind):
+    """Rows could be moved to no place in it, and the certificate says that they are there."""
+    ends = {"?": (0.2, 0.8), "u1": (300, 400), "i8": (0.2, 0.8), "f2": (0.1, 0.1000001)}[kind]
+    with pytest.raises(ParameterError, match="no number of type"):
+        P.PublicTable(np.full(5, 255).astype(kind), bounds=ends)
+
+
 HELD = {
     "pandas": lambda x: pd.DataFrame({"x": x}),
     "nullable": lambda x: pd.DataFrame({"x": x}).convert_dtypes(dtype_backend="numpy_nullable"),
@@ -180,30 +213,30 @@ def test_rounding_does_not_lead_out_of_a_box():
 def test_a_range_with_one_end():
     """Below 0 there is no waiting time; above, any is possible."""
     data = np.array([-5.0, 0.5, 1e9, NAN, 1.0])
-    seen = []
+    seen = {}
     r = released(
-        lambda rows: seen.append(rows.tolist()) or 1e-9 * mean(rows), data, P.Exponential()
+        lambda rows: seen.update(last=rows.tolist()) or 1e-9 * mean(rows), data, P.Exponential()
     )
-    assert seen[-1] == [0, 0.5, 1e9, 0, 1]
+    assert seen["last"] == [0, 0.5, 1e9, 0, 1]
     assert "clamped to [0, infinity)" in r.certificate.explain()
 
 
 def test_missing_values_stay_where_the_population_has_them():
     """A NaN that was sampled is no row outside; where none was, it becomes the low end."""
-    seen = []
+    seen = {}
 
     def f(rows):
-        seen.append(rows["x"].tolist())
+        seen["last"] = rows["x"].tolist()
         return float(rows["x"].fillna(9).sum())
 
     data = pd.DataFrame({"x": [NAN, 2.0, -1.0]})
     known = pd.DataFrame({"x": [1.0, NAN, 3.0]})
     released(f, data, P.PublicTable(known, bounds={"x": (0.5, 5)}, promise="table"))
-    assert np.isnan(seen[-1][0])
-    assert seen[-1][1:] == [2, 0.5]
+    assert np.isnan(seen["last"][0])
+    assert seen["last"][1:] == [2, 0.5]
     full = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
     released(f, data, P.PublicTable(full, bounds={"x": (0.5, 5)}, promise="table"))
-    assert seen[-1] == [0.5, 2, 0.5]
+    assert seen["last"] == [0.5, 2, 0.5]
 
 
 def test_letting_them_pass_is_said(private):

@@ -225,6 +225,7 @@ def test_the_load_of_other_calls_uses_up_no_time(by_value):
     assert np.isnan(answers[1:]).all()
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_the_number_of_workers():
     """Random numbers, hashes and sums give the same bits one by one and at once."""
 
@@ -308,9 +309,13 @@ def test_an_interrupted_release_leaves_nothing(folder):
             lambda rows: time.sleep(40) or 1.0, calls=2, workers=2, limits=marked
         ) as pool:
             started = [process._child.pid for process in pool._open]
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
-            with pytest.raises(KeyboardInterrupt):
+
+            def stop_soon():
+                signal.setitimer(signal.ITIMER_REAL, 0.2)
                 pool.call([[1], [2]])
+
+            with pytest.raises(KeyboardInterrupt):
+                stop_soon()
             assert all(map(alive, started))
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -1,6 +1,9 @@
 """A law is charged instead of its guarantee only if it surely keeps it, of however many parts."""
 
+import contextlib
 import math
+import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +12,8 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed import privacy_loss
 from hushed.cli import app
-from hushed.errors import ParameterError
+from hushed.errors import DamagedLedger, Overspent, ParameterError
+from hushed.ledger._entries import digest, write_entry
 
 G = hs.Guarantee
 
@@ -128,3 +132,43 @@ def test_an_infinite_loss_is_not_all_of_delta_below_the_largest_sum():
     law = privacy_loss.compose([privacy_loss.approximate(0.5, 1e-6), privacy_loss.gaussian(0.001)])
     assert law.delta(30.0) > 1e-6
     assert law.delta(30.0) == pytest.approx(1e-6, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
+def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_path, method):
+    """Written by hand, in one process and in the next: nobody gets more out of the budget."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as honest:
+        honest.open_budget("b", G(epsilon=1.0, delta=1e-6), method=method)
+        first = honest.charge("b", G(epsilon=0.1))
+        free = tuple(replace(each, amount=0.0) for each in first.costs)
+        body = write_entry(replace(first, number=2, guarantee=G(epsilon=0.9), costs=free))
+        link = digest(first.digest, body)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as hand:
+            hand.execute("INSERT INTO hushed_entries VALUES ('b', 2, ?, ?)", (body, link))
+            hand.execute("UPDATE hushed_heads SET entries = 2, digest = ?", (link,))
+        with hs.Ledger(f"sqlite:///{path}") as later:
+            for book in (honest, later):
+                assert book.balance("b").used > 0.3
+                with pytest.raises(Overspent):
+                    book.charge("b", G(epsilon=0.9))
+                with pytest.raises(DamagedLedger, match="smaller cost"):
+                    book.verify("b")
+
+
+def test_a_law_of_many_parts_is_read_at_once_and_priced_by_verify(tmp_path, monkeypatch):
+    """Whoever wrote one by hand would let everybody else wait for minutes."""
+    law = privacy_loss.compose([privacy_loss.laplace(0.001 + i / 1e6) for i in range(80)])
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        book.open_budget("b", G(epsilon=1.0, delta=1e-6))
+        book.charge("b", G(epsilon=0.2), loss=law)
+        used = book.balance("b").used
+        book.verify("b")
+    asked = []
+    monkeypatch.setattr(
+        "hushed.ledger._running.costs_of",
+        lambda *given: asked.append(given) or pytest.fail("priced again"),
+    )
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        assert book.balance("b").used == used
+        assert not asked

@@ -1,5 +1,6 @@
 """The ledger's file is the file: never dropped locks, never two logs, never another file."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -93,6 +94,7 @@ NOTEBOOK = """
 """
 
 
+@pytest.mark.slow_cases("one", "second")
 @pytest.mark.parametrize(
     "how",
     [
@@ -449,6 +451,7 @@ FULL = """
 """
 
 
+@pytest.mark.slow_cases("151111", "150000")
 @pytest.mark.parametrize("size", [150_000, 151_111, 300_001])
 def test_a_full_disk_never_loses_what_was_told(book, path, size):
     """A charge that cannot be written is refused; with room again it goes on."""
@@ -500,3 +503,30 @@ def test_bytes_that_are_no_text_are_damage(book, tmp_path, old, new):
     with pytest.raises(DamagedLedger) as told, hs.Ledger(f"sqlite:///{damaged}") as found:
         found.entries("b")
     assert "remark" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "undo",
+    [
+        "DELETE FROM hushed_entries WHERE number = NEW.entries; UPDATE hushed_heads SET "
+        "entries = OLD.entries, digest = OLD.digest",
+        "DELETE FROM hushed_entries WHERE number = NEW.entries",
+        "UPDATE hushed_heads SET entries = OLD.entries, digest = OLD.digest",
+    ],
+    ids=["both", "entry", "head"],
+)
+def test_a_file_that_forgets_each_charge_takes_none(tmp_path, undo):
+    """A trigger that somebody left in it would let every program spend the whole budget again."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0))
+        book.charge("b", hs.Guarantee(epsilon=0.1))
+    with contextlib.closing(sqlite3.connect(path)) as hand:
+        hand.execute("DROP TRIGGER hushed_heads_step")
+        hand.execute("DROP TRIGGER hushed_entries_delete")
+        hand.execute(f"CREATE TRIGGER trap AFTER UPDATE ON hushed_heads BEGIN {undo}; END")
+    for _ in range(2):
+        with hs.Ledger(f"sqlite:///{path}") as book:
+            with pytest.raises(DamagedLedger, match="nothing was charged"):
+                book.charge("b", hs.Guarantee(epsilon=0.1))
+            assert book.balance("b").entries == 1

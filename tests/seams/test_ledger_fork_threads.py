@@ -76,6 +76,7 @@ def in_child(job):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow_cases("sqlite-4")
 @pytest.mark.parametrize("children", [4, pytest.param(12, marks=pytest.mark.slow)])
 def test_children_forked_while_threads_charge_do_not_hang(children, book, url):
     """All children charge the ledger that they inherit, and one of their own."""
@@ -215,6 +216,7 @@ def race(url, ends, handles):
     return told
 
 
+@pytest.mark.slow_cases("postgresql-1.0")
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_eight_threads_share_a_ledger(book, url, seconds):
     """With one handle and with three: no overspending, and one answer for each entry."""

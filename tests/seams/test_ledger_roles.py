@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import psycopg
+import pyarrow as pa
 import pytest
 from sqlalchemy import make_url
 from sqlalchemy.event import listen
@@ -13,7 +14,9 @@ import hushed as hs
 from hushed.cli import app
 from hushed.errors import (
     BudgetExists,
+    DamagedLedger,
     HushedError,
+    KeyInUse,
     LedgerUnavailable,
     NotFound,
     Overspent,
@@ -246,6 +249,7 @@ NO_LAWS = {
 }
 
 
+@pytest.mark.slow_cases("nothing")
 @pytest.mark.parametrize("name", NO_LAWS)
 def test_a_forged_law_costs_its_promise(team, name):
     """Point masses of no two distributions: the guarantee counts, and others pay what they did."""
@@ -497,3 +501,36 @@ def test_a_ledger_is_found_where_the_search_path_of_its_user_finds_it(postgres):
         database=database,
     )
     assert found.splitlines() == ['we".ird:x %s\\:']
+
+
+@pytest.mark.parametrize("stated", ["costs", "delta"])
+def test_a_forged_entry_under_a_key_pays_for_no_answer(team, stated):
+    """The program that answers analysts found the key of a question paid for, at no cost."""
+    table = hs.table(pa.table({"x": [1.0] * 50, "g": ["a"] * 50})).group_by("g", keys=["a"]).count()
+    terms = {"epsilon": 0.5, "delta": 1e-7, "noise": "gaussian"}
+    with hs.Ledger(team["owner"]) as owner:
+        owner.open_budget("rows", G(epsilon=1.0, delta=1e-6, neighbours="add-remove"))
+    planned = table.prepare(**terms)
+    with hs.Ledger(team["owner"]) as honest:  # what the question costs, on a budget of its own
+        honest.open_budget("other", G(epsilon=1.0, delta=1e-6, neighbours="add-remove"))
+        law = {"loss": planned.loss, "question": planned.digest, "key": "mine"}
+        paid = honest.charge("other", planned.guarantee, **law)
+    if stated == "costs":
+        costs = tuple(replace(cost, amount=0.0, delta=0.0) for cost in paid.costs)
+    else:
+        costs = tuple(replace(cost, amount=cost.amount * (1 - 2**-50)) for cost in paid.costs)
+    body = write_entry(replace(paid, budget="rows", costs=costs))
+    with hs.Ledger(team["owner"]) as program:
+        start = next(each for each in program.budgets() if each.name == "rows").digest
+        with psycopg.connect(team["ada"], autocommit=True) as login:
+            login.execute("SELECT hushed_append('rows', 1, %s, %s)", (body, digest(start, body)))
+        asked = {**terms, "ledger": program, "budget": "rows"}
+        with pytest.raises(KeyInUse, match="charged less than"):
+            table.release(**asked, key="mine")
+        assert program.answer("rows", "mine") is None
+        assert table.release(**asked, key="other").entry == 2
+        assert table.release(**asked, key="other").entry == 2
+        if stated == "costs":  # fewer than the last bits are found
+            with pytest.raises(DamagedLedger, match="entry 1 of budget 'rows' states a smaller"):
+                program.verify("rows")
+        program.verify("other")

@@ -1,5 +1,6 @@
 """What needs packages of an extra says so in one way, wherever it is asked for."""
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from tests.commands import ended
 
 import hushed as hs
+from hushed import statements
 from hushed.errors import MissingExtra
 from hushed.measurements import to_opendp
 from hushed.plots import check_suffix
@@ -27,7 +29,18 @@ ROWS = hs.spaces.Space(domain=hs.spaces.Column(cell=hs.spaces.Cell()), metric=hs
 FRAME = pa.table({"x": [1]})
 
 
+def import_again():
+    """Import the package of private estimators anew."""
+    known = [name for name in sys.modules if name.startswith("hushed.sklearn")]
+    held = {name: sys.modules.pop(name) for name in known}
+    try:
+        importlib.import_module("hushed.sklearn")
+    finally:
+        sys.modules.update(held)
+
+
 DOORS = {
+    "estimator": ("sklearn", "sklearn", import_again),
     "figure": ("altair", "plot", lambda: check_suffix(Path("x.svg"))),
     "query": ("duckdb", "tables", lambda: hs.table("rows.csv")),
     "server": ("psycopg", "postgres", lambda: hs.table("postgresql://a@localhost/b")),
@@ -37,6 +50,11 @@ DOORS = {
     "ray": ("ray", "ray", lambda: hs.engines.engine_of("ray")),
     "spark": ("pyspark", "spark", lambda: hs.engines.engine_of("spark")),
     "chain": ("opendp.prelude", "opendp", lambda: to_opendp(ROWS >> count())),
+    "signature": (
+        "cryptography.hazmat.primitives.asymmetric",
+        "sign",
+        statements.make_key,
+    ),
     "frame": (
         "pandas",
         "pandas",
@@ -60,6 +78,14 @@ def test_every_door_of_python_says_the_same(door, monkeypatch):
     assert caught.value.extra == extra
     words = rf"an? .* needs packages that are not installed: pip install 'hushed\[{extra}\]'"
     assert re.match(words, str(caught.value))
+
+
+def test_a_signature_cannot_be_checked_without_the_package(monkeypatch):
+    """Whichever part of the package is asked for first."""
+    for part in ("exceptions", "hazmat.primitives.asymmetric"):
+        monkeypatch.setitem(sys.modules, f"cryptography.{part}", None)
+    with pytest.raises(MissingExtra, match=r"hushed\[sign\]"):
+        statements.open_signed("{}", b"key")
 
 
 COMMANDS = {

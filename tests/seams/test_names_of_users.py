@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import hushed as hs
+from hushed.cli._private_tables import _read_csv as read_csv
 
 COUNTER = itertools.count()
 
@@ -96,6 +97,7 @@ def test_odd_names_are_in_no_part_and_end_nothing(kind):
     assert sorted(map(len, parts))[-2:] == [0, 30]
 
 
+@pytest.mark.slow_cases("a deep tuple")
 @pytest.mark.parametrize("kind", MAKERS)
 def test_odd_names_are_one_user_of_a_bound(kind):
     """Counted once for each row, one person would move every count as far as they like."""
@@ -140,3 +142,29 @@ def test_equal_names_are_one_user_and_others_are_not(kind):
     others = [first for first, *_ in SAME.values()]
     found = hs.find_bound([9.0] * 8, users=others, epsilon=100.0, above=5.5)
     assert found.value == 16.0  # eight users, not one
+
+
+@pytest.mark.parametrize("rows_between", [0, 400_000])
+def test_a_byte_that_is_no_text_is_not_the_user_that_it_is_written_as(rows_between, tmp_path):
+    """One user is the byte 0x80, one the character U+EF80; each keeps all of its rows."""
+    path = tmp_path / "t.csv"
+    broken, written = b"\x80,1\n" * 3, "\uef80,1\n".encode() * 3
+    path.write_bytes(b"who,cost\n" + broken + b"ada,1234567\n" * rows_between + written)
+    table = hs.table(path, user="who").filter("who != 'ada'")
+    bounded = table.bound_contributions(max_rows_per_user=3).count()
+    assert bounded.release(epsilon=1e5).value("count") == 6
+
+
+def test_a_frame_keeps_them_apart_too():
+    """Half of a pair of surrogates is three bytes that are no text."""
+    frame = pd.DataFrame({"who": ["\udc80"] * 3 + ["\uefed\uefb2\uef80"] * 3}, dtype=object)
+    table = hs.table(frame, user="who").bound_contributions(max_rows_per_user=3).count()
+    assert table.release(epsilon=1e5).value("count") == 6
+
+
+def test_a_command_keeps_them_apart_too(tmp_path):
+    """A file of private rows, read as a command reads it."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"who\n\x80\n" + "\uef80\n".encode())
+    _, rows = read_csv(path, header=True)
+    assert rows[0] != rows[1]

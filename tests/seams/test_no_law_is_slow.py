@@ -38,6 +38,7 @@ def calls_of(function):
     return number
 
 
+@pytest.mark.slow_cases("1024.0", "1.0")
 @pytest.mark.parametrize("size", [1.0, 1024.0, 1e6])
 def test_a_law_that_counts_ten_million_times_is_soon_composed(size):
     """Where a step of the grid fades all that is beyond it, no step costs a turn of its own."""
@@ -73,6 +74,7 @@ def test_laws_of_all_sizes_are_counted_as_few():
     assert lost >= math.fsum(2.0 ** -(1 + i % 1001) for i in range(3000))
 
 
+@pytest.mark.slow_cases("1e+30-100000")
 @pytest.mark.parametrize(("bound", "count"), [(1e90, 100), (1e30, 10**5), (1e99, 999_999_999)])
 def test_a_law_beyond_all_doubles_stops_nobody(postgres, postgres_url, bound, count):
     """What cannot be composed is everything: balances are read, charges are refused with words."""

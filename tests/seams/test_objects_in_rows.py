@@ -1,5 +1,7 @@
 """Objects of the user in rows: compared by content, copied, or refused in words."""
 
+import copy
+import datetime
 import threading
 
 import numpy as np
@@ -134,3 +136,37 @@ def test_the_digest_of_a_table_of_objects_is_that_of_what_they_hold(kind, held):
     )
     assert one.describe() == two.describe()
     assert one.describe()["sha256"] != other.describe()["sha256"]
+
+
+ODD = {
+    "large arrays": [np.arange(5000.0), np.where(np.arange(5000) == 2000, 7, np.arange(5000.0))],
+    "small differences": [np.array([0.1234567891]), np.array([0.1234567892])],
+    "arrays in dicts": [{"v": np.zeros(5000)}, {"v": np.eye(1, 5000, 2000)[0]}],
+    "nothing and a word": [None, "None"],
+    "bytes and a text": [b"a", "b'a'"],
+    "a day and a text": [datetime.date(2020, 1, 1), "2020-01-01"],
+    "large integers": [2**53, 2**53 + 1],
+    "nested otherwise": [([1, 2], [3]), ([1], [2, 3])],
+    "a list and its text": [[1.0], "[1.0]"],
+    "another order of keys": [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+    "another series": [pd.Series(np.zeros(5000)), pd.Series(np.eye(1, 5000, 2000)[0])],
+}
+
+
+HELD = {
+    "list": lambda cells: [(each,) for each in cells],
+    "pandas": lambda cells: pd.DataFrame({"p": pd.Series([*cells, None], dtype=object)}),
+    "polars": FRAMES["polars"][0],
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("name", ODD)
+def test_the_digest_of_a_table_tells_all_of_a_cell(name, held):
+    """What is printed of a cell may be a part of it, or the same for another one."""
+    one, two, again = (
+        hs.populations.PublicTable(HELD[held](["a", each])).describe()["sha256"]
+        for each in (*ODD[name], copy.deepcopy(ODD[name][0]))
+    )
+    assert one == again
+    assert one != two

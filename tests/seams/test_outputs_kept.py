@@ -126,6 +126,7 @@ def test_a_console_that_cannot_show_a_sign_gets_its_code(folder, encoding):
     assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_process_with_such_a_console_does_the_same(folder):
     """Python itself opens standard output in the console's letters."""
     assert ended(*CHARGE, cwd=folder).returncode == 0
@@ -240,6 +241,7 @@ def test_pages_of_audits_replace_their_own_kind_alone(folder):
     assert run(*line).exit_code in (0, 1)
 
 
+@pytest.mark.slow_cases("html", "png")
 @pytest.mark.parametrize("suffix", ["svg", "png", "html"])
 def test_figures_replace_figures_alone(folder, suffix):
     """An old figure bears a mark; a photograph of the same kind does not."""

@@ -207,3 +207,15 @@ def test_pairs_are_drawn_from_independent_rows_only(law, match):
     drawn = hs.PopulationPairs(population=hs.populations.Simulator(law), rows=60, count=40)
     with pytest.raises(BadRows, match=match):
         audit(noisy(np.mean, 1), drawn, claim=hs.Guarantee(epsilon=1, gamma=0.05), samples=4000)
+
+
+def test_promises_about_given_rows_are_not_accused_by_drawn_ones():
+    """A right promise about one new row, 0.5, would be called violated: fresh rows move further."""
+    mean = lambda rows: float(np.mean(rows))  # noqa: E731
+    s = hs.sample_sensitivity(
+        mean, UNIT, rows=20, protect="table", values=[0.5], gamma=0.1, workers=1
+    )
+    with pytest.raises(ParameterError, match="given new rows"):
+        hs.test_sensitivity(mean, UNIT, 20, bound=s, pairs=400)
+    with pytest.raises(ParameterError, match="given new rows"):
+        judged(mean, s.value, s.guarantee(1.0), rows=20)

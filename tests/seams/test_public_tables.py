@@ -85,6 +85,7 @@ def believable(count, runs, gamma):
 class TestCoverage:
     """What gamma says, for the law itself."""
 
+    @pytest.mark.slow_cases("20-4-0.2-400-gated_sum", "20-4-0.2-400-sum_if_distinct")
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
         ("public_rows", "rows", "gamma", "runs"),
@@ -119,6 +120,7 @@ class TestCoverage:
         pairs = choose_rank("training-conditional", gamma=Fraction(1, 5)).pairs
         assert believable(failures(f, 5 * pairs, 400, rows=4, gamma=0.2), 400, 0.2)
 
+    @pytest.mark.slow
     def test_luck_of_the_sampler(self):
         """At most the stated sampling error of the samples covers less than a share of pairs.
 
@@ -134,6 +136,13 @@ class TestCoverage:
         assert believable(unlucky, runs, s.sampling.sampling_error)
         assert unlucky > 0
 
+    @pytest.mark.slow_cases(
+        "100-everyone-96-sum_if_distinct",
+        "100-simultaneous-33-sum_if_distinct",
+        "100-simultaneous-33-gated_sum",
+        "100-everyone-96-gated_sum",
+        "100-simultaneous-33-mean",
+    )
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(("protect", "public_rows"), [("everyone", 96), ("simultaneous", 33)])
     @pytest.mark.parametrize("runs", [100, pytest.param(600, marks=pytest.mark.slow)])
@@ -151,6 +160,16 @@ class TestCoverage:
         with pytest.raises(TooFewRows):
             failures(mean, 100, 1, **settings)
 
+    @pytest.mark.slow_cases(
+        "sorted-100-everyone-196-8-0.2-gated_sum",
+        "sorted-100-everyone-196-8-0.2-sum_if_distinct",
+        "sorted-100-simultaneous-73-8-0.2-sum_if_distinct",
+        "sorted-100-record-96-40-0.05-sum_if_distinct",
+        "sorted-100-simultaneous-73-8-0.2-mean",
+        "sorted-100-record-96-40-0.05-mean",
+        "sorted-100-record-96-40-0.05-gated_sum",
+        "sorted-100-simultaneous-73-8-0.2-gated_sum",
+    )
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
         ("protect", "public_rows", "rows", "gamma"),
@@ -176,6 +195,7 @@ class TestCoverage:
         found = failures(blockwise, public_rows, runs, moved=moved, **settings)
         assert believable(found, runs, gamma)
 
+    @pytest.mark.slow_cases("45-100-sum_if_distinct", "45-100-mean")
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
         ("public_rows", "runs"),
@@ -437,7 +457,7 @@ class TestRefusals:
             def describe(self):
                 return self.table.describe()
 
-        with pytest.raises(ParameterError, match="hand in the"):
+        with pytest.raises(ParameterError, match="Give it a kind of its own"):
             asked(Disguised())
 
         class Derived(Table):

@@ -46,6 +46,7 @@ def everything(table):
 
 
 class TestText:
+    @pytest.mark.slow_cases("gaussian-by1")
     @pytest.mark.parametrize(
         ("noise", "by"),
         [("laplace", ()), ("gaussian", ("k", "t"))]
@@ -218,6 +219,7 @@ class TestKeys:
         with pytest.raises(ParameterError, match="a key of 'day' must be of type date"):
             days.group_by("day", keys=[missing])
 
+    @pytest.mark.slow_cases("laplace")
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
     def test_the_smallest_chance_has_an_error_bar(self, table, noise):
         """Wide, and finite where the chance can be halved."""

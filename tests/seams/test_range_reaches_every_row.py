@@ -87,6 +87,33 @@ def test_a_missing_cell_stays_where_the_public_list_has_them():
     assert clamp([None, 7.0], (one,)) == [None, 1.0]
 
 
+KINDS = [None, NAN, np.float64("nan"), pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize(
+    ("make", "bounds"),
+    [(lambda x: x, (0, 1)), (lambda x: {"age": x}, {"age": (0, 1)}), (lambda x: [x], [(0, 1)])],
+)
+@pytest.mark.parametrize("known", KINDS)
+def test_a_missing_cell_of_another_kind_than_the_public_ones_is_moved(make, bounds, known):
+    """NaN among what was sampled with nothing, and the other way round, is no sampled value."""
+    support = P.PublicTable([make(known), make(0.5)], bounds=bounds).support()
+    for other in KINDS:
+        (row,) = clamp([make(other)], support)
+        alike = isinstance(known, float) if isinstance(other, float) else type(other) is type(known)
+        assert repr(row) == repr(make(other)) if alike else row == make(0.0)
+
+
+@pytest.mark.parametrize("known", [[None], [NAN], [None, NAN]])
+def test_polars_tells_nothing_from_nan(known):
+    """A cell with nothing in it is left out of a mean, and NaN makes it NaN."""
+    table = pl.DataFrame({"x": [*known, 0.5]}, strict=False)
+    support = P.PublicTable(table, bounds={"x": (0, 1)}).support()
+    moved = clamp(pl.DataFrame({"x": [None, NAN]}, strict=False), support)["x"].to_list()
+    kept = [None if None in known else 0.0, NAN if NAN in known else 0.0]
+    assert repr(moved) == repr(kept)
+
+
 FAR = [INF, NAN, 1e25, -1e25, -INF]
 FRAMES = {
     "polars": pl.DataFrame({"x": FAR}),

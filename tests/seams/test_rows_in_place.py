@@ -121,6 +121,7 @@ _LOOKS = {
 }
 
 
+@pytest.mark.slow_cases("array")
 @pytest.mark.parametrize(
     "held",
     [

@@ -247,6 +247,7 @@ class TestOtherProcessors:
         path.write_text(released.certificate.to_json())
         return path
 
+    @pytest.mark.slow_cases("Haswell")
     @pytest.mark.skipif(kernel() in ("", "Sandybridge"), reason="needs an OpenBLAS of many kernels")
     @pytest.mark.parametrize("core", ["Haswell", "Sandybridge"])
     def test_rounding_is_told_from_a_difference(self, path, core):
@@ -364,6 +365,12 @@ STATES = {
         "K = 1.0\ndef helped(x): return x\ndef drawn(rng, count): return K * rng.random(count)",
         "helped.K = 100.0",
     ),
+    # Silent in the first table, so that only a look at the population tells.
+    "rare rows": (
+        "K = 2.0\ndef helped(x): return x\ndef drawn(rng, count):\n"
+        "    rows = rng.random(count)\n    return 100 * rows if rows.max() > K else rows",
+        "helped.K = 0.999",
+    ),
     "environment": (
         "import os\ndef helped(x): return float(os.environ.get('HELPED', 1)) * x",
         "os.environ['HELPED'] = '100'",
@@ -374,7 +381,7 @@ STATES = {
 @pytest.mark.parametrize(
     "name",
     [
-        each if each == "environment" else pytest.param(each, marks=pytest.mark.slow)
+        each if each in ("environment", "rare rows") else pytest.param(each, marks=pytest.mark.slow)
         for each in STATES
     ],
 )
@@ -443,6 +450,7 @@ def test_what_a_worker_cannot_load_is_run_here(tmp_path):
     assert not ended.returncode, ended.stderr
 
 
+@pytest.mark.slow
 def test_workers_do_work_for_functions_that_did_not_change(tmp_path):
     """Functions of a script, with its classes, are found to be the same where they arrive."""
     script = tmp_path / "script.py"
@@ -456,12 +464,29 @@ def test_workers_do_work_for_functions_that_did_not_change(tmp_path):
             @dataclass(frozen=True)
             class Settings:
                 share: float = 0.5
+            class Slots:
+                __slots__ = ("share",)
+                def __init__(self, share): self.share = share
+                def __eq__(self, other): return self.share == other.share
             pair, settings, folder = Pair(1, 2), Settings(), sys.argv[1]
             def f(rows):
                 open(os.path.join(folder, str(os.getpid())), "w").close()
                 return pair.b * settings.share * float(np.sort(np.tile(rows, 200)).mean())
             source = hs.populations.Uniform(0, 1)
             hs.sample_sensitivity(f, source, rows=10, pairs=4000, workers=2)
+            for kind in (Settings, Slots, lambda share: Pair(share, share)):
+                folder = os.path.join(sys.argv[1], "rows")
+                os.makedirs(folder, exist_ok=True)
+                read = lambda row: row.a if isinstance(row, Pair) else row.share
+                def g(rows):
+                    open(os.path.join(folder, str(os.getpid())), "w").close()
+                    return float(np.sort(np.tile([read(row) for row in rows], 200)).mean())
+                draw = lambda rng, n: [kind(float(x)) for x in rng.random(n)]
+                source = hs.populations.Simulator(draw)
+                hs.sample_sensitivity(g, source, rows=10, pairs=600, workers=2)
+                assert len(os.listdir(folder)) > 1, kind
+                for name in os.listdir(folder):
+                    os.remove(os.path.join(folder, name))
             """
         )
     )

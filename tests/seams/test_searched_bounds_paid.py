@@ -10,6 +10,16 @@ from hushed.tables._release import plan_query
 STARS = pa.table({"stars": [1, 2, 3, 4, 5] * 40, "paid": [0.5, 8.0, 3.0, 1.0] * 50})
 
 
+@pytest.mark.slow_cases(
+    "1.0-gaussian",
+    "0.01-gaussian",
+    "1e-06-gaussian",
+    "1.0-laplace",
+    "0.1-gaussian",
+    "10000.0-gaussian",
+    "10000.0-laplace",
+    "0.1-laplace",
+)
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-9, 1e-6, 0.01, 0.1, 1.0, 1e4])
 def test_whatever_bound_is_found_has_its_noise(noise, epsilon):

@@ -42,6 +42,7 @@ def all_answered(found):
 
 
 class TestThreads:
+    @pytest.mark.slow_cases("frame")
     def test_eight_threads_are_all_answered(self, source):
         """Nothing is charged without an answer, and none is delivered to another query."""
         all_answered(ran("threads", source, 1))
@@ -50,6 +51,7 @@ class TestThreads:
     def test_eight_threads_for_ten_seconds(self, source):
         all_answered(ran("threads", source, 10))
 
+    @pytest.mark.slow
     def test_tables_of_their_own_write_at_the_same_time(self):
         """Each thread has its table; a setting of Ibis that all share is as it was in the end."""
         before = ibis.options.sql.fuse_selects

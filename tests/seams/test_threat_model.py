@@ -67,6 +67,23 @@ def test_a_thread_from_before_is_heard(capsys, private):
     assert str(SECRET) in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("way", ["a process of its own", "the stream of bytes below"])
+def test_what_is_said_past_python_is_heard(way, capfd, private):
+    """Python's streams are quiet, and not the files of the process."""
+    below = sys.stdout.buffer
+
+    def mean(rows):
+        if way == "a process of its own":
+            subprocess.run([sys.executable, "-c", f"print({rows.max()})"], check=True)
+        else:
+            below.write(f"{rows.max()}\n".encode())
+        return rows.mean()
+
+    hs.release(mean, private * 0 + SECRET, hs.Laplace(PROVEN, epsilon=1.0))
+    below.flush()
+    assert str(SECRET) in capfd.readouterr().out
+
+
 def test_a_function_may_end_the_process(tmp_path):
     """The charge stays, no answer is stored, and the end tells of the rows each time."""
     program = """if True:

@@ -9,6 +9,9 @@ from datetime import date
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -19,7 +22,7 @@ from hushed.cli._private_tables import (
     read_private_column,
     read_private_table,
 )
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction, BadRows, ParameterError
 
 ROWS = np.arange(20.0)
 MEDIAN = hs.statistics.median(rows=20, low=0, high=30)
@@ -117,6 +120,27 @@ def test_what_cells_say_is_not_heard(held, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series(["31337"] * 40, dtype=pl.Enum(["31337"])),
+        pl.Series([{"31337": 1.0}] * 40),
+        pd.Series([{"31337": 1.0}] * 40, dtype=pd.ArrowDtype(pa.struct([("31337", pa.float64())]))),
+    ],
+    ids=["categories", "fields", "fields of Arrow"],
+)
+def test_a_type_that_is_refused_is_named_without_its_categories_and_fields(column):
+    """They may have been found in the rows, as where a reader of files infers them."""
+    median = hs.statistics.median(rows=40, low=0, high=1)
+    for ask in (
+        lambda: hs.release(median, column, hs.Smooth(median, epsilon=1.0)),
+        lambda: hs.find_bound(column, epsilon=1.0),
+    ):
+        with pytest.raises(BadRows, match="column of numbers, got one of another type") as caught:
+            ask()
+        assert "31337" not in str(caught.value)
+
+
 def test_a_number_of_a_class_is_the_number_that_it_holds():
     """What the class says instead is code, which may know other rows."""
     assert hs.statistics.maximum(rows=1, low=0, high=30).value([Talker(3.0)]) == 3
@@ -176,6 +200,15 @@ class OwnTest(hs.ProposeTest):
 
     def draw(self, rows):
         return float(max(rows))
+
+
+def test_mechanisms_for_sensitivities_name_those_for_statistics():
+    """Who gives a statistic to Laplace or Gaussian noise is told what releases it."""
+    median = hs.statistics.median(rows=20, low=0, high=30)
+    with pytest.raises(ParameterError, match=r"got Quantile; .*InverseSensitivity or hs\.Smooth"):
+        hs.Laplace(median, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"got Mode; .*InverseSensitivity or hs\.StableMode"):
+        hs.Gaussian(hs.statistics.mode(["a", "b"]), epsilon=1.0, delta=1e-6)
 
 
 def test_a_subclass_of_a_statistic_is_none_of_ours():
@@ -558,6 +591,7 @@ def test_a_cell_of_a_release_is_neither_refused_nor_shown(tmp_path, frame, odd):
     assert json.loads(result.stdout)["certificate"]["sampling"]["rows"] == 21
 
 
+@pytest.mark.slow_cases("12-pandas", "Rome-pandas")
 @pytest.mark.parametrize("frame", ["pandas", "polars"])
 @pytest.mark.parametrize("last", ["Rome", "12", ""])
 def test_a_public_file_says_what_is_text(tmp_path, frame, last):

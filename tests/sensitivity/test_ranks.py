@@ -109,6 +109,7 @@ def covered(m, k, q):
     return q * below
 
 
+@pytest.mark.slow_cases("5")
 @pytest.mark.parametrize("percent", [5, 10, 20, 33, 50, 80])
 def test_conditional_split_holds_in_exact_arithmetic(percent):
     """For small m the recorded split proves 1 - gamma in rational numbers."""

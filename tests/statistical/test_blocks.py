@@ -17,6 +17,7 @@ VALUES = [0.0, 1.0, 2.0]
 EVEN = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9)
 PRIVATE = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, neighbours="add-remove")
 VOTES = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, aggregate="votes")
+STABLE = hs.Blocks(VALUES, epsilon=1.0, delta=0.05, beta=0.4, blocks=9, aggregate="stable")
 MEAN = hs.Blocks(low=0, high=2, epsilon=1.0, blocks=9, aggregate="mean")
 
 
@@ -25,27 +26,34 @@ def nasty(part):
     return 2.0 * bool((part == 9).any())
 
 
-def audited(draw, neighbours="replace-one", pairs=PAIRS):
+def audited(draw, neighbours="replace-one", pairs=PAIRS, delta=0.0):
     """Run an audit on the values; the false alarm is 1e-6."""
-    claim = hs.Guarantee(epsilon=1.0, neighbours=neighbours)
+    claim = hs.Guarantee(epsilon=1.0, delta=delta, neighbours=neighbours)
     return hs.audit(draw, pairs, claim=claim, samples=20_000, workers=1, confidence=0.999999)
 
 
 def released(mechanism, function, rows):
-    """Split, ask and draw as a release does; the function is a fresh one for each call."""
-    return mechanism.aggregation.draw(np.array([function(part) for part in mechanism.split(rows)]))
+    """Split, ask and draw as a release does; a refusal is coded as -1."""
+    answers = np.array([function(part) for part in mechanism.split(rows)])
+    found = mechanism.aggregation.draw(answers)
+    return -1.0 if found is None else found
 
 
 @pytest.mark.parametrize(
     "mechanism",
-    [EVEN, PRIVATE, VOTES, MEAN],
-    ids=["exponential", "add-remove", "votes", "mean"],
+    [EVEN, PRIVATE, VOTES, STABLE, MEAN],
+    ids=["exponential", "add-remove", "votes", "stable", "mean"],
 )
 def test_no_audit_refutes_blocks(mechanism):
     """Whatever the function does with the one row."""
     private = mechanism.neighbours == "add-remove"
     pairs = [(ROWS, ROWS[1:])] if private else PAIRS
-    report = audited(lambda rows: released(mechanism, nasty, rows), mechanism.neighbours, pairs)
+    report = audited(
+        lambda rows: released(mechanism, nasty, rows),
+        mechanism.neighbours,
+        pairs,
+        mechanism.guarantee.delta,
+    )
     assert report.verdict == "not refuted", report.explain()
     assert report.epsilon_low > 0.05 or private  # it tells the tables apart at all
 

@@ -158,7 +158,7 @@ def test_a_thousand_killed_spenders_lose_nothing(processes, tmp_path):
     answered, unanswered = kill_many(
         processes, lambda: f"sqlite:///{tmp_path}/kill{next(files)}.db", 1000
     )
-    assert answered > 1000
+    assert answered > 800  # nine in ten were killed after their first answer
     assert unanswered > 0  # the dangerous moment was hit
 
 

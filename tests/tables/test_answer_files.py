@@ -3,6 +3,8 @@
 import csv
 import datetime
 import json
+import resource
+import signal
 
 import numpy as np
 import pandas as pd
@@ -155,6 +157,23 @@ class TestFiles:
         assert (tmp_path / "a").read_text() == "paid for"
         with pytest.raises(NotFound, match="cannot be written"):
             getattr(answer, name)(tmp_path / "no" / "a")
+        with pytest.raises(NotFound, match="cannot be written: this is no name"):
+            getattr(answer, name)(tmp_path / "a\0b")
+
+    @pytest.mark.parametrize("name", ["to_csv", "to_parquet"])
+    def test_a_file_is_written_whole_or_not_at_all(self, name, answer, tmp_path):
+        """Where there is no room, part of an answer looked like all of it, and was kept as paid."""
+        handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        least, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, most))
+        try:
+            with pytest.raises(NotFound, match="cannot be written: File too large"):
+                getattr(answer, name)(tmp_path / "a")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (least, most))
+            signal.signal(signal.SIGXFSZ, handled)
+        assert not (tmp_path / "a").exists()
+        getattr(answer, name)(tmp_path / "a")
 
 
 class TestCommand:
@@ -179,6 +198,7 @@ class TestCommand:
         call.paid, call.words = paid, ("--ledger", url, "--budget", "b")
         return call
 
+    @pytest.mark.slow_cases(".parquet", ".csv")
     @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
     def test_the_file_holds_what_was_printed(self, suffix, run, tmp_path):
         """And replaces another one only by force."""

@@ -20,7 +20,7 @@ from tests.nasty_tables import nasty
 import hushed as hs
 from hushed.errors import BadRows, ParameterError, QueryFailed
 from hushed.tables._engine import normalise_columns
-from hushed.tables._engine.frames import lines_query
+from hushed.tables._engine.csv_files import lines_query
 from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789

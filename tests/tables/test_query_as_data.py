@@ -1,6 +1,8 @@
 """A query as data: what is written asks the same, whatever it is written as."""
 
+import copy
 import json
+import pickle
 import shlex
 import tomllib
 
@@ -35,11 +37,32 @@ KEYS = {"city": CITIES, "a day": ["2020-01-01"], "who": [1, 2]}
 
 
 @st.composite
+def join(draw, added):
+    """Draw a public table of these columns."""
+    on = draw(st.sampled_from(sorted(KEYS)))
+    keys = draw(st.lists(st.sampled_from(KEYS[on]), unique=True, min_size=1))
+    kinds = [
+        st.floats(-1e300, 1e300), st.integers(-(2**63), 2**63 - 1), st.booleans(),
+        st.sampled_from(CITIES), st.sampled_from([1, 2.5, -0.0]),
+    ]  # fmt: skip
+    columns, default = {}, {}
+    for name in added:
+        kind = draw(st.sampled_from(kinds))
+        columns[name] = [draw(kind) for _ in keys]
+        default[name] = draw(kind)
+    how = draw(st.sampled_from([{}, {"default": default}]))
+    return "join", ({on: keys, **columns},), {"on": on, **how}
+
+
+@st.composite
 def steps(draw):
     """Draw filters and derived columns, in any order."""
     derived = draw(st.lists(names.filter(str.strip), unique=True, max_size=2))
     texts = st.sampled_from(["cost / 2", "floor(age/10)"])
     calls = [("derive", (name, draw(texts)), {}) for name in derived]
+    added = draw(st.lists(names.filter(str.strip), unique=True, max_size=2))
+    if added and not {*added} & {*derived, *TYPES, "city"}:
+        calls.append(draw(join(added)))
     calls += [("filter", (text,), {}) for text in draw(st.lists(st.sampled_from(CONDITIONS)))]
     return draw(st.permutations(calls))
 
@@ -209,6 +232,19 @@ def test_a_query_is_frozen_and_has_a_schema():
     query = hs.Query()
     with pytest.raises(Exception, match="frozen"):
         query.user = "who"
+    typed = hs.Query(columns={"age": "int"}, aggregates=[{"kind": "count"}])
+    before = typed.digest()
+    for change in (
+        lambda columns: columns.update(age="string"),
+        lambda columns: columns.__setitem__("age", "string"),
+        lambda columns: columns.__ior__({"age": "string"}),
+        lambda columns: columns.pop("age"),
+        lambda columns: columns.setdefault("other", "int"),
+    ):
+        with pytest.raises(TypeError, match="frozen"):
+            change(typed.columns)
+    for copied in (pickle.loads(pickle.dumps(typed)), copy.deepcopy(typed)):
+        assert (copied, copied.digest(), copied.columns) == (typed, before, {"age": "int"})
     properties = hs.Query.model_json_schema()["properties"]
     assert set(tomllib.loads(query.to_toml())) <= set(properties)
     assert {"steps", "groups", "aggregates", "columns"} <= set(properties)
@@ -260,3 +296,28 @@ def test_a_table_that_does_not_fit_is_refused(csv):
             table.ask(query)
     with pytest.raises(hs.errors.ParameterError, match=r"takes a hushed\.Query, got str"):
         hs.table(csv).ask("count")
+
+
+def test_a_command_and_a_notebook_have_the_delta_and_the_noise_of_the_release(csv, tmp_path):
+    """Private keys need a delta: without it neither would run."""
+    table = hs.table(csv, user="who", types=TYPES)
+    table = table.bound_contributions(max_rows_per_user=3, max_groups_per_user=1)
+    query = hs.Query.of(table.group_by("city", select_partitions=True).count())
+    terms = {"epsilon": 1.0, "delta": 1e-6, "noise": "gaussian"}
+    words = shlex.split(query.to_cli(csv, **terms))
+    assert words[-6:] == ["--epsilon", "1.0", "--delta", "1e-06", "--noise", "gaussian"]
+    ended = CliRunner().invoke(app, [*words[1:], "--quote"])
+    assert (ended.exit_code, "delta 1e-06" in ended.stdout) == (0, True)
+    found = {}
+    for cell in json.loads(query.to_notebook(csv, **terms))["cells"][1:]:
+        exec(cell["source"], found)
+    assert found["answer"].guarantee.delta == 1e-6
+    assert found["answer"].asked.noise == "gaussian"
+
+
+@pytest.mark.parametrize("terms", [{"delta": -1e-6}, {"delta": 2.0}, {"noise": "none"}])
+def test_a_delta_or_a_noise_that_is_none_is_not_exported(csv, terms):
+    """It would fail where the export is run."""
+    query = hs.Query.of(hs.table(csv, types=TYPES).count())
+    with pytest.raises(hs.errors.ParameterError, match=next(iter(terms))):
+        query.to_notebook(csv, epsilon=1.0, **terms)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.errors import NotFeasible, NotFound, ParameterError
+from hushed.tables import _quotes
 
 GAUSSIAN = {"noise": "gaussian", "delta": 1e-6}
 
@@ -108,6 +109,25 @@ def test_outputs_without_an_error_keep_their_weights(table):
         query.quote_for(errors={"count": 50}, share="solve")
 
 
+def test_the_work_grows_with_the_number_of_outputs_and_not_with_its_square(table):
+    """A hundred outputs took half an hour: for each of them all others were quoted, too."""
+    calls = []
+
+    def count(number):
+        query = table
+        for i in range(number):
+            query = query.sum("x", low=0, high=1 + i, name=f"s{i}")
+        with pytest.MonkeyPatch.context() as patch:
+            kept_error = _quotes._error
+            patch.setattr(_quotes, "_error", lambda *e: calls.append(1) or kept_error(*e))
+            calls.clear()
+            found = query.quote_for(errors={f"s{i}": 9.0 for i in range(number)}, share="solve")
+        assert set(found.binding) == {f"s{i}" for i in range(number)}
+        return len(calls)
+
+    assert count(24) < 3 * count(12)
+
+
 def test_a_top_has_an_error_and_no_weights(table):
     query = table.top_k("g", k=2, keys=["a", "b", "c"])
     found = query.quote_for(errors={"rank": 20}, share="solve")
@@ -130,7 +150,9 @@ def test_a_top_has_an_error_and_no_weights(table):
         ({"count": True}, {}, ParameterError, "got True"),
         ({"mean_x": 0.5}, {}, ParameterError, "give a public guess of it, such as rows=100"),
         ({"sum_x": 5}, {}, ParameterError, "depends on the bound that the search will find"),
-        ({"mean_x": 10}, {"rows": 100}, ParameterError, "every epsilon keeps mean_x within 10"),
+        ({"mean_x": 10}, {"rows": 100}, ParameterError, "every epsilon .* keeps mean_x within 10"),
+        ({"count": 1e12}, {}, ParameterError, "every epsilon from 1e-09 on keeps count within"),
+        ({"count": 10**400}, {}, ParameterError, "finite number above 0, got 1000"),
         ({"mean_x": 1e-9}, {"rows": 9}, NotFeasible, "no epsilon up to 1000 keeps mean_x within"),
         ({"count": 5}, {"share": "best"}, ParameterError, "share"),
         ({"count": 5}, {"beta": 2.0}, ParameterError, "beta"),

@@ -10,9 +10,11 @@ import copyreg
 import pickle
 import sys
 from array import array
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from mmap import mmap
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, GeneratorType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,17 @@ import numpy as np
 from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
 
 _MOST_WORK = 1_000_000
-_FRAMES = ("DataFrame", "Series")
+_FRAMES = ("DataFrame", "Series")  # of Polars
 _BUFFERS = (memoryview, bytearray, array, mmap)
 _OWN = (list, dict, np.ndarray)  # rows that are objects of one table alone
 
-_ATOMS = frozenset({tuple, str, bytes, int, float, bool, type(None), np.float64, np.int64})
+_SINGLE = frozenset({str, bytes, int, float, bool, type(None), np.float64, np.int64})
+_ATOMS = _SINGLE | {tuple}
 
 Array = np.ndarray[Any, Any]
 
 
-class _Carried(Exception):
+class _Carried(BaseException):
     """The rows were met."""
 
 
@@ -46,13 +49,45 @@ def carries_rows(thing: Any, rows: Any) -> bool:
     They are in a closure, a global, a default, an attribute, or a module that a function names.
     Copies are not seen, nor what was computed from the rows, nor what is found by text alone.
     """
+    search = _Search(rows)
     try:
-        _Search(rows).dump(thing)
+        search.dump(thing)
     except _Carried:
         return True
-    except Exception:  # objects that are too deep, or fail when they are looked at
-        return False
+    except Exception:  # objects that lie too deep within each other
+        return _carries_deep(thing, search)
     return False
+
+
+def _carries_deep(thing: Any, search: _Search) -> bool:
+    """Search in the same way, object by object: slower, and to any depth.
+
+    It ends after a million objects: some make others whenever they are looked at.
+    """
+    found = [thing]  # what lies near comes first
+    seen: dict[int, Any] = {}
+    for value in found:
+        if type(value) in _SINGLE or id(value) in seen:
+            continue
+        if len(seen) == _MOST_WORK:
+            break
+        seen[id(value)] = value  # kept, so that no id is used twice
+        try:
+            with suppress(Exception):  # a container that changes meanwhile
+                found += [] if search.persistent_id(value) is not None else _list_parts(value)
+        except _Carried:
+            return True
+    return False
+
+
+def _list_parts(value: Any) -> list[Any]:
+    """List what pickle would go on to: what a container holds, or an object."""
+    if type(value) is dict:
+        return [*value, *value.values()]
+    if type(value) in (list, tuple, set, frozenset):
+        return list(value)
+    within = _list_within(value)
+    return [] if within is None else [within]
 
 
 class _Search(pickle.Pickler):
@@ -82,15 +117,23 @@ class _Search(pickle.Pickler):
 
 
 def _list_within(value: Any) -> Any:
+    """List what an object holds; nothing of one that fails when it is looked at."""
+    try:
+        return _look_within(value)
+    except Exception:  # as one that stands for another one, which is not there now
+        return None
+
+
+def _look_within(value: Any) -> Any:
     """List what an object holds; of a function what its code uses."""
     if isinstance(value, FunctionType):
         return _list_used(value)
-    if isinstance(value, ModuleType):
+    if isinstance(value, ModuleType) or (isinstance(value, type) and is_library(value.__module__)):
         return None
     if isinstance(value, type):
-        return None if is_library(value.__module__) else [each for _, each in fields_of(value)]
-    if isinstance(value, MappingProxyType):
-        return dict(value)
+        return [*(each for _, each in fields_of(value)), type(value), *value.__bases__]
+    if type(value) in _LOOKED_INTO:
+        return _LOOKED_INTO[type(value)](value)
     registered = copyreg.dispatch_table.get(type(value))
     try:
         reduced: Any = registered(value) if registered else value.__reduce_ex__(5)
@@ -101,6 +144,15 @@ def _list_within(value: Any) -> Any:
     slots = [vars(kind).get("__slots__", ()) for kind in type(value).__mro__]
     flat = [name for each in slots for name in ((each,) if isinstance(each, str) else each)]
     return [getattr(value, name, None) for name in ("__wrapped__", "__dict__", *flat)]
+
+
+# What such an object holds, of which pickle keeps nothing.
+_LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
+    MappingProxyType: dict,
+    property: lambda held: [held.fget, held.fset, held.fdel],
+    ContextVar: lambda held: held.get(None),
+    GeneratorType: lambda held: dict(held.gi_frame.f_locals) if held.gi_frame else None,
+}
 
 
 def _list_used(function: FunctionType) -> list[Any]:
@@ -116,9 +168,10 @@ def _list_used(function: FunctionType) -> list[Any]:
     names = collect_names(function.__code__)
     known = [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
     known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
-    for module in known:
-        if isinstance(module, ModuleType) and not is_library(module.__name__):
-            used += [module.__dict__[each] for each in names.all & module.__dict__.keys()]
+    for held in known:  # also modules within modules, which are added to these
+        if isinstance(held, ModuleType) and not is_library(held.__name__):
+            named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
+            known += [each for each in named if all(each is not other for other in known)]
     return used + known
 
 
@@ -134,20 +187,36 @@ def _list_arrays(table: Any) -> list[Array]:
                 if library == "pyarrow"
                 else [np.asarray(memoryview(table))]
             )
-    elif library == "pandas" and kind in _FRAMES:
-        columns = [table] if table.ndim == 1 else [table.iloc[:, i] for i in range(table.shape[1])]
-        return [each for column in columns for each in _list_memory(column.array)]
+    elif library == "pandas":
+        with suppress(Exception):
+            return [each for column in _list_columns(table) for each in _list_memory(column)]
     elif library == "polars" and kind in _FRAMES:
         series = [table] if kind == "Series" else table.get_columns()
         return [array for each in series for array in _list_chunks(each)]
     return []
 
 
+def _list_columns(table: Any) -> list[Any]:
+    """List the arrays of a frame, a series or an index of pandas; such an array is one itself."""
+    import pandas  # noqa: PLC0415
+
+    if isinstance(table, pandas.DataFrame):
+        return [table.iloc[:, place].array for place in range(table.shape[1])]
+    if isinstance(table, pandas.Series | pandas.Index):
+        named = type(table) in (pandas.RangeIndex, pandas.MultiIndex)  # which hold no such array
+        return [] if named else [table.array]
+    return [table] if isinstance(table, pandas.api.extensions.ExtensionArray) else []
+
+
 def _list_memory(column: Any) -> list[Array]:
     """Memory of a column of pandas: of NumPy, of numbers with a mask, or of Arrow."""
     if hasattr(column, "_pa_array"):
         return [each for chunk in column._pa_array.iterchunks() for each in _view_chunk(chunk)]
-    held = getattr(column, "_ndarray", getattr(column, "_data", None))
+    if type(column).__name__ == "IntervalArray":
+        ends = [*_list_columns(column.left), *_list_columns(column.right)]
+        return [each for end in ends for each in _list_memory(end)]
+    sparse = getattr(column, "sp_values", None)
+    held = getattr(column, "_ndarray", getattr(column, "_data", sparse))
     return [held] if isinstance(held, np.ndarray) else []
 
 
@@ -163,26 +232,41 @@ def _list_arrow(held: Any, kind: str) -> list[Array]:
 def _view_chunk(chunk: Any) -> list[Array]:
     """Memory of the values of an Arrow array, or of the places of its texts; of its rows alone.
 
-    Bits that say what is missing are left out: many arrays without a value share one memory.
+    What is all zero is left out, and the bits that say what is missing: many arrays share one
+    memory there, which have nothing else in common. Of values that are bits, those are left out
+    that share a byte with bits of other rows.
     """
+    kind, first, stop = chunk.type, chunk.offset, chunk.offset + len(chunk)
+    if hasattr(chunk, "storage"):  # of an extension
+        return _view_chunk(chunk.storage)
+    told = str(kind)
+    if told.startswith("struct"):
+        return [each for i in range(kind.num_fields) for each in _view_chunk(chunk.field(i))]
+    if told.startswith("fixed_size_list"):
+        return _view_chunk(chunk.values[first * kind.list_size : stop * kind.list_size])
     buffers = chunk.buffers()
     if len(buffers) < 2 or buffers[1] is None:
         return []
     try:
-        bits = chunk.type.bit_width
+        bits = kind.bit_width
     except ValueError:  # of texts and lists
-        bits = 64 if str(chunk.type).startswith("large") else 32
-    first, last = chunk.offset * bits // 8, (chunk.offset + len(chunk)) * bits // 8
-    return [np.frombuffer(buffers[1], dtype=np.uint8)[first:last]]
+        bits = 128 if told.endswith("_view") else 64 if told.startswith("large") else 32
+    held = np.frombuffer(buffers[1], dtype=np.uint8)[-(-first * bits // 8) : stop * bits // 8]
+    return [held] if held.any() else []
 
 
 def _list_chunks(series: Any) -> list[Array]:
-    """Arrays that are the memory of a column of Polars: of numbers, without missing cells."""
+    """Memory of a column of Polars."""
+    import polars  # noqa: PLC0415
+
     found = []
-    for chunk in series.get_chunks():
-        # Texts, and columns with missing cells, have no such array.
-        with suppress(Exception):
-            found.append(chunk.to_numpy(allow_copy=False))
+    for chunk in series.get_chunks() if series.dtype != polars.Object else ():
+        with suppress(Exception):  # of numbers without missing cells
+            held = chunk.to_numpy(allow_copy=False)
+            found += [held] if held.view(np.uint8).any() else []
+            continue
+        with suppress(Exception):  # what newer versions than that of Arrow know would be copied
+            found += _view_chunk(chunk.to_arrow(compat_level=polars.CompatLevel.newest()))
     return found
 
 

@@ -177,22 +177,28 @@ def _features() -> str:
         return platform.processor()
 
 
-def differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def differences(
+    then: Mapping[str, str],
+    now: Mapping[str, str],
+    whens: tuple[str, str] = ("then", "now"),
+) -> tuple[str, ...]:
     """Say in which facts two environments differ."""
     return tuple(
-        _describe_differences(name, then[name], now[name])
+        _describe_differences(name, then[name], now[name], whens)
         for name in sorted(then.keys() & now.keys())
         if then[name] != now[name]
     )
 
 
-def _describe_differences(name: str, then: str, now: str) -> str:
+def _describe_differences(name: str, then: str, now: str, whens: tuple[str, str]) -> str:
     if name != "cpu":
-        return f"{name} {then} then, {now} now"
+        return f"{name} {then} {whens[0]}, {now} {whens[1]}"
     ours, theirs = set(then.split()), set(now.split())
     parts = [
         f"{' '.join(sorted(each))} {when}"
-        for each, when in ((ours - theirs, "only then"), (theirs - ours, "only now"))
+        for each, when in zip(
+            (ours - theirs, theirs - ours), (f"only {each}" for each in whens), strict=True
+        )
         if each
     ]
     return f"processor features: {', '.join(parts)}"

@@ -20,9 +20,11 @@ from hushed._checks import require_one_of
 from hushed._functions._calls import answer, call_privately, public_name
 from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
+from hushed._functions._fingerprints import list_changes, look_at_kinds
 from hushed._functions._silence import silence
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles, holds_numbers
+from hushed._rows._kinds import list_kinds
 from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
@@ -72,6 +74,17 @@ class Sampled(Protocol):
     @property
     def support(self) -> tuple[Range, ...]:
         """Ranges that it keeps to."""
+
+    @property
+    def state(self) -> dict[str, str] | None:
+        """Digests of what the function used, and of the classes of objects in its rows.
+
+        None if no function is asked.
+        """
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """What of it has no digest, or changes by itself."""
 
     @property
     def locked(self) -> bool:
@@ -127,6 +140,36 @@ def refuse_private_prior(prior: Any, data: Any) -> None:
         )
 
 
+def refuse_private_candidates(candidates: Any, data: Any) -> None:
+    """Refuse candidates that are the private rows: what is released would be one of them."""
+    if carries_rows(getattr(candidates, "made_from", None), data):
+        raise PrivateRowsAsPopulation(
+            "the candidates are the private rows, and what is released would be one of them: "
+            "choose candidates without looking at the rows",
+            parameter="candidates",
+        )
+
+
+def refuse_private_choice(mechanism: Any, data: Any) -> None:
+    """Refuse a mechanism that was chosen by a population which holds the private rows."""
+    if carries_rows(getattr(mechanism, "made_from", None), data):
+        raise PrivateRowsAsPopulation(
+            "the mechanism was chosen by a population that holds the private rows, and which one "
+            "it is leaks about them: choose it by a public table, a range or a simulator",
+            parameter="mechanism",
+        )
+
+
+def refuse_private_centre(centre: Any, data: Any) -> None:
+    """Refuse a centre that is one of the private rows: answers would be moved towards it."""
+    if carries_rows(getattr(centre, "made_from", None), data):
+        raise PrivateRowsAsPopulation(
+            "the centre is one of the private rows, and what is released would be near it: choose "
+            "it without looking at the rows",
+            parameter="centre",
+        )
+
+
 def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
     """Refuse what holds the private rows, unless the caller said so."""
     if sampled is not None and sampled.data_dependent:
@@ -134,8 +177,8 @@ def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
     if sampled is not None and carries_rows(sampled.given, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "
-            "sample from a public table, a range or a simulator, with an update of answers that "
-            "holds none of them, either",
+            "sample from a public table, a range or a simulator, with an update of answers, and "
+            "given values, that hold none of them, either",
             parameter="data_dependent",
             hint="or say data_dependent=True, which marks guarantee and certificate",
         )
@@ -162,6 +205,7 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
             f"the population's rows are {sampled.layout}; {sampled.layout.difference(found)}"
         )
     rows = cast_rows(rows, sampled.layout)
+    _refuse_other_code(rows, sampled)
     if counted and len(rows) != sampled.rows:
         what = "rows" if sampled.user is None else "users"
         raise BadRows(
@@ -172,6 +216,20 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
         rows = number_users(rows)  # refuses elements that would give several people one number
     rows = clamp(rows, sampled.support) if outside == "clamp" else rows
     return rows if sampled.user is None else _show_shuffled(rows)
+
+
+def _refuse_other_code(rows: Any, sampled: Sampled) -> None:
+    """Refuse objects whose class only has the name of a sampled one: a row is what it does."""
+    if sampled.state is None:
+        return
+    found = look_at_kinds(list_kinds(rows)).marks
+    known = {name: sampled.state.get(name, "") for name in found}
+    if list_changes(known, found, sampled.unwatched):
+        raise BadRows(
+            "the rows hold objects of a class that is not the one of the sampled rows, or was "
+            "changed since, though it may have its name: make the data and the population by the "
+            "same code, and sample again"
+        )
 
 
 def _bundle(rows: Any, user: str | int, sampled: containers.Layout) -> Bundles:

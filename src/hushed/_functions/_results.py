@@ -15,11 +15,11 @@ from hushed.engines import Span
 class Kept(Protocol):
     """Results that outlive a run, as a journal has them."""
 
-    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats]]:
-        """Give what is kept of these trials: the first one of each piece, and its results."""
+    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats, str]]:
+        """Give what is kept of these trials: the first one of each piece, results, and its note."""
 
-    def add(self, first: int, values: Floats) -> None:
-        """Keep the results of a span that begins with a trial."""
+    def add(self, first: int, values: Floats, note: str = "") -> None:
+        """Keep the results of a span that begins with a trial, and what differed where it ran."""
 
 
 class Results:
@@ -49,11 +49,13 @@ class Results:
         stop, position = self.first + self.trials, self.first
         gaps: deque[Span] = deque()
         known = []
-        for start, values in self.kept.spans(self.first, stop) if self.kept is not None else ():
+        pieces = self.kept.spans(self.first, stop) if self.kept is not None else ()
+        for start, values, note in pieces:
             begin, end = max(start, self.first), min(start + len(values), stop)
             if begin < end:
                 self._write(begin, values[begin - start : end - start])
                 known.append((begin, end))
+                self._count(end - begin, note)
         for begin, end in sorted(known):
             if begin > position:
                 gaps.append((position, begin))
@@ -69,10 +71,9 @@ class Results:
     def fill(self, start: int, values: Floats, note: str = "") -> None:
         """Fill in the results of a span, and keep them; a note says what differed where it ran."""
         self._write(start, values)
-        if note:
-            self.notes[note] += len(values)
+        self._count(len(values), note)
         if self.kept is not None:
-            self.kept.add(start, values)
+            self.kept.add(start, values, note)
         self.done += len(values)
         self.told(len(values))
 
@@ -84,6 +85,10 @@ class Results:
         return not known.size or (
             values.shape[1:] == known.shape[1:] and values.dtype == known.dtype
         )
+
+    def _count(self, trials: int, note: str) -> None:
+        if note:
+            self.notes[note] += trials
 
     def _write(self, start: int, values: Floats) -> None:
         if not self.array.size:

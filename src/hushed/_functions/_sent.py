@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -14,6 +14,9 @@ from hushed._functions._streams import Streams, streams
 from hushed._types import Floats
 from hushed.engines._worker import name_process
 
+_UNLIKE = "it differs from the process that sent the work"
+_WHERE = "at the sender", "at the worker"
+
 Evaluate = Callable[[Streams], Floats]
 """Consumes one generator for each trial, gives one row of results for each, stacked.
 
@@ -22,6 +25,10 @@ It may be asked for the same trials again, and must then give the same."""
 
 class Alike(Protocol):
     """Asked in a worker: whether what was loaded there does the same as here."""
+
+    @property
+    def packages(self) -> Collection[str]:
+        """Installed packages that it uses."""
 
     def __call__(self, evaluate: Any, /, *, exact: bool) -> bool:
         """Tell it; answers may differ by rounding unless they must be exact."""
@@ -48,10 +55,11 @@ class Sent:
         self.allowed = False
         self.note = ""
         self.private = bool(getattr(evaluate, "private", False))
+        self._used = () if alike is None else alike.packages
 
     def compare(self, first: list[tuple[int, Floats]], seed: int, *, allowed: bool) -> None:
         """Let workers of another kind repeat the first trials; other bits may be allowed."""
-        self.facts, self.first, self.seed, self.allowed = facts(), first, seed, allowed
+        self.facts, self.first, self.seed, self.allowed = facts(self._used), first, seed, allowed
 
     def prepare(self) -> str:
         """Tell what is wrong here: another function, or another rounding, than where it was sent.
@@ -61,10 +69,14 @@ class Sent:
         if self.sender == name_process():
             self.filters = None
         with filtered_as(self.filters):
-            other = differences(self.facts, facts()) if self.facts else ()
+            used = self._used
+            other = differences(self.facts, facts(used), _WHERE) if self.facts else ()
             if self.alike is not None and not self.alike(self.evaluate, exact=not other):
                 return "the function is another one there, or answers otherwise"
-            if not other or self._repeats_first():
+            if not other:
+                return ""
+            if self._repeats_first():
+                self.note = f"{_UNLIKE} ({'; '.join(other)}), and gave the first bits alike"
                 return ""
         words = f"it rounds otherwise than the process that sent the work ({'; '.join(other)})"
         if not self.allowed:

@@ -19,7 +19,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -119,6 +119,15 @@ class _Quiet:
     def __exit__(self, *raised: object) -> None:
         if not _is_unheard():
             self._stream.__exit__(*raised)
+
+
+def _dropped(old: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Write to a stream, but for what unheard threads say: they may have kept the stream."""
+
+    def write(text: Any, /) -> Any:
+        return len(text) if _is_unheard() else old(text)
+
+    return write
 
 
 def _mute_function(old: Callable[..., Any]) -> Callable[..., Any]:
@@ -257,6 +266,7 @@ class _Watch:
         ] = weakref.WeakKeyDictionary()
         self.handlers: weakref.WeakSet[logging.Handler] = weakref.WeakSet()  # attached by them
         self.undo: list[tuple[Any, str, Any, Any]] = []
+        self.streams: list[tuple[Any, Any]] = []  # and what they write with meanwhile
 
     def enter(self, call: object) -> None:
         with self.lock:
@@ -264,6 +274,7 @@ class _Watch:
             for name in _STREAMS:
                 stream = getattr(sys, name)
                 if stream is not None and not isinstance(stream, _Quiet):
+                    self._mute(stream)
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
                 for owner, name, make in _ASKED:
@@ -279,6 +290,10 @@ class _Watch:
                 stream = getattr(sys, name)
                 if isinstance(stream, _Quiet):
                     setattr(sys, name, stream._stream)
+            for stream, write in self.streams:
+                if getattr(stream, "__dict__", {}).get("write") is write:
+                    del stream.write
+            self.streams.clear()
             for owner, name, old, new in self.undo:
                 if getattr(owner, name) is new:
                     setattr(owner, name, old)
@@ -288,6 +303,13 @@ class _Watch:
     def note(self, thread: threading.Thread, collected: list[tuple[object, list[Any]]]) -> None:
         with self.lock:
             self.started[thread] = collected
+
+    def _mute(self, stream: Any) -> None:
+        """Let a stream itself ask who writes, if it can be made to and nobody else did so."""
+        if "write" not in getattr(stream, "__dict__", {"write": None}):
+            with suppress(Exception):  # it takes no attributes
+                stream.write = write = _dropped(stream.write)
+                self.streams.append((stream, write))
 
     def _replace(
         self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
@@ -12,6 +13,7 @@ from hushed.engines import Span
 SECONDS = (0.2, 30.0)  # least: below, sending costs more than it brings; most
 _SLOTS_A_SECOND = 100  # spans that a scheduler is sent in a second, at most
 _FORGET = 0.9  # weight of what was measured before, at every span
+_OVERDUE = 3  # times as long as is expected: one span waits while another one runs
 
 
 class Spans:
@@ -30,6 +32,12 @@ class Spans:
         Trials of the first spans.
     seconds : (float, float)
         How long spans may take, least and most; where the least is long, they grow faster.
+    repeats : bool
+        Whether spans that are overdue are given once more when nothing else is left, so that a
+        worker that is slow, or cannot be reached, does not make all others wait. Then the iterator
+        may go on after it has stopped.
+    clock : callable
+        Tells the time, in seconds.
     """
 
     def __init__(
@@ -38,11 +46,17 @@ class Spans:
         slots: Callable[[], int],
         size: int = 1,
         seconds: tuple[float, float] = SECONDS,
+        *,
+        repeats: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.gaps = deque(gaps)
         self.slots = slots
         self.left = sum(stop - start for start, stop in self.gaps)
         self.out: dict[int, int] = {}
+        self.repeats, self.clock = repeats, clock
+        self.begun: dict[int, float] = {}
+        self.repeated: set[int] = set()
         self.size = size
         self.least, self.most = seconds
         self.growth = 2 if self.least < 1 else 16
@@ -58,11 +72,23 @@ class Spans:
         """Cut the next span off; engines may ask in threads of their own."""
         with self.lock:
             if not self.left:
-                raise StopIteration
+                return self._choose_overdue()
             span = cut_span(self.gaps, self._choose_size())
             self.left -= span[1] - span[0]
             self.out[span[0]] = span[1]
+            self.begun[span[0]] = self.clock()
             return span
+
+    def _choose_overdue(self) -> Span:
+        """Choose the first span that is overdue, each once."""
+        now = self.clock()
+        for start, stop in self.out.items() if self.repeats and self.trials else ():
+            expected = (stop - start) * self.seconds / self.trials
+            late = now - self.begun[start] > max(_OVERDUE * expected, self.least)
+            if late and start not in self.repeated:
+                self.repeated.add(start)
+                return start, stop
+        raise StopIteration
 
     def _choose_size(self) -> int:
         slots = max(1, self.slots())
@@ -87,6 +113,11 @@ class Spans:
                 self.grown = self.grown or seconds >= self.least / 2
                 self.size = max(self.size, self.growth * count)
             return True
+
+    @property
+    def waits_in_vain(self) -> bool:
+        """Whether all is done, and only repetitions are on their way."""
+        return bool(self.repeated) and not (self.left or self.out)
 
     def lost(self) -> list[Span]:
         """List what was handed out and never came back, and what was not asked for."""

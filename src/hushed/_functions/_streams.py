@@ -5,10 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISpawnableSeedSequence
 
 # Fraction of the period between two trials: the golden ratio, so that streams stay far apart.
 _STRIDE = 0x9E3779B97F4A7C15F39CC0605CEDC835
 _PERIOD = 2**128
+_SPAWNED = 17  # key of the seeds that generators of trials spawn
+
+
+class _Seeds(ISpawnableSeedSequence):
+    """The seeds that the generator of a trial spawns: they follow from the trial, not from others.
+
+    NumPy counts what was spawned beside the state of a generator, so that it would go on from one
+    trial to the next, and begin anew wherever a run is cut into spans.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._own = np.random.SeedSequence(seed)
+        self.trial = self.spawned = 0
+
+    @property
+    def entropy(self) -> Any:
+        return self._own.entropy
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        return self._own.generate_state(n_words, dtype)
+
+    def spawn(self, n_children: int) -> Any:
+        first, self.spawned = self.spawned, self.spawned + n_children
+        return [
+            np.random.SeedSequence(self.entropy, spawn_key=(_SPAWNED, self.trial, number))
+            for number in range(first, self.spawned)
+        ]
 
 
 class Streams:
@@ -22,10 +50,12 @@ class Streams:
         First trial, and one past the last.
     """
 
-    __slots__ = ("_bits", "_generator", "_left", "_state", "_stride", "trial")
+    __slots__ = ("_bits", "_generator", "_left", "_seeds", "_state", "_stride", "trial")
 
     def __init__(self, seed: int, start: int, stop: int) -> None:
-        bits = np.random.PCG64DXSM(np.random.SeedSequence(seed))
+        self._seeds = _Seeds(seed)
+        seeds: Any = self._seeds
+        bits = np.random.PCG64DXSM(seeds)
         bits.advance(start * _STRIDE % _PERIOD)
         self._state: Any = bits.state
         self._stride = _stride(bits)
@@ -42,6 +72,7 @@ class Streams:
             raise StopIteration
         self._left -= 1
         self.trial += 1
+        self._seeds.trial, self._seeds.spawned = self.trial, 0
         self._bits.state = self._state
         multiplier, increment = self._stride
         inner = self._state["state"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -53,11 +53,12 @@ def run_trials(
     report: Callable[[int], None] | None = None,
     alike: Alike | None = None,
     kept: Kept | None = None,
+    noted: Counter[str] | None = None,
 ) -> Floats:
     """Run seeded trials, here or in workers; those that are kept are not run again.
 
     An engine runs all but the first trial. Otherwise trials run here until it is worth while to
-    start processes of this machine.
+    start processes of this machine. How many trials ran where something differs is `noted`.
     """
     results = Results(first, trials, report or (lambda _: None), kept)
     with open_engine(workers) as asked:
@@ -68,14 +69,23 @@ def run_trials(
             engine, rate = _start_here(evaluate, seed, gaps, results, engine)
             size = max(1, int(rate * _CHUNK_SECONDS))
         elif gaps:
-            allowed = getattr(engine, "on_other_bits", "refuse") == "note"
-            work.compare(_run_first(evaluate, seed, gaps, results), seed, allowed=allowed)
+            work.compare(
+                _run_first(evaluate, seed, gaps, results), seed, allowed=may_round_otherwise(engine)
+            )
         if gaps:
             task = pack(work, seed, far=not isinstance(engine, Local))
             _run_there(evaluate, task, engine, gaps, size, results)
-    for note, count in results.notes.items():
-        warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
+    if noted is not None:
+        noted.update(results.notes)
+    if may_round_otherwise(engine):
+        for note, count in results.notes.items():
+            warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
     return results.array
+
+
+def may_round_otherwise(engine: Workers) -> bool:
+    """Whether workers may give other bits than this process, which is then noted."""
+    return getattr(engine, "on_other_bits", "refuse") == "note"
 
 
 def _run_first(
@@ -130,11 +140,14 @@ def _run_there(
     seconds = getattr(engine, "span_seconds", SECONDS)
     lost = list(gaps)
     for _ in range(_ATTEMPTS):
-        spans = Spans(lost, engine.slots, size, seconds)
+        repeats = getattr(engine, "repeats", False)
+        spans = Spans(lost, engine.slots, size, seconds, repeats=repeats)
         outcomes = engine.map_spans(task, spans)
         try:
             for span, outcome in outcomes:
                 _take(evaluate, task.seed, engine, span, outcome, spans, results)
+                if spans.waits_in_vain:
+                    break
         except (WorkerLost, EngineUnavailable) as error:
             raise _count_done(error, results) from error.__cause__
         finally:

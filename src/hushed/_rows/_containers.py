@@ -310,6 +310,8 @@ def _has_same_values(first: Any, second: Any) -> bool:
 def _is_equal(first: Any, second: Any) -> bool:
     if hasattr(first, "equals"):  # a series or frame within a row
         return bool(first.equals(second))
+    if hasattr(first, "toarray"):  # of a sparse matrix
+        return is_same(first.toarray(), second.toarray())
     own: Any = type(first).__eq__
     if own is object.__eq__ and not isinstance(first, type):
         return _holds_same(first, second)

@@ -8,14 +8,20 @@ refused, as it can where the number of rows is wrong. Nobody but the holder of t
 from __future__ import annotations
 
 import math
+import operator
+import re
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime, time
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 _BUILTIN: dict[type, str] = {bool: "bool", int: "int", float: "float", complex: "complex"}
 _AS_NUMPY = {"int": "int64", "float": "float64", "complex": "complex128"}
+_SIMPLE = re.compile(r"[A-Za-z]\w*(\[\w+\])?")
 _FLAT = {str, bytes, type(None), *_BUILTIN}
 _DEEPEST = 20
 
@@ -29,6 +35,8 @@ class Cells:
     others: frozenset[tuple[str, str]]
     # Places of arrays, lists, tuples and dicts that all have one shape, length or set of keys.
     forms: frozenset[tuple[str, str]] = frozenset()
+    # Places of dicts, and the order of their keys, where all of them agree on one.
+    orders: frozenset[tuple[str, tuple[str, ...]]] = frozenset()
 
     def by_place(self) -> dict[str, set[str]]:
         """Types of numbers at each place."""
@@ -56,7 +64,25 @@ def cells(values: Iterable[Any], *, column: bool) -> Cells:
     for value in held:
         found.look(value, "")
     forms = [(place, min(told)) for place, told in found.forms.items() if len(told) == 1]
-    return Cells(frozenset(found.numbers), frozenset(found.others), frozenset(forms))
+    orders = [(place, _join_orders(each)) for place, each in found.orders.items()]
+    return Cells(
+        frozenset(found.numbers),
+        frozenset(found.others),
+        frozenset(forms),
+        frozenset((place, order) for place, order in orders if order),
+    )
+
+
+def _join_orders(orders: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Order of keys that all rows agree with; empty if there is none."""
+    before: TopologicalSorter[str] = TopologicalSorter()
+    for order in orders:
+        for place, key in enumerate(order):
+            before.add(key, *order[max(0, place - 1) : place])
+    try:
+        return tuple(before.static_order())
+    except CycleError:
+        return ()
 
 
 class _Collector:
@@ -66,6 +92,7 @@ class _Collector:
         self.numbers: set[tuple[str, str]] = set()
         self.others: set[tuple[str, str]] = set()
         self.forms: dict[str, set[str]] = {}
+        self.orders: dict[str, dict[tuple[str, ...], None]] = {}
         self.column = column
         self.within: list[int] = []
 
@@ -79,11 +106,13 @@ class _Collector:
             self.others.update((place, told) for told in _describe_contents(value))
             if form := _form(value):
                 self.forms.setdefault(place, set()).add(form)
+            if isinstance(value, dict):
+                self.orders.setdefault(place, {})[tuple(map(repr, value))] = None
             if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
                 self.numbers.add((f"{place}[]", value.dtype.name))
             elif id(value) not in self.within and len(self.within) < _DEEPEST:
                 self.within.append(id(value))
-                for inner, each in _parts(value):
+                for inner, each in list_inner(value):
                     self.look(each, f"{place}\n{inner}")
                 self.within.pop()
 
@@ -92,24 +121,28 @@ def _describe_contents(value: Any) -> list[str]:
     """Tell what an array, a series, a tensor or a frame within a row says of its own types."""
     if isinstance(value, np.ndarray):
         told = {"U": "text", "S": "bytes"}.get(value.dtype.kind, str(value.dtype))
-        numeric = value.dtype.kind in "biufc"  # compared, and cast, by what they hold
-        return [f"{value.ndim} dimensions", "numbers" if numeric else told]
+        if value.dtype.kind in "biufc":  # compared, and cast, by what they hold
+            told = "numbers" if value.dtype.isnative else "numbers with their bytes reversed"
+        return [f"{value.ndim} dimensions", told]
+    if isinstance(value, datetime | time) and value.tzinfo is not None:
+        return ["of a time zone"]
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
         pairs = zip(map(repr, value.columns), map(str, value.dtypes), strict=True)
-        return [f"{name}: {dtype}" for name, dtype in pairs]
+        return [f"column {place}, {name}: {dtype}" for place, (name, dtype) in enumerate(pairs)]
     return [str(getattr(value, name)) for name in ("dtype", "typecode") if hasattr(value, name)]
 
 
 def _form(value: Any) -> str:
     """Shape of an array, length of a list, keys of a dict: what a row may not have less or more."""
-    if isinstance(value, np.ndarray):
-        return repr(value.shape)
     if isinstance(value, dict):
         return repr(sorted(map(repr, value)))
-    return str(len(value)) if isinstance(value, list | tuple) else ""
+    if isinstance(value, list | tuple):
+        return str(len(value))
+    shape = None if isinstance(value, np.generic) else getattr(value, "shape", None)
+    return repr(tuple(shape)) if isinstance(shape, tuple) else ""  # of an array, or as one
 
 
-def _parts(value: Any) -> Iterable[tuple[str, Any]]:
+def list_inner(value: Any) -> Iterable[tuple[str, Any]]:
     """Places and contents of a nested value: rows in a tuple or dict are records."""
     if isinstance(value, dict):
         return [(repr(key), each) for key, each in value.items()]
@@ -129,6 +162,12 @@ def _number_type(value: Any) -> str:
     if not found and isinstance(value, np.generic) and value.dtype.kind in "biufc":
         found = f"numpy.{value.dtype.name}"
     return found
+
+
+def name_type(dtype: object) -> str:
+    """Name a type, if that tells no more than a type: categories and fields may be private."""
+    told = str(dtype)
+    return told if _SIMPLE.fullmatch(told) else ""
 
 
 def alike(first: Cells, second: Cells) -> bool:
@@ -171,6 +210,45 @@ def _lossless(kind: str, wanted: str) -> bool:
     return np.can_cast(theirs, ours, "safe")
 
 
+def order_keys(values: Iterable[Any], found: Cells, wanted: Cells) -> list[Any] | None:
+    """Put the keys of dicts in rows into the order of those that were sampled, row by row.
+
+    A function may take what comes first. None if nobody knows how to make such a row again.
+    """
+    if wanted.orders <= found.orders:
+        return list(values)
+    sampled = dict(wanted.orders)
+    try:
+        return [_order(value, "", sampled) for value in values]
+    except _Unknown:
+        return None
+
+
+def _order(value: Any, place: str, sampled: dict[str, tuple[str, ...]]) -> Any:
+    if not any(known.startswith(place) for known in sampled):
+        return value
+    if not isinstance(value, dict):
+        held = list_inner(value)
+        parts = [_order(each, f"{place}\n{inner}", sampled) for inner, each in held]
+        if all(part is each for part, (_, each) in zip(parts, held, strict=True)):
+            return value
+        if type(value) not in (list, tuple):
+            raise _Unknown
+        return type(value)(parts)
+    known = sampled.get(place, ())
+    keys = sorted(value, key=lambda key: _find(repr(key), known))
+    parts = [_order(value[key], f"{place}\n{key!r}", sampled) for key in keys]
+    if keys == list(value) and all(map(operator.is_, parts, value.values())):
+        return value
+    if type(value) not in (dict, OrderedDict):
+        raise _Unknown
+    return type(value)(zip(keys, parts, strict=True))
+
+
+def _find(name: str, order: tuple[str, ...]) -> int:
+    return order.index(name) if name in order else len(order)
+
+
 def cast_cells(values: Iterable[Any], casts: dict[str, str]) -> list[Any] | None:
     """Cast numbers within objects."""
     if not casts:
@@ -192,9 +270,9 @@ def _cast(value: Any, place: str, casts: dict[str, str]) -> Any:
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         return value.astype(casts[f"{place}[]"]) if f"{place}[]" in casts else value
-    parts = [_cast(each, f"{place}\n{inner}", casts) for inner, each in _parts(value)]
-    if type(value) is dict:
-        return dict(zip(value, parts, strict=True))
+    parts = [_cast(each, f"{place}\n{inner}", casts) for inner, each in list_inner(value)]
+    if type(value) in (dict, OrderedDict):
+        return type(value)(zip(value, parts, strict=True))
     if type(value) in (list, tuple):
         return type(value)(parts)
     if parts:
@@ -203,7 +281,7 @@ def _cast(value: Any, place: str, casts: dict[str, str]) -> Any:
 
 
 def _number(value: Any, kind: str) -> Any:
-    builtin = {"int": int, "float": float, "complex": complex}.get(kind)
+    builtin = {name: made for made, name in _BUILTIN.items()}.get(kind)
     make = builtin or np.dtype(kind.removeprefix("numpy.")).type
     try:
         return make(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
-from hushed._rows._elements import Element, cast_cells, convertible, target
+from hushed._rows._elements import Element, cast_cells, convertible, name_type, order_keys, target
 from hushed._stops import watch_stops
 from hushed.errors import BadRows
 
 _UNCHANGEABLE = {str, bytes, bool, int, float, complex, type(None)}
 
-_SIMPLE = re.compile(r"[A-Za-z]\w*(\[\w+\])?")
 _POLARS_NUMBERS = {
     "Boolean": "bool",
     **{
@@ -85,6 +83,8 @@ def deep(objects: Any, *, private: bool = False) -> Any:
 
 def _copy_object(each: Any, is_stop: Callable[[BaseException], bool], *, private: bool) -> Any:
     """Copy a row or a cell; what cannot be copied is refused, or stays if it is private."""
+    if type(each) is np.ndarray and not each.dtype.hasobject:
+        return each.copy()  # as it lies in drawn rows
     try:
         return copy.deepcopy(each)
     except BaseException as cause:  # its text may show the object
@@ -153,13 +153,20 @@ def _pandas(frame: Any, *, private: bool = False) -> Any:
     columns = {}
     for place, dtype in enumerate(frame.dtypes):
         column = frame.iloc[:, place]
-        values = column.array.copy()
+        values = _copy_values(column.array)
         if str(dtype) == "object":
             values = _cells_as_array(deep(list(column), private=private))
         columns[place] = pandas.Series(values, dtype=dtype)
     made = pandas.DataFrame(columns, index=pandas.RangeIndex(len(frame)))
     made.columns = pandas.Index(list(frame.columns)) if len(frame.columns) else made.columns
     return made
+
+
+def _copy_values(column: Any) -> Any:
+    """Copy the values of a column; those of Arrow in one piece, as drawn ones are."""
+    held = getattr(column, "_pa_array", None)
+    pieces = getattr(held, "num_chunks", 1) > 1
+    return type(column)(held.combine_chunks()) if held is not None and pieces else column.copy()
 
 
 def _cells_as_array(held: list[Any]) -> NDArray[Any]:
@@ -210,7 +217,7 @@ def cast_rows(rows: Any, sampled: containers.Layout) -> Any:
 
 def _refuse_types(name: str, wanted: object, found: object) -> BadRows:
     """Say which types differ; categories, names of fields and the like may be private."""
-    ours, theirs = (str(each) if _SIMPLE.fullmatch(str(each)) else "" for each in (wanted, found))
+    ours, theirs = name_type(wanted), name_type(found)
     told = f"of type {ours} in the sample" if ours else "of one type in the sample"
     return BadRows(
         f"column {name!r} is {told} and {theirs or 'of another'} in the data, which does not "
@@ -220,11 +227,15 @@ def _refuse_types(name: str, wanted: object, found: object) -> BadRows:
 
 
 def _cast_objects(held: Any, found: Element, wanted: Element, what: str) -> Any:
-    """Cast numbers among objects; the types that were found are facts about single rows."""
+    """Cast numbers among objects, and put keys into the sampled order, row by row.
+
+    The types that were found are facts about single rows.
+    """
     if found.cells is None or wanted.cells is None:
         return held
     casts = target(found.cells, wanted.cells)
     made = None if casts is None else cast_cells(held, casts)
+    made = None if made is None else order_keys(made, found.cells, wanted.cells)
     if made is None:
         raise BadRows(
             f"{what} hold other types of values than those that were sampled, which do not convert "
@@ -267,9 +278,9 @@ def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any
             return column.astype(ours)
     elif ours == theirs:
         categories = getattr(ours, "categories", None)
-        if categories is None or list(categories) == list(theirs.categories):
+        if categories is None:
             return column
-        return column.cat.set_categories(ours.categories)  # the same ones in another order
+        return column.cat.set_categories(ours.categories)  # in this order, and under its name
     elif _both_nullable(ours, theirs) and (
         convertible(theirs.numpy_dtype, ours.numpy_dtype) == ours.numpy_dtype
     ):
@@ -286,7 +297,10 @@ def _cast_nullable(column: Any, wanted: Any) -> Any:
 
 
 def _both_nullable(ours: Any, theirs: Any) -> bool:
-    return hasattr(ours, "numpy_dtype") and type(ours).__base__ is type(theirs).__base__
+    """Whether both types are of numbers that may be missing, of one kind of memory."""
+    kinds = [getattr(getattr(each, "numpy_dtype", None), "kind", "") for each in (ours, theirs)]
+    numbers = all(kind and kind in "biufc" for kind in kinds)
+    return numbers and type(ours).__base__ is type(theirs).__base__
 
 
 def _cast_polars(column: Any, found: Element, wanted: Element, name: str) -> Any:

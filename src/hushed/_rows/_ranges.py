@@ -17,6 +17,7 @@ from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows, strip_rows
 from hushed.errors import ParameterError
 
+_NOTHING, _NAN = "NoneType", "float"  # types of missing values
 _NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 
@@ -37,6 +38,9 @@ class Range:
     # Whether the population has missing values there. Otherwise a missing value is moved to the low
     # end, or to the high one if that alone is finite.
     missing: bool = False
+    # Types of the missing values that it has, by name, where a container tells several apart, as
+    # nothing and NaN; empty if it does not. Others are moved as if there were none.
+    stays: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         try:
@@ -50,6 +54,10 @@ class Range:
             )
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])
+
+    def keeps(self, kind: str) -> bool:
+        """Whether a missing value of a type stays what it is."""
+        return self.missing and (not self.stays or kind in self.stays)
 
     @property
     def end(self) -> float:
@@ -141,6 +149,8 @@ def _array(rows: NDArray[Any], ranges: tuple[Range, ...]) -> NDArray[Any]:
 
 
 def _clip(values: NDArray[Any], one: Range) -> NDArray[Any]:
+    if values.dtype.kind == "b":
+        return _clip(values.astype(np.uint8), _among_truths(one)).astype(bool)
     if values.dtype.kind not in "iuf":
         return values
     low, high = _ends(values.dtype, one)
@@ -150,19 +160,40 @@ def _clip(values: NDArray[Any], one: Range) -> NDArray[Any]:
     return np.asarray(moved)
 
 
+def _among_truths(one: Range) -> Range:
+    """Range of a column of truth values, as whole numbers."""
+    low, high = max(0.0, math.ceil(max(one.low, 0.0))), min(1.0, math.floor(min(one.high, 1.0)))
+    if low > high:
+        raise _refuse_range(one, "bool")
+    return replace(one, low=low, high=high)
+
+
+def _refuse_range(one: Range, kind: object) -> ParameterError:
+    column = f" of column {one.column!r}" if one.column else ""
+    return ParameterError(
+        f"no number of type {kind} lies within the bounds ({one.low:g}, {one.high:g}){column}: "
+        "give wider ones",
+        parameter="bounds",
+    )
+
+
 def _ends(dtype: np.dtype[Any], one: Range) -> tuple[Any, Any]:
-    """Find the outermost values of a type that do not leave a range."""
+    """Find the outermost values of a type that do not leave a range; refuse one without values."""
     if dtype.kind in "iu":
         least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        low = math.ceil(one.low) if math.isfinite(one.low) else least
-        high = math.floor(one.high) if math.isfinite(one.high) else most
-        return dtype.type(min(max(low, least), most)), dtype.type(min(max(high, least), most))
+        low = max(least, math.ceil(one.low) if math.isfinite(one.low) else least)
+        high = min(most, math.floor(one.high) if math.isfinite(one.high) else most)
+        if low > high:
+            raise _refuse_range(one, dtype)
+        return dtype.type(low), dtype.type(high)
     with np.errstate(over="ignore"):
         low, high = dtype.type(one.low), dtype.type(one.high)
     if float(low) < one.low:  # as doubles: NumPy would compare in the smaller type
         low = np.nextafter(low, dtype.type(math.inf))
     if float(high) > one.high:
         high = np.nextafter(high, dtype.type(-math.inf))
+    if low > high:
+        raise _refuse_range(one, dtype)
     return low, high
 
 
@@ -170,9 +201,10 @@ def _series(column: Any, one: Range) -> Any:
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
         return type(column)(_clip(column.to_numpy(copy=True), one), index=column.index)
+    if getattr(dtype, "kind", "") == "b":
+        held = column.astype("uint8[pyarrow]" if hasattr(dtype, "pyarrow_dtype") else "UInt8")
+        return _series(held, _among_truths(one)).astype(dtype)
     ends = _find_ends(getattr(dtype, "numpy_dtype", dtype), one)
-    if ends is None:
-        return column
     if getattr(dtype, "kind", "") == "f":  # its NaN is not a missing value to pandas
         values, gone = column.to_numpy(dtype.numpy_dtype, na_value=math.nan), column.isna()
         moved = type(column)(_clip(np.array(values), one), index=column.index)
@@ -185,21 +217,22 @@ def _series(column: Any, one: Range) -> Any:
 
 
 def _polars(column: Any, one: Range) -> Any:
+    if str(column.dtype) == "Boolean":
+        import polars  # noqa: PLC0415
+
+        return _polars(column.cast(polars.UInt8), _among_truths(one)).cast(column.dtype)
     ends = _find_ends(column.dtype, one)
-    if ends is None:
-        return column
     moved = column.clip(*ends[:2])
-    if not one.missing:
+    if not one.keeps(_NOTHING):
         moved = moved.fill_null(ends[2])
-        moved = moved.fill_nan(ends[2]) if moved.dtype.is_float() else moved
+    if not one.keeps(_NAN) and moved.dtype.is_float():
+        moved = moved.fill_nan(ends[2])
     return moved.cast(column.dtype)
 
 
-def _find_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any] | None:
+def _find_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any]:
     """Find them for a type of pandas or Polars, and where a missing value goes."""
     name = str(dtype).lower()
-    if name in ("bool", "boolean"):
-        return None
     if name not in _NUMBERS:
         raise ParameterError(f"bounds are for columns of integers or floats, not of {name}")
     low, high = (end.item() for end in _ends(np.dtype(name), one))
@@ -220,7 +253,8 @@ def _row(row: Any, ranges: dict[str, Range]) -> Any:
         for name, one in ranges.items():
             flat = row.reshape(-1)
             if int(name) < len(flat):
-                flat[int(name) : int(name) + 1] = _clip(flat[int(name) : int(name) + 1], one)
+                kept = replace(one, missing=one.keeps(_NAN))
+                flat[int(name) : int(name) + 1] = _clip(flat[int(name) : int(name) + 1], kept)
         return row
     if type(row) in (list, tuple):
         return type(row)(_number(value, ranges.get(str(i))) for i, value in enumerate(row))
@@ -228,16 +262,16 @@ def _row(row: Any, ranges: dict[str, Range]) -> Any:
 
 
 def _number(value: Any, one: Range | None) -> Any:
-    if one is None or isinstance(value, bool):
+    if one is None:
         return value
-    if isinstance(value, np.generic) and value.dtype.kind in "iuf":
-        return _clip(np.array([value]), one)[0]
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return _clip(np.array([value]), replace(one, missing=one.keeps(_NAN)))[0]
     if _is_missing(value):
-        return value if one.missing else one.end
+        return value if one.keeps(type(value).__name__) else one.end
     if not isinstance(value, int | float):
         return value
     if value != value:  # noqa: PLR0124  (NaN)
-        return value if one.missing else type(value)(one.end)
+        return value if one.keeps(_NAN) else type(value)(one.end)
     low, high = one.low, one.high
     if isinstance(value, int):
         low = math.ceil(low) if math.isfinite(low) else low
@@ -285,7 +319,9 @@ def check_ranges(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
         return ranges
     found = []
     for each in ranges:
-        kept = each if is_within(rows, (each,)) else replace(each, missing=True)
+        kept = each
+        if not is_within(rows, (each,)):
+            kept = replace(each, missing=True, stays=_list_missing(rows, each))
         if not is_within(rows, (kept,)):
             raise ParameterError(
                 f"public rows lie outside of the bounds ({each.low:g}, {each.high:g})"
@@ -294,6 +330,23 @@ def check_ranges(rows: Any, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
             )
         found.append(kept)
     return tuple(found)
+
+
+def _list_missing(rows: Any, one: Range) -> frozenset[str]:
+    """List types of missing values in a column, where the container tells several apart."""
+    if isinstance(rows, Bundles):
+        return _list_missing(rows.rows, one)
+    held = containers.container(rows)
+    if held == "polars":
+        column = rows[one.column]
+        nan = column.dtype.is_float() and bool(column.is_nan().any())
+        return frozenset([_NOTHING] * bool(column.null_count()) + [_NAN] * nan)
+    if held != "list":
+        return frozenset()
+    cells = [value for row in rows for value in _at(row, one.column)]
+    gone = {type(value).__name__ for value in cells if _is_missing(value)}
+    nan = any(isinstance(value, float | np.floating) and value != value for value in cells)  # noqa: PLR0124
+    return frozenset(gone | ({_NAN} if nan else set()))
 
 
 def is_within(rows: Any, ranges: tuple[Range, ...]) -> bool:

@@ -47,7 +47,8 @@ FilterName = Literal["basic", "zcdp", "renyi", "gaussian", "pld"]
 FilterMethod = Literal["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"]
 
 _LEAST, _MOST = 1e-100, 1e100  # of limits whose capacity has to be searched for
-_SHARES: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
+# What method "adaptive" runs side by side, with shares of delta.
+ADAPTIVE: dict[FilterName, float] = {"basic": 0.5, "zcdp": 0.25, "gaussian": 0.25}
 _LARGEST_ORDER = 1e150  # finite also for a rho near 0
 
 
@@ -120,7 +121,7 @@ def privacy_filters(
     if method == "adaptive":
         return tuple(
             _filter(name, epsilon, _share_of(share, delta), slack, None)
-            for name, share in _SHARES.items()
+            for name, share in ADAPTIVE.items()
         )
     return (_filter(method, epsilon, delta, slack, order),)
 

@@ -20,6 +20,7 @@ from hushed._decimals import (
     stated_below,
     total_of,
 )
+from hushed._notebook import Shown
 from hushed._numeric import LIBRARY, round_up
 from hushed._printing import format_down, format_up
 from hushed.accounting._promises import Promises, Releasable, joined
@@ -33,6 +34,12 @@ from hushed.accounting._theorems import (
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.privacy_loss import Bracket, PrivacyProfile
+
+# What every theorem here rests on; the filters of a ledger do not.
+FIXED = (
+    "This holds if the number of releases, and how much each may lose, was fixed before the first "
+    "answer. If answers decided it, a budget covers it, and no sum afterwards."
+)
 
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
 
@@ -57,7 +64,7 @@ _THEOREMS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composition:
+class Composition(Shown):
     """What several releases promise together.
 
     Parameters
@@ -119,6 +126,8 @@ class Composition:
             f"The smallest possible epsilon lies in [{format_down(self.exact.low)}, "
             f"{format_up(self.exact.high)}].",
         ]
+        if self.releases > 1:
+            lines.append(FIXED)
         if g is not None and g.estimates and self.releases > 1:
             lines.append(
                 "A sampled sensitivity counts its gamma once; this is right if all releases are of "
@@ -187,8 +196,10 @@ def compose(
 
     Notes
     -----
-    All methods but ``at-risk`` also cover an adversary who chooses each release after seeing the
-    ones before. A sampled sensitivity that is used several times counts its gamma once.
+    All methods but ``at-risk`` also cover an adversary who chooses what each release asks after
+    seeing the ones before; but not how many there are, nor how much each may lose. Whoever chooses
+    that by the answers is covered by the filters of a `hushed.Ledger` alone. A sampled sensitivity
+    that is used several times counts its gamma once.
     """
     delta = read("delta", delta, up=False)
     require_within("delta", delta, 0, 1)

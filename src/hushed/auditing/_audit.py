@@ -198,6 +198,7 @@ def _report(
         seconds=time.perf_counter() - begun,
         seed=seed,
         named=found.named,
+        weight=found.weight,
     )
 
 
@@ -216,6 +217,7 @@ class _Judgement:
     population: PopulationCount | None = None
     samples: int = 0
     named: tuple[str, ...] = ()
+    weight: float | None = None
 
 
 def _choose_relation(pairs: object, neighbours: Neighbours, relation: Relation | None) -> Relation:
@@ -273,6 +275,7 @@ def _judge_fixed(finding: Finding, goal: Goal, relation: Relation) -> _Judgement
         minimum_detectable=find_minimum_detectable(finding, goal),
         estimate=estimate_curve(finding, goal.claim),
         named=(finding.pair.name,) if certified.violated else (),
+        weight=goal.claim.weigh(finding.selected.predicted),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -225,36 +226,11 @@ class JointTest:
         c, spent = self.counts, self.alpha * _NUISANCE
         if epsilon > _LARGEST_EPSILON or c.hits == 0:
             return 1.0
-        least = clopper_pearson_low(c.other_hits, c.other_samples, spent / 2)
-        most = clopper_pearson_high(c.other_hits, c.other_samples, spent / 2)
-        # Cells of q: each judged with the largest p and the smallest q that it allows.
-        edges = np.linspace(least, most, _CELLS + 1)
+        edges, needed, mass, outside = _weigh_other_counts(c, self.weight, spent)
         p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
-        # Blocks of Y: each judged as if Y were its smallest number, for which X needs least.
-        blocks = self._choose_blocks(least, most)
-        below = 1 - binomial_tail(blocks[:, None], c.other_samples, edges[None, :-1])
-        mass = np.diff(below, axis=0)  # of counts from one edge up to the next
-        needed = np.ceil(
-            c.hits
-            + self.weight * (c.samples / c.other_samples) * (blocks[:-1] - c.other_hits)
-            - 1e-6
-        )
         reach = binomial_tail(needed[:, None], c.samples, p[None, :])
-        # Whatever lies outside the blocks counts as reached.
-        reached = (mass * reach).sum(axis=0) + below[0] + 1 - below[-1]
+        reached = (mass * reach).sum(axis=0) + outside
         return min(1.0, float(reached.max()) + spent + _ROUNDING)
-
-    def _choose_blocks(self, least: float, most: float) -> Floats:
-        """Edges of blocks of counts that hold all but a negligible part of the other side."""
-        n = self.counts.other_samples
-        start, stop = least * n, most * n
-        room = math.log(1 / _NEGLIGIBLE)  # Chernoff's bounds, with exponents of this size
-        first = math.floor(start - math.sqrt(2 * room * start) - 1)
-        last = math.ceil(stop + math.sqrt(2 * room * stop) + room + 1)
-        first, last = max(0, first), min(n + 1, last)
-        if last - first <= _BLOCKS:
-            return np.arange(first, last + 1, dtype=np.float64)
-        return np.unique(np.round(np.linspace(first, last, _BLOCKS + 1)))
 
     def epsilon_low(self, delta: float) -> float:
         """Find an epsilon at and below which the claim is rejected, 0 if there is none."""
@@ -273,6 +249,43 @@ class JointTest:
     def _guess(self) -> Rectangle:
         """Bounds that are nearly as good, to start the search from."""
         return Rectangle.from_counts(self.counts, self.alpha)
+
+
+@lru_cache(maxsize=1)
+def _weigh_other_counts(
+    counts: Counts, weight: float, spent: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Weigh what the count on the other table may be, which no claim changes.
+
+    Edges of cells of its probability q; for blocks of the count the hits that it takes to reach
+    the statistic; the mass of each block at the lower edge of each cell; and the mass outside of
+    them, which counts as reached.
+    """
+    c = counts
+    least = clopper_pearson_low(c.other_hits, c.other_samples, spent / 2)
+    most = clopper_pearson_high(c.other_hits, c.other_samples, spent / 2)
+    # Cells of q: each judged with the largest p and the smallest q that it allows.
+    edges = np.linspace(least, most, _CELLS + 1)
+    # Blocks of Y: each judged as if Y were its smallest number, for which X needs least.
+    blocks = _choose_blocks(c.other_samples, least, most)
+    below = 1 - binomial_tail(blocks[:, None], c.other_samples, edges[None, :-1])
+    mass = np.diff(below, axis=0)  # of counts from one edge up to the next
+    needed = np.ceil(
+        c.hits + weight * (c.samples / c.other_samples) * (blocks[:-1] - c.other_hits) - 1e-6
+    )
+    return edges, needed, mass, below[0] + 1 - below[-1]
+
+
+def _choose_blocks(samples: int, least: float, most: float) -> Floats:
+    """Edges of blocks of counts that hold all but a negligible part of the other side."""
+    start, stop = least * samples, most * samples
+    room = math.log(1 / _NEGLIGIBLE)  # Chernoff's bounds, with exponents of this size
+    first = math.floor(start - math.sqrt(2 * room * start) - 1)
+    last = math.ceil(stop + math.sqrt(2 * room * stop) + room + 1)
+    first, last = max(0, first), min(samples + 1, last)
+    if last - first <= _BLOCKS:
+        return np.arange(first, last + 1, dtype=np.float64)
+    return np.unique(np.round(np.linspace(first, last, _BLOCKS + 1)))
 
 
 def _find_last_rejected(excess: Callable[[float], float], guess: float, most: float) -> float:

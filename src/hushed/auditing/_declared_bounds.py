@@ -6,36 +6,44 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from os import PathLike
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from hushed._checks import require_count, require_one_of
 from hushed._decimals import decimal_of, read
 from hushed._functions._calls import answer
+from hushed._functions._kept import run_kept
+from hushed._functions._streams import Streams
 from hushed._functions._trials import seed_from
+from hushed._notebook import Shown
 from hushed._printing import format_down, format_up
+from hushed._types import Floats
 from hushed.auditing._audit import allowed_error
 from hushed.auditing._bounds import clopper_pearson_high, clopper_pearson_low
 from hushed.auditing._pairs import Pair
-from hushed.auditing._population import PopulationPairs, iterate_pairs
+from hushed.auditing._population import DrawnPairs, PopulationPairs, prepare_pairs
 from hushed.auditing._sensitivity import (
-    Movement,
     check_tolerance,
     is_beyond,
     measure_movement,
     read_declaration,
-    require_steady,
+    refuse_unsteady,
     round_movement,
 )
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
 from hushed.populations import Population
+from hushed.runs import Keep
 from hushed.spaces import NORMS, Norm, SensitivityBound
 
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SensitivityTest:
+class SensitivityTest(Shown):
     """What pairs drawn from a population say of a declared sensitivity.
 
     Parameters
@@ -158,6 +166,28 @@ class SensitivityTest:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Movements:
+    """How far each pair moves, whether farther than declared, and whether nothing was answered."""
+
+    function: Callable[[Any], Any]
+    pairs: DrawnPairs
+    norm: Norm
+    limit: float
+    tolerance: float
+
+    def __call__(self, streams: Streams) -> Floats:
+        """One row for each trial, which is the pair of that number."""
+        return np.array([self._measure(streams.trial) for _ in streams], dtype=np.float64)
+
+    def _measure(self, number: int) -> tuple[float, bool, bool]:
+        moved = measure_movement(self.function, self.pairs.draw(number), self.norm)
+        beyond = is_beyond(moved.size, self.limit, self.tolerance, self.norm)
+        failed = moved.cause == "failure" and not moved.size
+        return round_movement(moved.size, self.norm), beyond, failed
+
+
+@opens_engine
 def test_sensitivity(
     f: Callable[[Any], Any],
     population: Population,
@@ -172,6 +202,8 @@ def test_sensitivity(
     symmetric: bool = False,
     tolerance: float = 0.0,
     seed: int | None = 0,
+    workers: Workers = 1,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> SensitivityTest:
     """Test a declared sensitivity on pairs of neighbours drawn from a population.
 
@@ -205,6 +237,12 @@ def test_sensitivity(
         Share of the bound that a movement may exceed it by; 1e-9 passes over rounding.
     seed : int or None, default 0
         Seed of the pairs; None for fresh entropy.
+    workers : int, str, Engine or distributed.Client, default 1
+        Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
+        see `hushed.engines.engine_of`. What is found is the same.
+    keep : str, path or hushed.runs.Keep, optional
+        Folder, or address of an object store, in which movements are kept: the same call goes on
+        where an earlier one was interrupted.
 
     Returns
     -------
@@ -250,20 +288,26 @@ def test_sensitivity(
         count=require_count("pairs", pairs),
         symmetric=symmetric,
     )
-    far, failed, drawn = 0, 0, 0
-    best: tuple[Movement, Pair] | None = None
-    for pair in iterate_pairs(source, neighbours, root):
-        moved = measure_movement(f, pair, norm)
-        drawn += 1
-        failed += moved.cause == "failure" and not moved.size
-        far += is_beyond(moved.size, limit, tolerance, norm)
-        if best is None or moved.size > best[0].size:
-            best = moved, pair
-    if best is None or failed == drawn:
-        if best is not None:
-            answer(f, best[1].rows, private=False)  # says what is wrong
+    trial = _Movements(
+        function=f,
+        pairs=prepare_pairs(source, neighbours, root),
+        norm=norm,
+        limit=limit,
+        tolerance=tolerance,
+    )
+    named = getattr(f, "__qualname__", type(f).__name__)
+    found = run_kept(
+        trial, source.count, seed=0, workers=workers, keep=keep, name=f"test of {named}"
+    )
+    drawn, far, failed = source.count, int(found[:, 1].sum()), int(found[:, 2].sum())
+    place = int(found[:, 0].argmax())
+    worst, largest = trial.pairs.draw(place), float(found[place, 0])
+    if failed == drawn:
+        answer(f, worst.rows, private=False)  # says what is wrong
         raise BadFunction("the function gave no finite answer for any of the tables drawn")
-    require_steady(f, best[0], best[1], norm)
+    best = measure_movement(f, worst, norm)
+    if round_movement(best.size, norm) != largest:
+        raise refuse_unsteady()
     low = clopper_pearson_low(far, drawn, alpha)
     return SensitivityTest(
         verdict="refuted" if far and low > share else "not refuted",
@@ -275,9 +319,9 @@ def test_sensitivity(
         share_low=low,
         share_high=clopper_pearson_high(far, drawn, alpha),
         confidence=confidence,
-        largest=round_movement(best[0].size, norm),
-        worst=best[1],
-        rounding=_is_rounding(best[0].size, limit, tolerance, norm),
+        largest=largest,
+        worst=worst,
+        rounding=_is_rounding(best.size, limit, tolerance, norm),
         seed=root,
         unanswered=failed,
     )

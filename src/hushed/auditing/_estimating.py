@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import read_count
 from hushed._functions._trials import seed_from
+from hushed._notebook import Shown
 from hushed.auditing._keeping import check_keepable
 from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
 from hushed.auditing._outputs import STRUCTURE, Floats
@@ -31,7 +32,7 @@ _LEAST, _MOST = 100, 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PrivacyEstimate:
+class PrivacyEstimate(Shown):
     """Estimates of delta on one pair of tables; no bounds: certificates come from `hs.audit`.
 
     Parameters

@@ -19,7 +19,7 @@ from hushed.auditing._goal import AuditedClaim, Goal
 from hushed.auditing._pairs import Pair
 from hushed.auditing._runs import Runs
 from hushed.auditing._scores import Effort
-from hushed.auditing._search import Search
+from hushed.auditing._search import Search, find_outdone
 from hushed.auditing._selection import SelectedEvent
 from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import ParameterError, TooFewSamples
@@ -126,11 +126,11 @@ def run_fixed(runs: Runs, pairs: list[Pair], plan: Plan, goal: Goal) -> Finding:
     """Choose pair, direction and event on the first splits, and count on the final one."""
     searches, spared = _halve_searches(runs, [Search(pair=pair) for pair in pairs], plan, goal)
     best: tuple[SelectedEvent, Floats, Pair] | None = None
-    alive = len(searches)
+    alive, outdone = len(searches), find_outdone(searches)
     for number, search in enumerate(searches):
         effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
         spared += plan.refine - search.draw_more(runs, plan.refine, "refine", alive=alive)
-        selected, scores = search.choose_event(runs, goal, effort=effort)
+        selected, scores = search.choose_event(runs, goal, effort=effort, without=outdone)
         runs.report(
             f"refine: {search.pair.name}, bound expected {selected.predicted:.4g}",
             1 - (plan.final + (alive - 1 - number) * plan.refine) / plan.count_all(len(pairs)),

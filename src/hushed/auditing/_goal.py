@@ -196,6 +196,12 @@ class _EpsilonDelta:
                 "for an audit differ in one row, so that their share says nothing of it",
                 parameter="claim",
             )
+        if self.gamma > 0 and self.given.protect == "table":
+            raise ParameterError(
+                "gamma is about given new rows (protect='table'), and the new row of a pair drawn "
+                "for an audit is a fresh draw, so that their share says nothing of it",
+                parameter="claim",
+            )
 
     def describe(self) -> str:
         gamma = f", gamma = {format_up(self.gamma)}" if self.gamma else ""

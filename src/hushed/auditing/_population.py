@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
 from hushed.auditing._bounds import binomial_tail, clopper_pearson_high, clopper_pearson_low
@@ -83,36 +84,71 @@ def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> li
 
 
 def iterate_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> Iterator[Pair]:
-    """Draw pairs one by one: a table, and a neighbour with one row replaced or taken away.
+    """Draw pairs one by one; a simulator whose rows are not independent is refused."""
+    drawn = prepare_pairs(source, neighbours, seed)
+    return (drawn.draw(number) for number in range(source.count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnPairs:
+    """Pairs by their number: a table, and a neighbour with one row replaced or taken away.
 
     The row stands at a random position, drawn from the pair's own stream, as in the sampling of
-    a sensitivity; it is the last one if the source is declared symmetric. A simulator whose rows
-    are not independent is refused, as it is there.
+    a sensitivity; it is the last one if the source is declared symmetric. `order` deals the rows of
+    a public table; empty for other populations.
     """
-    checked = stage_seed(seed, "population", "checking")
-    check_source(source.population, source.rows, seed=checked)
-    dealt = _deal_tables(source, stage_seed(seed, "population", "dealing"))
-    for number in range(source.count):
-        rng = stage_generator(seed, "population", str(number))
-        table = dealt[number] if dealt else draw_rows(source.population, rng, source.rows + 1)
-        at = source.rows - 1 if source.symmetric else int(rng.integers(source.rows))
-        order = np.arange(source.rows)
-        if neighbours == "add-remove":
+
+    population: Population
+    rows: int
+    symmetric: bool
+    neighbours: Neighbours
+    seed: int
+    order: NDArray[np.int64]
+
+    def draw(self, number: int) -> Pair:
+        """Draw the pair of a number."""
+        rows, size = self.rows, self.rows + 1
+        rng = stage_generator(self.seed, "population", str(number))
+        if len(self.order):
+            population: Any = self.population
+            table = containers.take(population.frame, self.order[size * number :][:size])
+        else:
+            table = draw_rows(self.population, rng, size)
+        at = rows - 1 if self.symmetric else int(rng.integers(rows))
+        order = np.arange(rows)
+        if self.neighbours == "add-remove":
             other, done = np.delete(order, at), "taken away"
         else:
-            other, done = np.where(order == at, source.rows, order), "replaced"
-        yield Pair(
+            other, done = np.where(order == at, rows, order), "replaced"
+        return Pair(
             rows=containers.take(table, order),
             neighbour=containers.take(table, other),
-            name=f"drawn pair {number + 1} (row {at + 1} of {source.rows} {done})",
+            name=f"drawn pair {number + 1} (row {at + 1} of {rows} {done})",
         )
 
 
-def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
-    """Tables of a public table that share no row, or else they are no independent pairs."""
+def prepare_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> DrawnPairs:
+    """Deal a public table to pairs; refuse a simulator whose rows are not independent."""
+    check_source(source.population, source.rows, seed=stage_seed(seed, "population", "checking"))
+    order = _deal_rows(source, stage_seed(seed, "population", "dealing"))
+    return DrawnPairs(
+        population=source.population,
+        rows=source.rows,
+        symmetric=source.symmetric,
+        neighbours=neighbours,
+        seed=seed,
+        order=order,
+    )
+
+
+def _deal_rows(source: PopulationPairs, seed: int) -> NDArray[np.int64]:
+    """Order in which tables of a public table share no row, or else they are no independent pairs.
+
+    Empty where rows are drawn otherwise.
+    """
     population, size = source.population, source.rows + 1
     if not isinstance(population, PublicTable) or population.promise == "table":
-        return []
+        return np.empty(0, dtype=np.int64)
     known, needed = len(population.frame), count_needed("disjoint", source.count, size)
     if population.promise == "given-the-rest" or known < needed:
         raise ParameterError(
@@ -121,10 +157,7 @@ def _deal_tables(source: PopulationPairs, seed: int) -> list[Any]:
             f"{known} with promise={population.promise!r}. Give more rows, or say promise='table' "
             "for pairs drawn with replacement from these very rows"
         )
-    order = np.random.default_rng(seed).permutation(known)
-    return [
-        containers.take(population.frame, order[size * i :][:size]) for i in range(source.count)
-    ]
+    return np.random.default_rng(seed).permutation(known)
 
 
 def run_population(

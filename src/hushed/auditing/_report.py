@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._notebook import Card, Shown, draw_bound
 from hushed._printing import Spelling, describe_uncertainty, format_down, format_up, spell_argument
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
@@ -16,6 +17,7 @@ from hushed.auditing._goal import adapt_claim
 from hushed.auditing._outputs import LOWEST_BIT
 from hushed.auditing._pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
+from hushed.guarantee import Guarantee
 
 Verdict = Literal["violated", "not refuted"]
 
@@ -95,7 +97,7 @@ class PopulationCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AuditReport:
+class AuditReport(Shown):
     """Verdict on a claim, with the confidence it was asked for.
 
     Parameters
@@ -138,6 +140,9 @@ class AuditReport:
     named : tuple of str, default ()
         Pairs that are certified to violate the claim, all of them together. A sequential audit
         may know that some pair does before it can say which: then it is empty.
+    weight : float, optional
+        Weight of the test that judged the event, chosen before its runs were made: with it the
+        certified numbers follow from the counts. None where no such test was used.
     """
 
     verdict: Verdict
@@ -156,6 +161,24 @@ class AuditReport:
     seed: int
     population: PopulationCount | None = None
     named: tuple[str, ...] = ()
+    weight: float | None = None
+
+    def _card(self) -> Card:
+        picture = ""
+        if isinstance(self.claim, Guarantee):
+            label = f"epsilon is at least {format_down(self.epsilon_low)}, certified"
+            picture = draw_bound(self.epsilon_low, self.claim.epsilon, label)
+        return Card(
+            title=f"Audit: {self.verdict}",
+            text=self.explain(),
+            facts=(
+                ("claim", self._describe_claim()),
+                ("epsilon at least", format_down(self.epsilon_low)),
+                ("confidence", format_down(self.confidence)),
+                ("runs on each side", f"{self.samples:,}"),
+            ),
+            pictures=(picture,),
+        )
 
     @property
     def relation(self) -> Relation:

@@ -7,14 +7,14 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._functions._trials import run_trials
+from hushed._functions._trials import may_round_otherwise, run_trials
 from hushed.auditing._keeping import (
     Keeping,
     Place,
@@ -139,6 +139,7 @@ class Runs:
             encoder=self.encoder,
             counted=counted,
         )
+        told = replace(told, other_bits=may_round_otherwise(self.workers))
         with open_journal(self.keeping.place, told) as journal:
             if journal.count():
                 self.progress(f"{stage}, {pair.name}{journal.describe_kept()}")

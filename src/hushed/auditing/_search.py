@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 from hushed.auditing._goal import Goal, Sides
 from hushed.auditing._pairs import Pair
 from hushed.auditing._runs import Runs
-from hushed.auditing._scores import Effort, fit_scores, fit_trees
+from hushed.auditing._scores import Effort, Family, Score, fit_scores, fit_trees
 from hushed.auditing._selection import SelectedEvent, select_event
 
 Floats = NDArray[np.float64]
 
 _CELLS_KEPT = 2**25  # of one split on one table, for all pairs together
 _LEAST = 10
+_WORTH = 0.5  # of the best family's bound, which another one must reach to be tried again
 _PILOT_CELLS = 2**18  # numbers on each table that trees are tried on: about a second
 _PILOT_JUDGED = 2**14  # outputs on each table by which they are judged
 
@@ -27,12 +29,14 @@ class Search:
     """Runs on one pair that serve the choice of an event; never those of the final split.
 
     `train` and `select` are encoded outputs on the two tables: scores are fitted on the first and
-    thresholds chosen on the second, in every round.
+    thresholds chosen on the second, in every round. `reach` are the bounds that each family of
+    scores could be expected to give when it was last tried.
     """
 
     pair: Pair
     train: Sides | None = None
     select: Sides | None = None
+    reach: Mapping[str, float] = field(default_factory=dict)
 
     def draw_more(self, runs: Runs, size: int, stage: str, *, alive: int) -> int:
         """Draw more runs, half to train and half to select, where memory allows.
@@ -49,17 +53,25 @@ class Search:
         return 2 * half
 
     def choose_event(
-        self, runs: Runs, goal: Goal, *, effort: Effort = "quick"
+        self,
+        runs: Runs,
+        goal: Goal,
+        *,
+        effort: Effort = "quick",
+        without: Collection[str] = (),
     ) -> tuple[SelectedEvent, Floats]:
-        """Fit scores on one half, select the event on the other.
+        """Fit scores on one half, select the event on the other; `without` some families.
 
         Returns also the signed scores of the selection split, from which to make bins.
         """
         if self.train is None or self.select is None:
             raise ValueError("there are no runs to choose from yet")
-        scores = fit_scores(runs.encoder, *self.train, effort=effort, bits=runs.bits)
+        families = fit_scores(
+            runs.encoder, *self.train, effort=effort, bits=runs.bits, without=without
+        )
         last = effort != "quick"  # in the rounds, runs are too few for more
-        found = select_event(scores, *self.select, goal, last=last)
+        found = select_event(families, *self.select, goal, last=last)
+        self.reach = found.reach
         if effort == "trees":
             found = self._try_trees(runs, goal, found)
         return found, found.event.sign * np.concatenate(found.scored)
@@ -78,13 +90,31 @@ class Search:
             return found
         if len(self.train[0]) > few:
             part = self.select[0][:_PILOT_JUDGED], self.select[1][:_PILOT_JUDGED]
-            tried = select_event([trees], *part, goal)
-            known = select_event([beside], *part, goal)
+            tried = select_event([_wrap(trees)], *part, goal)
+            known = select_event([_wrap(beside)], *part, goal)
             if not is_promising(tried, known):
                 return found
             trees = fit_trees(runs.encoder, *self.train, beside=beside) or trees
-        tried = select_event([trees], *self.select, goal, last=True)
+        tried = select_event([_wrap(trees)], *self.select, goal, last=True)
         return tried if tried.objective > found.objective else found
+
+
+def find_outdone(searches: list[Search]) -> frozenset[str]:
+    """Families of scores that came near the best one on none of these pairs.
+
+    Nothing is left out while some pair shows nothing at all: then the best is only the luckiest.
+    """
+    near: set[str] = set()
+    for search in searches:
+        best = max(search.reach.values(), default=0.0)
+        if best <= 0:
+            return frozenset()
+        near |= {name for name, bound in search.reach.items() if bound >= _WORTH * best}
+    return frozenset(name for search in searches for name in search.reach) - near
+
+
+def _wrap(score: Score) -> Family:
+    return Family(name="alone", scores=[score])
 
 
 def is_promising(tried: SelectedEvent, known: SelectedEvent) -> bool:

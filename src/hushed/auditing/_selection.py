@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +12,8 @@ from hushed.auditing._bounds import Rectangle, clopper_pearson_guide
 from hushed.auditing._goal import Goal, Objective, Sides
 from hushed.auditing._scores import (
     Event,
+    Family,
     Histograms,
-    Score,
     fit_slope,
 )
 
@@ -33,7 +33,8 @@ class SelectedEvent:
 
     `predicted` is the bound that the final split can be expected to certify; `objective` is what
     the event was chosen by. The shares of outputs inside, on the likelier table and on the other
-    one, are estimates, biased by the selection. `scored` are the scores of the selection split.
+    one, are estimates, biased by the selection. `scored` are the scores of the selection split,
+    `reach` the largest bound that each family of scores may be expected to give.
     """
 
     event: Event
@@ -42,6 +43,7 @@ class SelectedEvent:
     share: float
     other_share: float
     scored: Sides
+    reach: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,7 @@ class _Threshold:
 
 
 def select_event(
-    scores: Iterable[Score],
+    families: Iterable[Family],
     first: Floats,
     second: Floats,
     goal: Goal,
@@ -78,23 +80,28 @@ def select_event(
     """
     best: SelectedEvent | None = None
     parts = 2 if last and min(len(first), len(second)) >= _HALVED else 1
-    for score in scores:
-        shrink = last and isinstance(score, Histograms)
-        scored = score.evaluate(first), score.evaluate(second)
-        ordered = _sort_parts(scored, parts)
-        for likelier in directions:
-            sides = ordered if likelier else [_swap_sides(each) for each in ordered]
-            found = _choose_checked(sides, goal, shrink=shrink)
-            if best is None or found.objective > best.objective:
-                cut = found.cut if likelier else -found.cut
-                best = SelectedEvent(
-                    event=Event(score=score, threshold=cut, first=likelier),
-                    predicted=found.bound,
-                    objective=found.objective,
-                    share=found.shares[0],
-                    other_share=found.shares[1],
-                    scored=scored,
-                )
+    reach: dict[str, float] = {}
+    for family in families:
+        every = zip(family.scores, family.evaluate(first), family.evaluate(second), strict=True)
+        for score, *scored in every:
+            shrink = last and isinstance(score, Histograms)
+            sides = scored[0], scored[1]
+            ordered = _sort_parts(sides, parts)
+            for likelier in directions:
+                turned = ordered if likelier else [_swap_sides(each) for each in ordered]
+                found = _choose_checked(turned, goal, shrink=shrink)
+                reach[family.name] = max(reach.get(family.name, 0.0), found.bound)
+                if best is None or found.objective > best.objective:
+                    cut = found.cut if likelier else -found.cut
+                    best = SelectedEvent(
+                        event=Event(score=score, threshold=cut, first=likelier),
+                        predicted=found.bound,
+                        objective=found.objective,
+                        share=found.shares[0],
+                        other_share=found.shares[1],
+                        scored=sides,
+                        reach=reach,
+                    )
     if best is None:
         raise ValueError("no score was given")
     return best

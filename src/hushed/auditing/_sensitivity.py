@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import is_real, require_count
 from hushed._functions._calls import answer
+from hushed._notebook import Shown
 from hushed._numeric import root_above
 from hushed._printing import format_up
 from hushed.auditing._pairs import Pair, extreme_pairs
@@ -29,7 +30,7 @@ _FARTHEST = 1e300  # the span of a column is a double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SensitivityCheck:
+class SensitivityCheck(Shown):
     """What a search for a counterexample found.
 
     Parameters
@@ -216,6 +217,7 @@ def _read_promise(declared: SensitivityBound, rows: int) -> float:
     other = {
         "all rows of one user": promise.unit == "user",
         f"{promise.distance} rows that change at once": promise.distance > 1,
+        "given new rows (protect='table')": promise.protect == "table",
         f"tables of {' or '.join(map(str, sizes))} rows": rows not in sizes,
         "the average over all samplings (calibration='marginal'), and not about its own number": (
             promise.marginal
@@ -225,7 +227,7 @@ def _read_promise(declared: SensitivityBound, rows: int) -> float:
     if wrong:
         raise ParameterError(
             f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} rows that differ in "
-            "one row say nothing of it",
+            "one row, drawn like the others, say nothing of it",
             parameter="declared",
         )
     return promise.gamma
@@ -286,11 +288,16 @@ def measure_movement(function: Callable[[Any], Any], pair: Pair, norm: Norm) -> 
 def require_steady(function: Callable[[Any], Any], found: Movement, pair: Pair, norm: Norm) -> None:
     """Refuse a function that moves another way when it is asked again: it accuses itself."""
     if measure_movement(function, pair, norm) != found:
-        raise RandomFunction(
-            "the function gave two answers on the same rows, so that how far it moves between "
-            "neighbours is not known: test it without its noise, fix its seed, or wrap it as "
-            "hs.fixed_seed(f, seed=0) if it uses the global generators"
-        )
+        raise refuse_unsteady()
+
+
+def refuse_unsteady() -> RandomFunction:
+    """Make the error of a function that gave two answers."""
+    return RandomFunction(
+        "the function gave two answers on the same rows, so that how far it moves between "
+        "neighbours is not known: test it without its noise, fix its seed, or wrap it as "
+        "hs.fixed_seed(f, seed=0) if it uses the global generators"
+    )
 
 
 def is_beyond(size: Fraction | float, limit: float, tolerance: float, norm: Norm) -> bool:

@@ -18,20 +18,24 @@ if TYPE_CHECKING:
 
 
 def open_calls(
-    mechanism: Blocks, function: Callable[[Any], Any], started: int, held: str = "array"
+    mechanism: Blocks,
+    function: Callable[[Any], Any],
+    started: int,
+    held: str = "array",
+    at_once: int | None = None,
 ) -> Isolation:
     """Start processes that know the function, and no row yet; refuses a function they cannot load.
 
     They import what holds the rows. Seeds of the calls are the numbers of the blocks.
     """
-    votes = mechanism.aggregate == "votes"
     return Isolation(
         function,
         calls=started,
         shape=mechanism.aggregation.shape,
-        labels=mechanism.values if votes else None,
+        labels=mechanism.values if mechanism.labelled else None,
         limits=mechanism.limits,
         modules=[held] if held in ("pandas", "polars") else [],
+        workers=at_once,
     )
 
 
@@ -51,7 +55,7 @@ def ask_here(mechanism: Blocks, function: Callable[[Any], Any], parts: Sequence[
 
 def ask_once(mechanism: Blocks, function: Callable[[Any], Any], rows: Any) -> Floats:
     """Answer on public rows, as numbers; of a label its place, NaN if it is none of them."""
-    if mechanism.aggregate != "votes":
+    if not mechanism.labelled:
         return answer(function, rows, private=False)
     places: dict[Category, int] = {each: place for place, each in enumerate(mechanism.values)}
     try:

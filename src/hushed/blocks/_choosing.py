@@ -15,6 +15,7 @@ from hushed.errors import ParameterError
 from hushed.mechanisms._inverse import WIDTH, compute_offsets, rows_astray
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import Norm
+from hushed.statistics._priors import remember
 
 _MOST = 1e15  # far more than anybody asks for, and a number where doubles are infinite
 _EXCESS = 4  # the blocks that are needed, in units of log(candidates / beta) / epsilon
@@ -168,10 +169,14 @@ class Votes(Choice):
 
         What is the place of no label is no vote: a call could say any number.
         """
-        known = (answers >= 0) & (answers < len(self.values))
-        cast = answers[known].astype(np.int64)
-        counts = np.bincount(cast, minlength=len(self.values))
+        counts = count_votes(answers, len(self.values))
         return np.asarray(counts[self.kept], dtype=np.float64)
+
+
+def count_votes(answers: Floats, labels: int) -> Integers:
+    """Count the answers that are the place of each label; all others are no votes."""
+    known = (answers >= 0) & (answers < labels)
+    return np.bincount(answers[known].astype(np.int64), minlength=labels)
 
 
 def read_numbers(candidates: Any) -> tuple[float, ...]:
@@ -188,4 +193,4 @@ def read_numbers(candidates: Any) -> tuple[float, ...]:
         )
     if not (np.diff(values) > 0).all():
         raise ParameterError("candidates must ascend, each above the last", parameter="candidates")
-    return tuple((values + 0.0).tolist())
+    return remember((values + 0.0).tolist(), candidates)

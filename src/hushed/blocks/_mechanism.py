@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from os import PathLike
 from typing import Any, ClassVar, Literal, get_args
 
 from hushed._checks import (
@@ -26,13 +27,16 @@ from hushed.blocks._options import (
 )
 from hushed.blocks._parts import check_rows, check_sendable, split_rows
 from hushed.blocks._simulation import Simulation, simulate
+from hushed.blocks._stable import Stable
+from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.populations import Population
 from hushed.privacy_loss import PrivacyProfile
+from hushed.runs import Keep
 from hushed.statistics._candidates import Spacing
 
-Aggregate = Literal["exponential", "votes", "mean", "vector"]
+Aggregate = Literal["exponential", "votes", "stable", "mean", "vector"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,8 @@ class Blocks:
     Parameters
     ----------
     candidates : sequence of float, or of labels, optional
-        Public values to choose from, ascending; for ``aggregate="votes"`` the labels that the
-        function may answer with, as texts, numbers or truth values.
+        Public values to choose from, ascending; for ``"votes"`` and ``"stable"`` the labels that
+        the function may answer with, as texts, numbers or truth values.
     low, high : float, optional
         Public range of the answer, instead of candidates: 101 of them. For ``aggregate="mean"`` the
         range that answers are moved into.
@@ -57,17 +61,19 @@ class Blocks:
     epsilon : float, default 1
         Privacy loss, in nats; finite, above 0. It stands for its shortest decimal.
     delta : float, optional
-        Slack, for ``aggregate="vector"``; in (0, 1).
+        Slack, for ``aggregate="vector"`` and ``"stable"``; in (0, 1).
     blocks : int, optional
         Number of blocks; by default as many as `beta` asks for. More of them tell less each, and
         together they hide better. Choose it without the private rows: see `simulate`.
     prior : sequence of float, optional
         Public weight of each candidate, 0 or more, as `hushed.public_prior` makes it: a guess,
         which costs accuracy where it is wrong and no privacy. A candidate of weight 0 is left out.
-    aggregate : {"exponential", "votes", "mean", "vector"}, default "exponential"
+    aggregate : {"exponential", "votes", "stable", "mean", "vector"}, default "exponential"
         How the answers become one. ``"exponential"``: a candidate near the middle of them, by the
-        exponential mechanism on ranks. ``"votes"``: the label that most blocks answer. ``"mean"``:
-        their mean, with Laplace noise. ``"vector"``: the mean of vectors, with Gaussian noise.
+        exponential mechanism on ranks. ``"votes"``: the label that most blocks answer, drawn by
+        the exponential mechanism. ``"stable"``: that label as it is, or None where few blocks
+        could make it another one; the number of labels costs nothing. ``"mean"``: their mean, with
+        Laplace noise. ``"vector"``: the mean of vectors, with Gaussian noise.
     centre : sequence of float, optional
         Public centre of the ball that vectors are moved into; its length is that of the answer.
     radius : float, optional
@@ -154,9 +160,14 @@ class Blocks:
         return list_candidates(*find_ends(self), self.spacing or "even")
 
     @property
-    def aggregation(self) -> Choice | Mean | VectorMean:
+    def aggregation(self) -> Choice | Stable | Mean | VectorMean:
         """What is drawn from the answers of the blocks."""
         return build_aggregation(self, self.blocks or 1)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the function answers with labels."""
+        return self.aggregate in ("votes", "stable")
 
     @property
     def even(self) -> bool:
@@ -201,9 +212,10 @@ class Blocks:
             Of candidates in blocks: the drawn one lies between the answers of ranks ``B/2 - a`` and
             ``B/2 + a`` of the B blocks, each moved to the nearest candidate, whatever the prior is
             worth; it says nothing from B/2 on. Of labels in votes, behind the label with most of
-            them. A candidate without weight is none here. Of means the error of the noise
-            in the units of the answer. How far the answers of blocks are from that of the whole
-            table is another matter: see `simulate`.
+            them; of a stable label the blocks that must be free to answer otherwise, so that a
+            refusal is unlikely. A candidate without weight is none here. Of means the error of the
+            noise in the units of the answer. How far the answers of blocks are from that of the
+            whole table is another matter: see `simulate`.
         """
         require_probability("beta", beta)
         return self.aggregation.accuracy(beta)
@@ -248,6 +260,7 @@ class Blocks:
         self.check(rows)
         return split_rows(rows, self.blocks or 1, self.user, even=self.even)
 
+    @opens_engine
     def simulate(
         self,
         f: Callable[[Any], Any],
@@ -257,7 +270,9 @@ class Blocks:
         trials: int = 10,
         seed: int = 0,
         isolated: bool = True,
+        workers: Workers = 1,
         progress: bool = False,
+        keep: str | PathLike[str] | Keep | None = None,
     ) -> Simulation:
         """Try it on tables of a public population, and tell the errors.
 
@@ -276,9 +291,17 @@ class Blocks:
         isolated : bool, default True
             Call the function in processes of its own, as a release does. In this process it is
             quicker, but what it keeps from call to call, or takes too long for, is not seen.
+        workers : int, str, Engine or distributed.Client, default 1
+            Worker processes, or a cluster, among which the tables are shared out; see
+            `hushed.engines.engine_of`. Each asks about one block at a time; with 1, which is this
+            process, as many blocks are asked about at once as there are cores. A release has no
+            such argument: private rows stay on this machine.
         progress : bool, default False
             Show a progress bar on standard error, if that is a terminal. A release has none: how
             long each block takes depends on its rows.
+        keep : str, path or hushed.runs.Keep, optional
+            Folder, or address of an object store, in which what is found on each table is kept: the
+            same call goes on where an earlier one was interrupted.
 
         Returns
         -------
@@ -294,5 +317,7 @@ class Blocks:
             trials=trials,
             seed=seed,
             isolated=isolated,
+            workers=workers,
             progress=progress,
+            keep=keep,
         )

@@ -17,10 +17,13 @@ from hushed._checks import (
 )
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
+from hushed.blocks._stable import Stable
 from hushed.errors import ParameterError
 from hushed.mechanisms._inverse import read_prior
+from hushed.mechanisms._stability import read_delta
 from hushed.statistics._candidates import Spacing, space_candidates
 from hushed.statistics._mode import read_categories
+from hushed.statistics._priors import remember
 from hushed.statistics._values import check_range
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ _MOST_BLOCKS = 1_000_000
 _OPTIONS = {
     "exponential": {"candidates", "low", "high", "spacing", "prior"},
     "votes": {"candidates", "prior"},
+    "stable": {"candidates", "delta"},
     "mean": {"low", "high"},
     "vector": {"centre", "radius", "delta"},
 }
@@ -69,12 +73,14 @@ def read_options(mechanism: Blocks) -> dict[str, Any]:
         return dict(zip(("low", "high"), _read_ends(mechanism), strict=True))
     if mechanism.aggregate == "vector":
         return _read_ball(mechanism)
-    if mechanism.aggregate == "votes":
+    if mechanism.labelled:
         if mechanism.candidates is None:
             raise ParameterError(
                 "votes are for public labels: give them as candidates", parameter="candidates"
             )
         found: dict[str, Any] = {"candidates": read_categories(mechanism.candidates, "candidates")}
+        if mechanism.aggregate == "stable":
+            found["delta"] = _read_slack(mechanism.delta)
     else:
         found = _read_candidates(mechanism)
     if mechanism.prior is not None:
@@ -83,6 +89,16 @@ def read_options(mechanism: Blocks) -> dict[str, Any]:
         )
         found["prior"] = read_prior(mechanism.prior, len(values), mechanism.epsilon)
     return found
+
+
+def _read_slack(delta: Any) -> float:
+    if delta is None:
+        raise ParameterError(
+            "aggregate='stable' needs delta: the chance that a label is told though one block "
+            "could change it",
+            parameter="delta",
+        )
+    return read_delta(delta)
 
 
 def _read_candidates(mechanism: Blocks) -> dict[str, Any]:
@@ -115,7 +131,7 @@ def list_candidates(low: float, high: float, spacing: Spacing) -> tuple[float, .
 
 def _describe_origin(mechanism: Blocks) -> str:
     """Say where the candidates come from."""
-    if mechanism.aggregate == "votes":
+    if mechanism.labelled:
         return "labels"
     return mechanism.spacing or "given"
 
@@ -142,16 +158,18 @@ def _read_ball(mechanism: Blocks) -> dict[str, Any]:
         raise ParameterError("centre must be a list of finite numbers", parameter="centre")
     radius = require_positive("radius", mechanism.radius)
     check_range(0.0, radius)
-    return {"centre": tuple(centre.tolist()), "radius": radius}
+    return {"centre": remember(centre.tolist(), mechanism.centre), "radius": radius}
 
 
-def build_aggregation(mechanism: Blocks, blocks: int) -> Choice | Mean | VectorMean:
+def build_aggregation(mechanism: Blocks, blocks: int) -> Choice | Stable | Mean | VectorMean:
     epsilon = mechanism.epsilon
     if mechanism.aggregate == "mean":
         return Mean(*find_ends(mechanism), epsilon, blocks)
     if mechanism.aggregate == "vector":
         centre, radius = tuple(mechanism.centre or ()), float(mechanism.radius or 0.0)
         return VectorMean(centre, radius, epsilon, float(mechanism.delta or 0.0), blocks)
+    if mechanism.aggregate == "stable":
+        return Stable(mechanism.values, epsilon, float(mechanism.delta or 0.0))
     prior = None if mechanism.prior is None else tuple(mechanism.prior)
     kind = Votes if mechanism.aggregate == "votes" else Ranks
     return kind(mechanism.values, epsilon, prior)
@@ -174,6 +192,7 @@ def choose_blocks(mechanism: Blocks) -> int:
         cure = {
             "exponential": "fewer candidates, or a prior",
             "votes": "fewer labels, or a prior",
+            "stable": "a larger delta",
             "mean": "another aggregate",
             "vector": "a larger delta",
         }[mechanism.aggregate]
@@ -205,6 +224,13 @@ def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:
             "prior": mechanism.prior is not None,
             "least": drawn.least,
             "fingerprint": _digest((mechanism.values, mechanism.prior)),
+        }
+    if isinstance(drawn, Stable):
+        stated |= {
+            "delta": drawn.delta,
+            "spacing": _describe_origin(mechanism),
+            "candidates": len(mechanism.values),
+            "fingerprint": _digest(mechanism.values),
         }
     if isinstance(drawn, VectorMean):
         stated |= {

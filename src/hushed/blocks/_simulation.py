@@ -5,24 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hushed._checks import require_count, require_within
 from hushed._functions._calls import answer
-from hushed._printing import show_progress
+from hushed._functions._isolation import Isolation
+from hushed._functions._kept import run_kept
+from hushed._functions._streams import Streams
+from hushed._notebook import Shown
+from hushed._progress import show_progress
 from hushed._types import Floats, Integers
 from hushed.blocks._calls import ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
+from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
-from hushed.mechanisms._priors import make_prior
 from hushed.populations import Population
 from hushed.populations._drawing import draw_rows
+from hushed.runs import Keep
 from hushed.statistics._mode import place_of, read_categories
+from hushed.statistics._priors import make_prior
 
 if TYPE_CHECKING:
     from hushed.blocks._mechanism import Blocks
@@ -31,7 +38,7 @@ _DRAWS = 200  # of the noise for each table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Simulation(Shown):
     """Errors of blocks on tables of a public population.
 
     An error is the distance from the released value to the function on the whole table; of labels
@@ -73,6 +80,43 @@ class Simulation:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableTrial:
+    """What a simulation finds on the table of each trial: failed calls, then errors.
+
+    `calls` are open processes; without them each span of trials opens its own, for one call at a
+    time: several may run on one machine.
+    """
+
+    mechanism: Blocks
+    function: Callable[[Any], Any]
+    population: Population
+    rows: int
+    seed: int
+    isolated: bool
+    calls: Isolation | None = None
+
+    def __call__(self, generators: Streams) -> Floats:
+        """Return one row for each trial."""
+        opened: Any = nullcontext(self.calls)
+        if self.isolated and self.calls is None:
+            opened = open_calls(self.mechanism, self.function, 1, at_once=1)
+        with opened as calls:
+            ask = partial(ask_here, self.mechanism, self.function) if calls is None else calls.call
+            return np.array([self._measure(ask, generators.trial) for _ in generators])
+
+    def _measure(self, ask: Callable[[list[Any]], Floats], trial: int) -> list[float]:
+        """Count calls that failed; the error without noise, and errors with it."""
+        mechanism, drawn = self.mechanism, self.mechanism.aggregation
+        rng = np.random.default_rng([self.seed, trial])
+        table = draw_rows(self.population, rng, self.rows)
+        whole = _read_whole(mechanism, ask_once(mechanism, self.function, table))
+        answers = ask(_split(mechanism, table, rng))
+        failed = int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
+        noisy = [_distance(each, whole) for each in drawn.imitate(answers, rng, _DRAWS)]
+        return [failed, _distance(drawn.middle(answers), whole), *noisy]
+
+
 def simulate(
     mechanism: Blocks,
     f: Callable[[Any], Any],
@@ -82,35 +126,42 @@ def simulate(
     trials: int,
     seed: int,
     isolated: bool,
+    workers: Workers,
     progress: bool,
+    keep: str | PathLike[str] | Keep | None,
 ) -> Simulation:
     """Draw tables, ask the function about the whole and about the blocks, and draw noise often."""
     _check_asked(f, population)
     require_count("rows", rows)
     require_count("trials", trials)
-    drawn = mechanism.aggregation
-    errors, without, failed = [], [], 0
+    trial = _TableTrial(
+        mechanism=mechanism,
+        function=f,
+        population=population,
+        rows=rows,
+        seed=seed,
+        isolated=isolated,
+    )
     with (
-        open_calls(mechanism, f, 1) if isolated else nullcontext() as calls,
+        open_calls(mechanism, f, 1) if isolated and workers == 1 else nullcontext() as calls,
         show_progress("asking about public tables", trials, shown=progress) as report,
     ):
-        ask = partial(ask_here, mechanism, f) if calls is None else calls.call
-        for trial in range(trials):
-            rng = np.random.default_rng([seed, trial])
-            table = draw_rows(population, rng, rows)
-            whole = _read_whole(mechanism, ask_once(mechanism, f, table))
-            answers = ask(_split(mechanism, table, rng))
-            failed += int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
-            without.append(_distance(drawn.middle(answers), whole))
-            errors += [_distance(each, whole) for each in drawn.imitate(answers, rng, _DRAWS)]
-            if report is not None:
-                report(1)
+        found = run_kept(
+            replace(trial, calls=calls),
+            trials,
+            seed=0,
+            workers=workers,
+            keep=keep,
+            name=f"simulation of {getattr(f, '__qualname__', type(f).__name__)}",
+            content=trial,
+            report=report,
+        )
     blocks = int(mechanism.blocks or 1)
     return Simulation(
-        error_50=float(np.quantile(errors, 0.5)),
-        error_95=float(np.quantile(errors, 0.95)),
-        error_of_blocks=float(np.median(without)),
-        failed=failed / (trials * blocks),
+        error_50=float(np.quantile(found[:, 2:], 0.5)),
+        error_95=float(np.quantile(found[:, 2:], 0.95)),
+        error_of_blocks=float(np.median(found[:, 1])),
+        failed=int(found[:, 0].sum()) / (trials * blocks),
         calls=trials * (blocks + 1),
         trials=trials,
         rows=rows,
@@ -154,7 +205,7 @@ def _read_whole(mechanism: Blocks, whole: Floats) -> Any:
                 else "one number is asked for: return answer[0], say, or give aggregate='vector'"
             )
         )
-    if mechanism.aggregate != "votes":
+    if not mechanism.labelled:
         return whole if wanted else float(whole)
     if math.isnan(float(whole)):
         raise BadFunction("the function answers with none of the candidates on a whole table")
@@ -162,6 +213,8 @@ def _read_whole(mechanism: Blocks, whole: Floats) -> Any:
 
 
 def _distance(released: Any, whole: Any) -> float:
+    if released is None:  # a refusal is an error, too
+        return 1.0
     if isinstance(whole, np.ndarray):
         return float(np.linalg.norm(released - whole))
     if isinstance(whole, float) and not isinstance(released, str):

@@ -40,7 +40,16 @@ COMMANDS = {
         "Release one draw from a posterior: the function gives the log likelihoods of a row.",
     ),
     "find-bound": ("find_bound", "Find a bound to clip a column at, where no range is known."),
-    "verify": ("releasing", "Run the sampling of a certificate again and compare bit for bit."),
+    "verify": (
+        "verifying",
+        "Check a certificate: what follows from it, and its sampling again, bit for bit.",
+    ),
+    "certify": (
+        "certifying",
+        "Certify what was released: value, promise, data set, person and charge.",
+    ),
+    "study": ("certifying", "Certify what several releases from the same rows promise together."),
+    "report": ("certifying", "Show everything that was released under a budget, on one page."),
     "check-population": (
         "checking",
         "Test privately whether private rows contradict a public population.",
@@ -66,7 +75,9 @@ COMMANDS = {
     ),
     "query": ("querying", "Query a private table for noisy aggregates."),
     "ledger": ("ledgers", "Budgets that cannot be overspent."),
+    "keys": ("keys", "Keys to sign certificates with: make one, show its public part."),
     "runs": ("keeping", "Runs that were kept with --keep: list them, remove them."),
+    "workbench": ("workbench", "Open a page on this computer to ask tables, without Python."),
 }
 
 # One use of each command, as a page of the documentation shows and runs it.
@@ -88,6 +99,10 @@ EXAMPLES = {
     "bound.json",
     "verify": "hushed verify certificate.json clinic.py:expected_costs --population "
     "clinic-public.csv",
+    "certify": "hushed certify --ledger sqlite:///budget.db --budget clinic --entry 1 --data "
+    '"Clinic 2024" --actor Ada --out answer.json --html answer.html',
+    "study": "hushed study answer.json mean.json --delta 1e-6 --out study.json",
+    "report": 'hushed report sqlite:///budget.db clinic --data "Clinic 2024" --html report.html',
     "check-population": "hushed check-population clinic-private.csv --population "
     "clinic-public.csv --epsilon 0.1 --level 0.001 --ledger sqlite:///budget.db --budget clinic",
     "check-movement": "hushed check-movement clinic-private.csv dearest.py:dearest --population "
@@ -112,8 +127,11 @@ EXAMPLES = {
     "ledger verify": "hushed ledger verify sqlite:///budget.db",
     "ledger backup": "hushed ledger backup sqlite:///budget.db copy.db",
     "ledger roles": "hushed ledger roles",
+    "keys new": "hushed keys new steward.key",
+    "keys show": "hushed keys show steward.key.pub",
     "runs list": "hushed runs list kept",
     "runs remove": "hushed runs remove kept --all",
+    "workbench": "hushed workbench clinic",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.

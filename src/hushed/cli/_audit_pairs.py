@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as decoder
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from hushed._printing import plain_path
 from hushed.auditing import Pair, Relation, extreme_pairs
 from hushed.auditing._pairs import FAMILIES, describe_families
-from hushed.cli import _audit_options as options
+from hushed.cli._audit_options import ROWS, Inputs
 from hushed.errors import NotFound, ParameterError
 
 _EXTREMES = "extremes"
@@ -23,33 +22,6 @@ _CHOICES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """Options for tables at the ends of a domain."""
-
-    low: str | None
-    high: str | None
-    rows: int | None
-
-    def options(self) -> dict[str, object]:
-        return {"--low": self.low, "--high": self.high, "--rows": self.rows}
-
-    def given(self) -> list[str]:
-        return [option for option, value in self.options().items() if value is not None]
-
-    def pairs(self, relation: Relation) -> list[Pair]:
-        if relation == "answers":
-            raise ParameterError(
-                "--pairs extremes gives tables of rows: leave out --relation answers"
-            )
-        if self.low is None or self.high is None:
-            raise ParameterError(
-                "--pairs extremes needs the domain of a row: --low LOW --high HIGH"
-            )
-        ends = _numbers("--low", self.low), _numbers("--high", self.high)
-        return extreme_pairs(*ends, options.ROWS if self.rows is None else self.rows, relation)
-
-
 def _numbers(option: str, text: str) -> float | list[float]:
     try:
         found = [float(part) for part in text.split(",")]
@@ -58,21 +30,31 @@ def _numbers(option: str, text: str) -> float | list[float]:
     return found if len(found) > 1 else found[0]
 
 
-def choose_pairs(
-    spec: str | None, domain: Domain, answers: int | None, relation: Relation
-) -> str | list[Pair]:
+def choose_pairs(asked: Inputs, relation: Relation) -> str | list[Pair]:
     """Name of a family of answers, tables at the ends of a domain, or pairs from a file."""
+    spec = asked.pairs
     if spec is None:
         raise ParameterError(f"--pairs is needed. {_CHOICES}")
-    if spec != _EXTREMES and domain.given():
-        raise ParameterError(f"{', '.join(domain.given())} belongs to --pairs {_EXTREMES}")
-    if spec not in FAMILIES and answers is not None:
+    given = [option for option, value in asked.domain.items() if value is not None]
+    if spec != _EXTREMES and given:
+        raise ParameterError(f"{', '.join(given)} belongs to --pairs {_EXTREMES}")
+    if spec not in FAMILIES and asked.answers is not None:
         raise ParameterError(
             f"--answers belongs to a family of query answers: {', '.join(FAMILIES)}"
         )
     if spec == _EXTREMES:
-        return domain.pairs(relation)
+        return _make_extremes(asked, relation)
     return spec if spec in FAMILIES else _pairs_in_file(spec)
+
+
+def _make_extremes(asked: Inputs, relation: Relation) -> list[Pair]:
+    """Make tables at the ends of a domain."""
+    if relation == "answers":
+        raise ParameterError("--pairs extremes gives tables of rows: leave out --relation answers")
+    if asked.low is None or asked.high is None:
+        raise ParameterError("--pairs extremes needs the domain of a row: --low LOW --high HIGH")
+    ends = _numbers("--low", asked.low), _numbers("--high", asked.high)
+    return extreme_pairs(*ends, ROWS if asked.rows is None else asked.rows, relation)
 
 
 def _pairs_in_file(spec: str) -> list[Pair]:

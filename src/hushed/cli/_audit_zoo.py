@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -19,6 +19,7 @@ from hushed.auditing._audit import allowed_error
 from hushed.cli._outcome import REFUSED, print_line, print_note
 from hushed.errors import NotFound, ParameterError
 
+SPECIMEN = "zoo:"
 _VERDICTS = ("violated", "not refuted")
 
 
@@ -34,18 +35,11 @@ def audit_zoo(
 
     The probability of error is shared out among them, so that all verdicts hold together.
     """
-    if given := [option for option, value in named.items() if value is not None]:
-        raise ParameterError(
-            f"audit zoo brings its own claims and pairs: leave out {', '.join(given)}"
-        )
-    try:
-        zoo = import_module("hushed.zoo")
-    except ModuleNotFoundError:
-        raise NotFound("this installation has no zoo of mechanisms") from None
+    zoo = _open_zoo("audit zoo", named)
     specimens = zoo.specimens(0.1 if epsilon is None else epsilon)
     shared = 1 - allowed_error(effort["confidence"]) / len(specimens)
     rows = []
-    for row in _judge_all(specimens, epsilon, {**effort, "confidence": shared}):
+    for row in judge_all(specimens, epsilon, {**effort, "confidence": shared}):
         rows.append(row)
         if not json:
             print_line(
@@ -58,6 +52,27 @@ def audit_zoo(
         print_line(_zoo_in_words(rows, effort["samples"], effort["confidence"]))
     wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
     result["exit_code"] = REFUSED if wrong else 0
+
+
+def audit_named(
+    mechanism: str, epsilon: float | None, effort: dict[str, Any], named: Mapping[str, object]
+) -> AuditReport:
+    """Audit the one mechanism of the zoo that ``zoo:NAME`` names."""
+    zoo = _open_zoo("audit zoo:NAME", named)
+    specimen = zoo.find(mechanism.removeprefix(SPECIMEN), 0.1 if epsilon is None else epsilon)
+    return _audit_specimen(specimen, effort, progress=print_note)
+
+
+def _open_zoo(command: str, named: Mapping[str, object]) -> Any:
+    """Find the zoo; refuse options that its mechanisms bring themselves."""
+    if given := [option for option, value in named.items() if value is not None]:
+        raise ParameterError(
+            f"{command} brings its own claims and pairs: leave out {', '.join(given)}"
+        )
+    try:
+        return import_module("hushed.zoo")
+    except ModuleNotFoundError:
+        raise NotFound("this installation has no zoo of mechanisms") from None
 
 
 def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
@@ -73,7 +88,7 @@ def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -
     )
 
 
-def _judge_all(
+def judge_all(
     specimens: Any, epsilon: float | None, effort: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Audit the specimens one after the other, or on an engine, where each is one trial."""
@@ -82,6 +97,11 @@ def _judge_all(
             yield _describe(specimen, _audit_specimen(specimen, effort))
         return
     judged = _Specimens(0.1 if epsilon is None else epsilon, {**effort, "workers": 1})
+    if effort["keep"] is not None:
+        raise ParameterError(
+            "--keep goes with worker processes of this machine here: on a cluster each mechanism "
+            "of the zoo is one piece of work, and its time is part of the table"
+        )
     found = run_trials(judged, len(specimens), seed=0, workers=effort["workers"])
     for specimen, (verdict, *numbers) in zip(specimens, found.tolist(), strict=True):
         yield _describe(specimen, _Judged(_VERDICTS[int(verdict)], *numbers))
@@ -128,7 +148,9 @@ def _describe(specimen: Any, report: AuditReport | _Judged) -> dict[str, Any]:
     }
 
 
-def _audit_specimen(specimen: Any, effort: dict[str, Any]) -> AuditReport:
+def _audit_specimen(
+    specimen: Any, effort: dict[str, Any], progress: Callable[[str], None] | None = None
+) -> AuditReport:
     """Audit on the specimen's pairs; on values alone, because its truth is about real numbers."""
     relation: Relation = "answers"
     if specimen.relation == "one-row":
@@ -140,5 +162,6 @@ def _audit_specimen(specimen: Any, effort: dict[str, Any]) -> AuditReport:
         claim=specimen.claim,
         relation=relation,
         batch=True,
+        progress=progress,
         **{**effort, "bits": False},
     )

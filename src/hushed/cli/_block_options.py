@@ -1,66 +1,23 @@
-"""Options of ``hushed blocks`` alone; which default each has, the command says."""
+"""Options of ``hushed blocks``, as records: the aggregate, the simulation, limits of each call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
+import hushed as hs
 from hushed.blocks import Limits
 from hushed.blocks._mechanism import Aggregate as AggregateName
-from hushed.cli._options import option
+from hushed.cli import _options as shared
+from hushed.cli._options import WORKERS, option, read_workers
 from hushed.cli._panels import CALLS, NOISE, ROWS, SAMPLING, STATISTICS
 from hushed.errors import ParameterError
 from hushed.populations import Promise
 from hushed.statistics._candidates import Spacing as SpacingName
 
-Epsilon = Annotated[float, option("Privacy loss, in nats.", NOISE)]
-Delta = Annotated[float | None, option("Slack, for vectors.", NOISE)]
-Aggregate = Annotated[
-    AggregateName,
-    option(
-        "How the answers of the blocks become one: a candidate near the middle of them, the label "
-        "with most votes, their mean, or the mean of vectors.",
-        NOISE,
-    ),
-]
-Low = Annotated[float | None, option("Low end of the public range of the answer.", STATISTICS)]
-High = Annotated[float | None, option("High end of the public range of the answer.", STATISTICS)]
-Spacing = Annotated[
-    SpacingName | None,
-    option(
-        "How the 101 candidates of a range are spaced; even by default, geometric if --low is "
-        "above 0.",
-        STATISTICS,
-    ),
-]
-Candidates = Annotated[
-    list[str] | None,
-    option(
-        "A public value to choose from, or a label that gets votes; give all of them.",
-        STATISTICS,
-        "--candidate",
-    ),
-]
-Centre = Annotated[
-    list[float] | None,
-    option("Vectors: public centre of their ball; repeat for each coordinate.", STATISTICS),
-]
-Radius = Annotated[float | None, option("Vectors: public radius of that ball.", STATISTICS)]
-BlocksNumber = Annotated[
-    int | None, option("Number of blocks; as many as --beta asks for by default.", NOISE)
-]
-Beta = Annotated[
-    float, option("Probability with which an answer that says nothing is accepted.", NOISE)
-]
-PrivateCount = Annotated[
-    bool,
-    option(
-        "The number of rows is private, too: neighbours have one row more or less.",
-        ROWS,
-        "--private-count",
-    ),
-]
-User = Annotated[
+_LIMITS = Limits()
+UserOption = Annotated[
     str | None,
     option(
         "Column that says whose a row is, by name, or by place from 1: the promise is then for "
@@ -68,54 +25,155 @@ User = Annotated[
         ROWS,
     ),
 ]
-PriorPopulation = Annotated[
-    str | None,
-    option(
-        "Public source of rows, as of hushed release, for a guess of the answer: fewer blocks are "
-        "then enough. A wrong one costs accuracy, and no privacy.",
-        SAMPLING,
-    ),
-]
-Simulate = Annotated[
-    str | None,
-    option(
-        "Public source of rows: release and charge nothing, print the errors on tables of it.",
-        SAMPLING,
-        metavar="POPULATION",
-    ),
-]
-Promises = Annotated[
-    Promise | None,
-    option(
-        "How tables are drawn from a file of public rows: each row at most once (default), or, "
-        "with table, again and again, for files that are small.",
-        SAMPLING,
-        "--promise",
-    ),
-]
-AboutRows = Annotated[
-    int | None,
-    option(
-        "Public guess of the number of rows, for --simulate and --prior-population where that "
-        "number is private; those of DATA otherwise.",
-        SAMPLING,
-    ),
-]
-Trials = Annotated[int, option("Tables of --simulate.", SAMPLING)]
-InProcess = Annotated[
-    bool,
-    option(
-        "Simulate in this process: quicker, but what a function keeps from call to call, or takes "
-        "too long for, is not seen.",
-        SAMPLING,
-        "--in-process",
-    ),
-]
-CpuSeconds = Annotated[float, option("Processor time of one call.", CALLS)]
-IdleSeconds = Annotated[float, option("Time for which one call may wait.", CALLS)]
-Memory = Annotated[int, option("Bytes of memory of one call.", CALLS)]
-Disk = Annotated[int, option("Bytes that one call may write.", CALLS)]
-LIMITS = Limits()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallLimits:
+    """What one call may take."""
+
+    cpu_seconds: Annotated[float, option("Processor time of one call.", CALLS)] = (
+        _LIMITS.cpu_seconds
+    )
+    idle_seconds: Annotated[float, option("Time for which one call may wait.", CALLS)] = (
+        _LIMITS.idle_seconds
+    )
+    memory: Annotated[int, option("Bytes of memory of one call.", CALLS)] = _LIMITS.memory
+    disk: Annotated[int, option("Bytes that one call may write.", CALLS)] = _LIMITS.disk
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation:
+    """How the answers of the blocks become one, and whom that protects."""
+
+    epsilon: Annotated[float, option("Privacy loss, in nats.", NOISE)]
+    delta: Annotated[float | None, option("Slack, for vectors and stable labels.", NOISE)] = None
+    aggregate: Annotated[
+        AggregateName,
+        option(
+            "How the answers of the blocks become one: a candidate near the middle of them, the "
+            "label with most votes (drawn, or as it is where that is stable), their mean, or the "
+            "mean of vectors.",
+            NOISE,
+        ),
+    ] = "exponential"
+    blocks: Annotated[
+        int | None, option("Number of blocks; as many as --beta asks for by default.", NOISE)
+    ] = None
+    beta: Annotated[
+        float, option("Probability with which an answer that says nothing is accepted.", NOISE)
+    ] = 0.05
+    low: Annotated[
+        float | None, option("Low end of the public range of the answer.", STATISTICS)
+    ] = None
+    high: Annotated[
+        float | None, option("High end of the public range of the answer.", STATISTICS)
+    ] = None
+    spacing: Annotated[
+        SpacingName | None,
+        option(
+            "How the 101 candidates of a range are spaced; even by default, geometric if --low is "
+            "above 0.",
+            STATISTICS,
+        ),
+    ] = None
+    candidates: Annotated[
+        list[str] | None,
+        option(
+            "A public value to choose from, or a label that gets votes; give all of them.",
+            STATISTICS,
+            "--candidate",
+        ),
+    ] = None
+    centre: Annotated[
+        list[float] | None,
+        option("Vectors: public centre of their ball; repeat for each coordinate.", STATISTICS),
+    ] = None
+    radius: Annotated[float | None, option("Vectors: public radius of that ball.", STATISTICS)] = (
+        None
+    )
+    private_count: shared.PrivateCountOption = False
+    user: UserOption = None
+    unit: shared.UnitOption = "row"
+
+    def make(self, limits: CallLimits, *, guessed: bool) -> hs.Blocks:
+        """Make the blocks, which refuse what they can before any row is read."""
+        return hs.Blocks(
+            read_candidates(self.candidates, self.aggregate),
+            low=self.low,
+            high=self.high,
+            spacing=self.spacing,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            blocks=None if guessed else self.blocks,
+            aggregate=self.aggregate,
+            centre=self.centre,
+            radius=self.radius,
+            beta=self.beta,
+            neighbours="add-remove" if self.private_count else "replace-one",
+            unit=self.unit,
+            user=self.user,
+            limits=Limits(**asdict(limits)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """Public rows for a guess of the answer, or in place of the private ones."""
+
+    prior_population: Annotated[
+        str | None,
+        option(
+            "Public source of rows, as of hushed release, for a guess of the answer: fewer blocks "
+            "are then enough. A wrong one costs accuracy, and no privacy.",
+            SAMPLING,
+        ),
+    ] = None
+    simulate: Annotated[
+        str | None,
+        option(
+            "Public source of rows: release and charge nothing, print the errors on tables of it.",
+            SAMPLING,
+            metavar="POPULATION",
+        ),
+    ] = None
+    promise: Annotated[
+        Promise | None,
+        option(
+            "How tables are drawn from a file of public rows: each row at most once (default), or, "
+            "with table, again and again, for files that are small.",
+            SAMPLING,
+            "--promise",
+        ),
+    ] = None
+    rows: Annotated[
+        int | None,
+        option(
+            "Public guess of the number of rows, for --simulate and --prior-population where that "
+            "number is private; those of DATA otherwise.",
+            SAMPLING,
+        ),
+    ] = None
+    trials: Annotated[int, option("Tables of --simulate.", SAMPLING)] = 10
+    in_process: Annotated[
+        bool,
+        option(
+            "Simulate in this process: quicker, but what a function keeps from call to call, or "
+            "takes too long for, is not seen.",
+            SAMPLING,
+            "--in-process",
+        ),
+    ] = False
+    seed: shared.SeedOption = 0
+    workers: Annotated[
+        Any,
+        option(
+            f"With --simulate: {WORKERS[0].lower()}{WORKERS[1:]}",
+            SAMPLING,
+            parser=read_workers,
+            metavar="NUMBER|ADDRESS",
+        ),
+    ] = None
+    keep: shared.KeepOption = None
 
 
 def read_candidates(given: Sequence[str] | None, aggregate: str) -> list[float] | list[str] | None:
@@ -125,7 +183,7 @@ def read_candidates(given: Sequence[str] | None, aggregate: str) -> list[float] 
     try:
         return [float(each) for each in given]
     except ValueError:
-        if aggregate == "votes":
+        if aggregate in ("votes", "stable"):
             return list(given)
         raise ParameterError(
             "--candidate must be a number; of labels, say --aggregate votes"

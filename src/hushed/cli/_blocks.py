@@ -2,147 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 
 import hushed as hs
 from hushed._checks import require_count
-from hushed.blocks import Limits, Simulation
-from hushed.cli import _block_options as options
-from hushed.cli import _release_options as files
+from hushed.blocks import Simulation
+from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import (
-    BudgetOption,
-    FrameOption,
-    FunctionArgument,
-    HeaderOption,
-    JsonOption,
-    KeyOption,
-    LedgerOption,
-    SeedOption,
-    TextOption,
-    UnitOption,
-)
+from hushed.cli._options import DataArgument, FunctionArgument, TextOption, read_keep
 from hushed.cli._outcome import print_line, print_table
 from hushed.cli._private_tables import read_private_table
-from hushed.cli._tables import Frame, Table, check_columns, name_user_column
+from hushed.cli._records import Account, Container, Output, take_records
+from hushed.cli._tables import Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
 from hushed.populations._drawing import draw_rows
 
 
+@take_records
 def blocks(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    data: DataArgument,
     function: FunctionArgument,
-    epsilon: options.Epsilon,
-    delta: options.Delta = None,
-    aggregate: options.Aggregate = "exponential",
-    blocks: options.BlocksNumber = None,
-    beta: options.Beta = 0.05,
-    low: options.Low = None,
-    high: options.High = None,
-    spacing: options.Spacing = None,
-    candidates: options.Candidates = None,
-    centre: options.Centre = None,
-    radius: options.Radius = None,
-    private_count: options.PrivateCount = False,
-    user: options.User = None,
-    frame: FrameOption = "numpy",
-    header: HeaderOption = None,
+    asked: Aggregation,
+    container: Container,
+    trial: Trial,
+    limits: CallLimits,
+    account: Account,
+    output: Output,
     text: TextOption = None,
-    unit: UnitOption = "row",
-    prior_population: options.PriorPopulation = None,
-    simulate: options.Simulate = None,
-    promise: options.Promises = None,
-    rows: options.AboutRows = None,
-    trials: options.Trials = 10,
-    in_process: options.InProcess = False,
-    seed: SeedOption = 0,
-    cpu_seconds: options.CpuSeconds = options.LIMITS.cpu_seconds,
-    idle_seconds: options.IdleSeconds = options.LIMITS.idle_seconds,
-    memory: options.Memory = options.LIMITS.memory,
-    disk: options.Disk = options.LIMITS.disk,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
-    remark: files.Remark = "",
-    key: KeyOption = None,
-    out: files.Out = None,
-    html: files.Html = None,
-    force: files.Force = False,
-    json: JsonOption = False,
 ) -> None:
     """Release the answer of any function for any table: from its answers on blocks of rows."""
-    inputs = inputs_of(data, function, prior_population, simulate)
-    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
-        if simulate is not None:
-            _refuse_with_simulation(ledger=ledger, out=out, html=html)
-        public_count = not private_count and user is None
-        _check_rows(rows, wanted=simulate or prior_population, public_count=public_count)
-        made = hs.Blocks(  # which refuses what it can before any row is read
-            options.read_candidates(candidates, aggregate),
-            low=low,
-            high=high,
-            spacing=spacing,
-            epsilon=epsilon,
-            delta=delta,
-            blocks=None if prior_population else blocks,
-            aggregate=aggregate,
-            centre=centre,
-            radius=radius,
-            beta=beta,
-            neighbours="add-remove" if private_count else "replace-one",
-            unit=unit,
-            user=user,
-            limits=Limits(
-                cpu_seconds=cpu_seconds, idle_seconds=idle_seconds, memory=memory, disk=disk
-            ),
-        )
-        if prior_population and not made.values:
+    inputs = inputs_of(data, function, trial.prior_population, trial.simulate)
+    with deliver(inputs, account, output) as delivery:
+        _check(asked, trial, account, output)
+        made = asked.make(limits, guessed=bool(trial.prior_population))
+        if trial.prior_population and not made.values:
             raise ParameterError("--prior-population is for candidates and for votes")
-        with open_named(ledger, budget) as charged:
+        with open_named(account.ledger, account.budget) as charged:
             f = read_function(function)
             # A simulation with a guess of the number of rows looks at no private one.
-            looked = not (simulate and rows)
             table = None
-            if looked:
-                table = read_private_table(data, frame, header=header, texts=text or (), user=user)
-            read = partial(
-                _read_public, data=data, frame=frame, header=header, promise=promise, private=table
-            )
-            count = rows or len(table.rows if table else ())
-            if prior_population:
-                public, _ = read(prior_population)
-                made = _guess(made, f, public, rows=count, blocks=blocks, seed=seed)
-            if simulate:
-                source, columns = read(simulate)
-                drawn = draw_rows(source, np.random.default_rng(seed), 1)
-                made = replace(made, user=name_user_column(user, Path(simulate), drawn, columns))
-                found = made.simulate(
-                    f,
-                    source,
-                    count,
-                    trials=trials,
-                    seed=seed,
-                    isolated=not in_process,
-                    progress=True,
+            if not (trial.simulate and trial.rows):
+                table = read_private_table(
+                    data,
+                    container.frame,
+                    header=container.header,
+                    texts=text or (),
+                    user=asked.user,
                 )
+            public = _Public(data, container, trial.promise, table)
+            count = trial.rows or len(table.rows if table else ())
+            if trial.prior_population:
+                made = _guess(made, f, public, asked, trial, count)
+            if trial.simulate:
+                found = _simulate(made, f, public, asked.user, trial, count)
                 delivery.result.update(simulation=asdict(found))
-                if not json:
+                if not output.json:
                     _print_simulation(found)
                 return
             held, names = (table.rows, table.columns) if table else ((), ())
-            made = replace(made, user=name_user_column(user, data, held, names))
-            delivery.released = hs.release(
-                f, held, made, charged, budget=budget, note=remark, key=key
-            )
+            made = replace(made, user=name_user_column(asked.user, data, held, names))
+            delivery.released = hs.release(f, held, made, **account.charge(charged))
+
+
+def _check(asked: Aggregation, trial: Trial, account: Account, output: Output) -> None:
+    """Refuse options that do not go together."""
+    if trial.simulate is not None:
+        _refuse_with_simulation(ledger=account.ledger, out=output.out, html=output.html)
+    elif trial.workers is not None or trial.keep is not None:
+        raise ParameterError(
+            "--workers and --keep go with --simulate: a release asks about private rows, which "
+            "stay on this machine and are not kept"
+        )
+    public_count = not asked.private_count and asked.user is None
+    wanted = trial.simulate or trial.prior_population
+    _check_rows(trial.rows, wanted=wanted, public_count=public_count)
 
 
 def _refuse_with_simulation(**given: object) -> None:
@@ -165,41 +106,62 @@ def _check_rows(rows: int | None, *, wanted: str | None, public_count: bool) -> 
         )
 
 
-def _read_public(
-    spec: str,
-    *,
-    data: Path,
-    frame: Frame,
-    header: bool | None,
-    promise: Promise | None,
-    private: Table | None,
-) -> tuple[hs.populations.Population, tuple[str, ...]]:
-    """Read a public population: the columns of the private rows, and not their file."""
-    source, columns = read_population(spec, frame, header=header, promise=promise, private=data)
-    if private is not None:
-        check_columns(columns, private.columns)
-    return source, columns or ()
+@dataclass(frozen=True)
+class _Public:
+    """How public rows are read: with the columns of the private rows, and not from their file."""
+
+    data: Path
+    container: Container
+    promise: Promise | None
+    private: Table | None
+
+    def read(self, spec: str) -> tuple[hs.populations.Population, tuple[str, ...]]:
+        """Read a public population."""
+        source, columns = read_population(
+            spec,
+            self.container.frame,
+            header=self.container.header,
+            promise=self.promise,
+            private=self.data,
+        )
+        if self.private is not None:
+            check_columns(columns, self.private.columns)
+        return source, columns or ()
 
 
 def _guess(
-    made: hs.Blocks,
-    f: Any,
-    source: hs.populations.Population,
-    *,
-    rows: int,
-    blocks: int | None,
-    seed: int,
+    made: hs.Blocks, f: Any, public: _Public, asked: Aggregation, trial: Trial, rows: int
 ) -> hs.Blocks:
     """Give the candidates the weights that a public population gives them."""
     prior = hs.public_prior(
         f,
-        source,
+        public.read(str(trial.prior_population))[0],
         rows=rows,
-        blocks=blocks or made.blocks or 1,
+        blocks=asked.blocks or made.blocks or 1,
         candidates=made.values,
-        seed=seed,
+        seed=trial.seed,
     )
-    return replace(made, prior=prior, blocks=blocks)
+    return replace(made, prior=prior, blocks=asked.blocks)
+
+
+def _simulate(
+    made: hs.Blocks, f: Any, public: _Public, user: str | None, trial: Trial, rows: int
+) -> Simulation:
+    """Simulate releases on tables of a public population."""
+    source, columns = public.read(str(trial.simulate))
+    drawn = draw_rows(source, np.random.default_rng(trial.seed), 1)
+    named = name_user_column(user, Path(str(trial.simulate)), drawn, columns)
+    return replace(made, user=named).simulate(
+        f,
+        source,
+        rows,
+        trials=trial.trials,
+        seed=trial.seed,
+        isolated=not trial.in_process,
+        workers=1 if trial.workers is None else trial.workers,
+        progress=True,
+        keep=read_keep(trial.keep, private=False),
+    )
 
 
 def _print_simulation(found: Simulation) -> None:

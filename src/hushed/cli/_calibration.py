@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import hushed as hs
+from hushed.cli._options import option
+from hushed.cli._panels import NOISE
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated, answers_of, parameter_names
 from hushed.mechanisms._registry import MECHANISMS, calibrate
@@ -19,23 +21,51 @@ else:
     MechanismName = Literal[*MECHANISMS]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Target:
     """A mechanism as the command line asks for it."""
 
-    name: MechanismName  # which one, out of `hushed.mechanisms._registry.MECHANISMS`
-    epsilon: float | None  # privacy loss, in nats; this or ``error``
-    error: float | None  # error to keep to, in the units of the answer, by the smallest epsilon
-    beta: float | None  # probability of a larger error; 0.05 if None
-    # Norm of the movement, where the mechanism takes several; its first one if None.
-    norm: Norm | None
-    # Further parameters, as `hushed.mechanisms._registry.calibrate` takes them.
-    options: Mapping[str, Any]
+    epsilon: Annotated[float | None, option("Privacy loss, in nats. This or --error.", NOISE)] = (
+        None
+    )
+    error: Annotated[
+        float | None,
+        option("Error you can live with, for the smallest epsilon that keeps to it.", NOISE),
+    ] = None
+    beta: Annotated[float | None, option("Chance of a larger error; 0.05 by default.", NOISE)] = (
+        None
+    )
+    mechanism: Annotated[MechanismName, option("What adds the noise.", NOISE)] = "laplace"
+    delta: Annotated[float | None, option("Slack, for the Gaussian.", NOISE)] = None
+    norm: Annotated[
+        Norm | None,
+        option("Where the mechanism takes several: exponential, sup (default) or range.", NOISE),
+    ] = None
+    lattice: Annotated[
+        int | None, option("Bernstein: intervals along each axis; 10 by default.", NOISE)
+    ] = None
+    dims: Annotated[
+        int | None, option("Bernstein: dimension of the cube; 1 by default.", NOISE)
+    ] = None
+    order: Annotated[
+        int | None, option("Bernstein: order of the operator; 1 by default.", NOISE)
+    ] = None
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Further parameters, as `hushed.mechanisms._registry.calibrate` takes them."""
+        given = {
+            "delta": self.delta,
+            "lattice": self.lattice,
+            "dims": self.dims,
+            "order": self.order,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def kind(self) -> type[Calibrated]:
         """Class of the mechanism."""
-        return MECHANISMS[self.name]
+        return MECHANISMS[self.mechanism]
 
     @property
     def measured(self) -> Norm:
@@ -51,11 +81,11 @@ class Target:
         if self.norm is not None and len(self.kind.norms) == 1:
             several = [name for name, kind in MECHANISMS.items() if len(kind.norms) > 1]
             raise ParameterError(
-                f"--norm is for mechanisms that take several ({', '.join(several)}); {self.name} "
-                f"needs {self.kind.norms[0]}"
+                f"--norm is for mechanisms that take several ({', '.join(several)}); "
+                f"{self.mechanism} needs {self.kind.norms[0]}"
             )
         stand_in = hs.proven_sensitivity(1.0, self.measured, argument="stand-in")
-        calibrate(self.name, stand_in, {**self.options, "epsilon": 1.0})
+        calibrate(self.mechanism, stand_in, {**self.options, "epsilon": 1.0})
         self._built(stand_in, 2)
 
     def calibrate(self, sensitivity: hs.Sensitivity) -> Calibrated:
@@ -65,7 +95,7 @@ class Target:
 
     def _built(self, sensitivity: SensitivityBound, values: int) -> Calibrated:
         if self.error is None:
-            return calibrate(self.name, sensitivity, {**self.options, "epsilon": self.epsilon})
+            return calibrate(self.mechanism, sensitivity, {**self.options, "epsilon": self.epsilon})
         counted = {} if "dims" in parameter_names(self.kind) else {"dims": values}
         beta = 0.05 if self.beta is None else self.beta
         kind: Any = self.kind

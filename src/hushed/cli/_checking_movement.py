@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from json import loads
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import hushed as hs
-from hushed.cli import _release_options as files
-from hushed.cli._inputs import read_bounds, read_function, read_population
-from hushed.cli._kept import read_again
+from hushed.cli._inputs import read_function
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
-    BoundsOption,
-    BudgetOption,
-    CalibrationOption,
-    FrameOption,
+    DataArgument,
     FunctionArgument,
-    GammaOption,
-    HeaderOption,
     JsonOption,
-    KeyOption,
-    LedgerOption,
-    PairsOption,
+    OutsideOption,
     PlotOption,
-    PopulationOption,
-    PromiseOption,
-    SeedOption,
-    SymmetricOption,
     UnitOption,
-    WorkersOption,
     option,
 )
-from hushed.cli._outcome import BAD_USE, finish, print_line, print_note
 from hushed.cli._panels import NOISE, SAMPLING
-from hushed.cli._private_tables import read_table_like
-from hushed.cli._tables import check_columns
-from hushed.cli._written import check_figure
-from hushed.errors import ParameterError
+from hushed.cli._private_checks import finish_check, read_public_and_private, tell_check
+from hushed.cli._records import Account, Pairs, Source, take_records
 from hushed.spaces import Norm
 
 
+@take_records
 def check_movement(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    data: DataArgument,
     function: FunctionArgument,
-    population: PopulationOption,
+    public: Source,
+    pairs: Pairs,
+    account: Account,
     rows: Annotated[
         int,
         option(
@@ -55,59 +37,18 @@ def check_movement(
     ],
     epsilon: Annotated[float, option("Privacy loss of the check, in nats.", NOISE)],
     confidence: Annotated[float, option("Of each bound on the share of pairs.", NOISE)] = 0.95,
-    gamma: GammaOption = None,
     norm: Annotated[Norm, option("Norm of the movement.", SAMPLING)] = "l1",
-    calibration: CalibrationOption = "training-conditional",
-    pairs: PairsOption = None,
-    promise: PromiseOption = None,
-    symmetric: SymmetricOption = False,
-    frame: FrameOption = "numpy",
-    header: HeaderOption = None,
-    bounds: BoundsOption = None,
-    outside: files.Outside = "clamp",
+    outside: OutsideOption = "clamp",
     unit: UnitOption = "row",
-    seed: SeedOption = 0,
-    workers: WorkersOption = None,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
-    remark: files.Remark = "",
-    key: KeyOption = None,
     plot: PlotOption = None,
     json: JsonOption = False,
 ) -> None:
     """Count privately how often a function moves further than a population lets expect."""
-    charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    stopped = f"stopped; nothing was told{charged_first}"
-    with finish(json=json, stopped=stopped, refused=BAD_USE) as result:
-        check_figure(plot)
-        if key is not None and ledger is None:
-            raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
-        with open_named(ledger, budget) as charged:
-            source, columns = read_population(
-                population,
-                frame,
-                header=header,
-                promise=promise,
-                bounds=read_bounds(bounds),
-                private=data,
-            )
-            table = read_table_like(data, source, frame, header=header, columns=columns)
-            check_columns(columns, table.columns)
+    with finish_check(plot, account, json=json) as result:
+        with open_named(account.ledger, account.budget) as charged:
+            source, table = read_public_and_private(public, data)
             f = read_function(function)
-            sampled = hs.sample_sensitivity(
-                f,
-                source,
-                rows=rows,
-                norm=norm,
-                gamma=gamma,
-                calibration=calibration,
-                pairs=pairs,
-                symmetric=symmetric,
-                unit=unit,
-                seed=seed,
-                workers=workers,
-                progress=True,
-            )
+            sampled = pairs.sample(f, source, rows=rows, norm=norm, unit=unit)
             found = hs.check_movement(
                 f,
                 table.rows,
@@ -115,19 +56,7 @@ def check_movement(
                 epsilon=epsilon,
                 confidence=confidence,
                 outside=outside,
-                seed=seed,
-                ledger=charged,
-                budget=budget,
-                note=remark,
-                key=key,
+                seed=pairs.seed,
+                **account.charge(charged),
             )
-        result.update(loads(found.to_json()), verdict=found.verdict, entry=found.entry)
-        result["kept"] = read_again(ledger, budget, key or found.entry)
-        result["exit_code"] = int(found.verdict == "contradicted")
-        if not json:
-            print_line(found.explain())
-        if plot is not None:
-            from hushed.plots import moved_figure, save_figure  # noqa: PLC0415
-
-            save_figure(moved_figure(found), plot)
-            print_note(f"written to {plot}")
+        tell_check(result, found, account, plot, json=json)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from json import loads
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import hushed as hs
 from hushed.cli import _options as shared
-from hushed.cli import _statistic_options as described
-from hushed.cli._inputs import read_bounds, read_function, read_population
+from hushed.cli._inputs import find_user, read_function
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._panels import NOISE, SAMPLING
-from hushed.cli._statistic_options import holds_text, read_statistic, read_statistic_population
+from hushed.cli._records import Source, take_records
+from hushed.cli._statistic_options import Described, read_statistic, read_statistic_population
 from hushed.cli._written import check_figure
 from hushed.errors import ParameterError
 
 
+@take_records
 def compare(
     asked: Annotated[
         str,
@@ -28,7 +29,8 @@ def compare(
             "or a function of the rows.",
         ),
     ],
-    population: shared.PopulationOption,
+    public: Source,
+    described: Described,
     rows: Annotated[int, typer.Option(help="Rows in the private table.")],
     epsilon: Annotated[float | None, option("Privacy loss, in nats; 1 by default.", NOISE)] = None,
     error: Annotated[
@@ -40,71 +42,34 @@ def compare(
     worth: Annotated[
         float, option("How many times as large an error a stronger promise may have.", NOISE)
     ] = 2.0,
-    low: described.LowOption = None,
-    high: described.HighOption = None,
-    q: described.QOption = None,
-    trim: described.TrimOption = None,
-    category: described.CategoryOption = None,
-    private_count: described.PrivateRowsOption = False,
-    column: described.ColumnOption = None,
-    promise: shared.PromiseOption = None,
-    frame: shared.FrameOption = "numpy",
-    header: shared.HeaderOption = None,
-    bounds: shared.BoundsOption = None,
     unit: shared.UnitOption = "row",
+    user: shared.UserOption = None,
     trials: Annotated[int, option("Tables to simulate.", SAMPLING)] = 200,
     seed: shared.SeedOption = 0,
     workers: shared.WorkersOption = None,
+    keep: shared.KeepOption = None,
     plot: shared.PlotOption = None,
     json: shared.JsonOption = False,
 ) -> None:
     """Compare every way to release an answer, on public rows: promise, error and calls."""
     with finish(json=json) as result:
         check_figure(plot)
-        what: hs.statistics.Statistic | object
-        of_rows = ".py:" in asked  # a function of them
-        if of_rows:
-            _refuse_for_function(
-                q=q,
-                trim=trim,
-                category=category,
-                column=column,
-                private_count=private_count or None,
-            )
-            what = read_function(asked)
-            source, _ = read_population(
-                population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
-            )
+        if ".py:" in asked:
+            what = _read_function(asked, public, described, user)
         else:
-            if bounds:
-                raise ParameterError("--bounds is for a function; a statistic has --low and --high")
-            what = read_statistic(
-                asked,
-                None if private_count else rows,
-                low=low,
-                high=high,
-                q=q,
-                trim=trim,
-                category=category,
-                unit=unit,
-            )
-            source = read_statistic_population(
-                population, text=holds_text(category), column=column, header=header, promise=promise
-            )
+            what = _read_statistic(asked, public, described, rows, user, unit)
         found = hs.compare(
-            what,  # type: ignore[arg-type]
-            source,
+            **what,
             rows=rows,
             epsilon=epsilon,
             error=error,
             delta=delta,
             gamma=0.05 if gamma is None else gamma,
-            low=low if of_rows else None,
-            high=high if of_rows else None,
             worth=worth,
             trials=trials,
             seed=seed,
             workers=workers,
+            keep=shared.read_keep(keep, private=False),
         )
         result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
         if plot is not None:
@@ -114,6 +79,41 @@ def compare(
             print_note(f"written to {plot}")
         if not json:
             print_line(found.explain())
+
+
+def _read_function(
+    asked: str, public: Source, described: Described, user: str | None
+) -> dict[str, Any]:
+    """Read a function of the rows, and the population that it is compared on."""
+    _refuse_for_function(
+        q=described.q,
+        trim=described.trim,
+        category=described.category,
+        column=described.column,
+        private_count=described.private_count or None,
+    )
+    function = read_function(asked)
+    source, columns = public.read(user)
+    whose = find_user(user, public.frame, columns, source)
+    ends = {"low": described.low, "high": described.high}
+    return {"asked": function, "population": source, "user": whose, **ends}
+
+
+def _read_statistic(
+    asked: str,
+    public: Source,
+    described: Described,
+    rows: int,
+    user: str | None,
+    unit: Any,
+) -> dict[str, Any]:
+    """Read a statistic, and the population of its column."""
+    if public.bounds:
+        raise ParameterError("--bounds is for a function; a statistic has --low and --high")
+    statistic = read_statistic(asked, rows, described, unit)
+    # A user is refused by the comparison: a statistic has one row for each unit.
+    source = read_statistic_population(described, public)
+    return {"asked": statistic, "population": source, "user": user}
 
 
 def _refuse_for_function(**given: object) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import hushed as hs
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._outcome import finish, print_line, print_note
+from hushed.cli._records import Account, Output
 from hushed.cli._written import check_targets, files_of
 from hushed.errors import ParameterError
 
@@ -25,21 +26,14 @@ class Delivery:
 
 
 @contextmanager
-def deliver(
-    inputs: Sequence[Path],
-    ledger: str | None,
-    budget: str | None,
-    key: str | None,
-    out: Path | None,
-    html: Path | None,
-    *,
-    force: bool,
-    json: bool,
-) -> Iterator[Delivery]:
+def deliver(inputs: Sequence[Path], account: Account, output: Output) -> Iterator[Delivery]:
     """Check ledger and files before the command runs; print and write what it released."""
+    ledger, key = account.ledger, account.key
     charged_first = "" if ledger is None else "; if the budget was charged, the charge stays"
-    with finish(json=json, stopped=f"stopped; nothing was released{charged_first}") as result:
-        _check_files(out, html, (*inputs, *files_of(ledger)), force=force)
+    with finish(
+        json=output.json, stopped=f"stopped; nothing was released{charged_first}"
+    ) as result:
+        check_files(output.out, output.html, (*inputs, *files_of(ledger)), force=output.force)
         if key is not None and ledger is None:
             raise ParameterError("--key is the name of an answer in a ledger: --ledger URL, too")
         delivery = Delivery(result)
@@ -49,15 +43,15 @@ def deliver(
             return
         certificate, value = released.certificate, plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        result["kept"] = read_again(ledger, budget, key or released.entry)
-        if not json:
+        result["kept"] = read_again(ledger, account.budget, key or released.entry)
+        if not output.json:
             print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
-        _write_files(certificate, out, html)
+        write_files(certificate, output.out, output.html)
 
 
-def _check_files(
+def check_files(
     out: Path | None, html: Path | None, inputs: Sequence[Path], *, force: bool
 ) -> None:
     """Find whatever would keep the certificate from being written before anything runs."""
@@ -68,7 +62,9 @@ def _check_files(
         altair_or_refuse()
 
 
-def _write_files(certificate: hs.Certificate, out: Path | None, html: Path | None) -> None:
+def write_files(
+    certificate: hs.Certificate | hs.Statement, out: Path | None, html: Path | None
+) -> None:
     """Write a certificate as JSON and as a page, where it was asked for."""
     if out is not None:
         out.write_text(certificate.to_json() + "\n", encoding="utf-8")

@@ -7,19 +7,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hushed._printing import format_up
-from hushed.auditing import Command, PrivacyEstimate, estimate_privacy
+from hushed._printing import format_down, format_up
+from hushed.auditing import PrivacyEstimate, estimate_privacy
 from hushed.auditing._pairs import pattern_pairs
-from hushed.cli import _audit_options as options
-from hushed.cli._audit_pairs import Domain, choose_pairs
-from hushed.cli._inputs import read_function
-from hushed.cli._options import JsonOption, KeepOption, option, read_keep
+from hushed.cli._audit_options import Inputs, Runs
+from hushed.cli._audit_pairs import choose_pairs
+from hushed.cli._options import JsonOption, option
 from hushed.cli._outcome import finish, print_line, print_note, print_table
 from hushed.cli._panels import AUDIT
+from hushed.cli._records import take_records
 from hushed.divergences import DeltaEstimate
 from hushed.divergences._estimate import Method
 
 
+@take_records
 def estimate(
     mechanism: Annotated[
         str,
@@ -29,33 +30,23 @@ def estimate(
             "and writes lines.",
         ),
     ],
+    asked: Inputs,
+    runs: Runs,
     epsilon: Annotated[
         list[float], option("Level to estimate delta at, in nats; may be repeated.", AUDIT)
     ],
-    pairs: options.Pairs = None,
-    low: options.Low = None,
-    high: options.High = None,
-    rows: options.Rows = None,
-    relation: options.Relation = None,
-    answers: options.Answers = None,
     samples: Annotated[int, option("Runs on each side of a pair.", AUDIT)] = 100_000,
     bins: Annotated[int, option("Bins for outputs that hardly ever repeat.", AUDIT)] = 50,
     method: Annotated[Method, option("Estimator.", AUDIT)] = "empirical-bayes",
-    batch: options.Batch = False,
-    command: options.Command = False,
-    seed: options.Seed = 0,
-    workers: options.Workers = None,
-    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Estimate the delta of a mechanism on pairs of tables, in both directions: no verdict."""
     with finish(json=json) as result:
-        differ = relation or "replace-one"
-        chosen = choose_pairs(pairs, Domain(low=low, high=high, rows=rows), answers, differ)
+        differ = asked.relation or "replace-one"
+        chosen = choose_pairs(asked, differ)
         if isinstance(chosen, str):
-            count = options.ANSWERS if answers is None else answers
-            chosen, differ = pattern_pairs(chosen, count), "answers"
-        run = Command(mechanism.split()) if command else read_function(mechanism)
+            chosen, differ = pattern_pairs(chosen, asked.count), "answers"
+        run = runs.read(mechanism)
         found = [
             estimate_privacy(
                 run,
@@ -64,11 +55,9 @@ def estimate(
                 samples=samples,
                 bins=bins,
                 method=method,
-                batch=batch,
+                batch=runs.batch,
                 relation=differ,
-                seed=seed,
-                workers=workers,
-                keep=read_keep(keep, private=False),
+                **runs.settings(),
             )
             for pair in chosen
         ]
@@ -117,11 +106,16 @@ def _show(found: list[PrivacyEstimate]) -> None:
     print_line(
         f"Largest estimate of delta: {worst.delta[level]:.4g} at epsilon "
         f"{format_up(worst.epsilon[level])}, on {worst.pair}; delta may lie anywhere from "
-        f"{worst.low[level]:.2g} to {worst.high[level]:.2g}."
+        f"{_range(worst.low[level], worst.high[level])}."
     )
     print_note("estimates are no certificates: hushed audit gives a verdict with a confidence")
 
 
 def _cell(side: DeltaEstimate, level: int) -> str:
-    ends = f"{side.low[level]:.2g} to {side.high[level]:.2g}"
+    ends = _range(side.low[level], side.high[level])
     return f"{side.values[level]:.4g} ± {side.standard_error[level]:.2g} ({ends})"
+
+
+def _range(low: float, high: float) -> str:
+    """Print a range no narrower than it is."""
+    return f"{format_down(float(low), 2)} to {format_up(float(high), 2)}"

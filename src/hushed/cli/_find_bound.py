@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import hushed as hs
-from hushed.cli import _options as shared
-from hushed.cli import _release_options as files
+from hushed.cli._asked import ask_of_column
 from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import option
+from hushed.cli._options import (
+    DataArgument,
+    HeaderOption,
+    PrivateCountOption,
+    UnitOption,
+    option,
+)
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._private_tables import read_column_of_users, read_private_column
+from hushed.cli._records import Account, Output, take_records
 from hushed.cli._statistic_options import ColumnOption
 from hushed.cli._written import inputs_of
 from hushed.mechanisms._bound_search import SMALLEST, Side
 
 
+@take_records
 def find_bound(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    data: DataArgument,
+    account: Account,
+    output: Output,
     epsilon: Annotated[float, option("Privacy loss of the search, in nats.", NOISE)],
     side: Annotated[
         Side, option("Which end of the range; the low one is below 0.", NOISE)
@@ -43,30 +49,14 @@ def find_bound(
             ROWS,
         ),
     ] = None,
-    private_count: Annotated[
-        bool,
-        option(
-            "The number of rows is private, too: neighbours have one row more or less.",
-            ROWS,
-            "--private-count",
-        ),
-    ] = False,
-    header: shared.HeaderOption = None,
-    unit: shared.UnitOption = "row",
-    ledger: shared.LedgerOption = None,
-    budget: shared.BudgetOption = None,
-    remark: files.Remark = "",
-    key: shared.KeyOption = None,
-    out: files.Out = None,
-    html: files.Html = None,
-    force: files.Force = False,
-    json: shared.JsonOption = False,
+    private_count: PrivateCountOption = False,
+    header: HeaderOption = None,
+    unit: UnitOption = "row",
 ) -> None:
     """Find a bound to clip a column at, where no range is known."""
-    inputs = inputs_of(data)
     with (
-        deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery,
-        open_named(ledger, budget) as charged,
+        deliver(inputs_of(data), account, output) as delivery,
+        open_named(account.ledger, account.budget) as charged,
     ):
         users = None
         if user is None:
@@ -83,8 +73,5 @@ def find_bound(
             users=users,
             neighbours="add-remove" if private_count else "replace-one",
             unit=unit,
-            ledger=charged,
-            budget=budget,
-            note=remark,
-            key=key,
+            **account.charge(ask_of_column(charged, column, user)),
         )

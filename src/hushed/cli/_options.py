@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushed._functions._gate import Outside
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
 from hushed.cli._tables import Frame
 from hushed.errors import ParameterError
@@ -60,8 +61,9 @@ ProtectOption = Annotated[Protect, option("Whom gamma is about.", SAMPLING)]
 RowsOption = Annotated[
     list[int] | None,
     option(
-        "Rows in the private table. With add-remove their number is private: give a public one, "
-        "or several, each with --rows; the promise is for tables of these numbers of rows.",
+        "Rows in the private table; a release on another number is refused. With add-remove their "
+        "number is private: give a public one, or several, each with --rows; the promise is for "
+        "tables of these numbers of rows.",
         SAMPLING,
     ),
 ]
@@ -101,6 +103,17 @@ SymmetricOption = Annotated[
         SAMPLING,
         "--symmetric",
     ),
+]
+PrivateCountOption = Annotated[
+    bool,
+    option(
+        "The number of rows is private, too: neighbours have one row more or less.",
+        ROWS,
+        "--private-count",
+    ),
+]
+DataArgument = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")
 ]
 UnitOption = Annotated[
     RowUnit,
@@ -153,6 +166,9 @@ DependentOption = Annotated[
         SAMPLING,
         "--data-dependent",
     ),
+]
+OutsideOption = Annotated[
+    Outside, option("What to do with private rows outside of the public range.", ROWS)
 ]
 SeedOption = Annotated[int, option("Seed of the sampler (never of the noise).", SAMPLING)]
 

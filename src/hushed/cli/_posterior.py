@@ -7,29 +7,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
 import hushed as hs
-from hushed.cli import _block_options as people
-from hushed.cli import _release_options as files
+from hushed.cli._block_options import UserOption
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
-    BudgetOption,
-    FrameOption,
+    DataArgument,
     FunctionArgument,
-    HeaderOption,
-    JsonOption,
-    KeyOption,
-    LedgerOption,
+    PrivateCountOption,
     TextOption,
     UnitOption,
     option,
 )
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._private_tables import read_private_table
-from hushed.cli._tables import Frame, name_user_column
+from hushed.cli._records import Account, Container, Output, take_records
+from hushed.cli._tables import name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
@@ -38,9 +33,13 @@ _MOST = 1_000_000
 _TRIED = 100  # rows drawn for a trial
 
 
+@take_records
 def posterior(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    data: DataArgument,
     function: FunctionArgument,
+    container: Container,
+    account: Account,
+    output: Output,
     epsilon: Annotated[float, option("Privacy loss of the draw, in nats.", NOISE)],
     grid: Annotated[str, option("Candidates LOW:HIGH:COUNT, evenly spaced and public.", NOISE)],
     clip: Annotated[
@@ -49,19 +48,10 @@ def posterior(
             "How far the log likelihood of a row may lie below that of its best candidate.", NOISE
         ),
     ],
-    private_count: Annotated[
-        bool,
-        option(
-            "The number of rows is private, too: neighbours have one row more or less.",
-            ROWS,
-            "--private-count",
-        ),
-    ] = False,
-    frame: FrameOption = "numpy",
-    header: HeaderOption = None,
+    private_count: PrivateCountOption = False,
     text: TextOption = None,
     unit: UnitOption = "row",
-    user: people.User = None,
+    user: UserOption = None,
     population: Annotated[
         str | None,
         option(
@@ -70,18 +60,9 @@ def posterior(
             ROWS,
         ),
     ] = None,
-    ledger: LedgerOption = None,
-    budget: BudgetOption = None,
-    remark: files.Remark = "",
-    key: KeyOption = None,
-    out: files.Out = None,
-    html: files.Html = None,
-    force: files.Force = False,
-    json: JsonOption = False,
 ) -> None:
     """Release one draw from a posterior: the function gives the log likelihoods of a row."""
-    inputs = inputs_of(data, function, population)
-    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
+    with deliver(inputs_of(data, function, population), account, output) as delivery:
         made = hs.Posterior(  # which refuses what it can before any row is read
             read_function(function),
             _read_grid(grid),
@@ -90,13 +71,15 @@ def posterior(
             neighbours="add-remove" if private_count else "replace-one",
             unit=unit,
             user=user,
-            public_rows=_read_public(population, data, frame, header=header),
+            public_rows=_read_public(population, data, container),
         )
-        with open_named(ledger, budget) as charged:
-            table = read_private_table(data, frame, header=header, texts=text or (), user=user)
+        with open_named(account.ledger, account.budget) as charged:
+            table = read_private_table(
+                data, container.frame, header=container.header, texts=text or (), user=user
+            )
             made = replace(made, user=name_user_column(user, data, table.rows, table.columns))
             delivery.released = hs.release(
-                made.log_likelihood, table.rows, made, charged, budget=budget, note=remark, key=key
+                made.log_likelihood, table.rows, made, **account.charge(charged)
             )
 
 
@@ -114,11 +97,11 @@ def _read_grid(text: str) -> list[float]:
     return [float(each) for each in np.linspace(*ends, number)]
 
 
-def _read_public(spec: str | None, data: Path, frame: Frame, *, header: bool | None) -> Any:
+def _read_public(spec: str | None, data: Path, container: Container) -> Any:
     """Read public rows for a trial, which are not those of the private file."""
     if spec is None:
         return None
-    source, _ = read_population(spec, frame, header=header, private=data)
+    source, _ = read_population(spec, container.frame, header=container.header, private=data)
     if isinstance(source, PublicTable):
         return source.frame
     return source.draw(np.random.default_rng(0), _TRIED)

@@ -202,7 +202,12 @@ def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[A
 
 
 # What is not UTF-8 becomes a private-use character for each byte, so that different texts differ.
-_BROKEN = {0xDC00 + byte: 0xEF00 + byte for byte in range(0x80, 0x100)}
+# Such a character in a text is written as its three bytes are, too.
+_BROKEN: dict[int, int | str] = {0xDC00 + byte: 0xEF00 + byte for byte in range(0x80, 0x100)}
+_BROKEN |= {
+    each: "".join(chr(0xEF00 + byte) for byte in chr(each).encode())
+    for each in range(0xEF80, 0xF000)
+}
 
 
 def _split_line(line: str) -> list[str]:

@@ -53,10 +53,10 @@ def _read(path: Path) -> str:
         raise NotFound(f"{path.name} cannot be read: {error.strerror}") from None
 
 
-def save_question(
-    save: Path | None, out: Path | None, request: hs.Table, *inputs: Path, force: bool, quote: bool
+def check_files(
+    save: Path | None, out: Path | None, *inputs: Path, force: bool, quote: bool
 ) -> None:
-    """Check the files that will be written, and write what is asked to a new one."""
+    """Check the files that will be written, before anything is charged."""
     if out is not None and (quote or out.suffix not in SUFFIXES):
         raise ParameterError(
             "--out takes the answer, and --quote gives none"
@@ -64,18 +64,25 @@ def save_question(
             else f"--out takes a file that ends in {', '.join(SUFFIXES)}, got {plain_path(out)}"
         )
     check_targets({"--save": save, "--out": out}, inputs, force=force, former=None)
-    if save is not None:
-        save.write_text(hs.Query.of(request).to_toml(), encoding="utf-8")
 
 
-def write_answer(out: Path | None, answer: hs.Answer | None, *, force: bool) -> None:
-    """Write the answer, after it was printed: what goes wrong now loses no answer."""
-    if out is None or answer is None:
-        return
-    with finish(json=False, stopped="stopped; the answer was released, its file may be missing"):
-        content = render(answer, out.suffix)
-        if force:
-            out.write_bytes(content)
-        else:
-            write_new(out, content)
-        print_note(f"answer written to {out}")
+def write_files(
+    save: Path | None, asked: str, out: Path | None, answer: hs.Answer | None, *, force: bool
+) -> None:
+    """Write what is asked, and the answer, after it was printed: a failure now loses no answer.
+
+    A query that was refused leaves no file behind, so that it can be asked again as it was.
+    """
+    with finish(json=False, stopped="stopped; what was printed stands, a file may be missing"):
+        if out is not None and answer is not None:
+            _write(out, render(answer, out.suffix), force=force)
+            print_note(f"answer written to {out}")
+        if save is not None:
+            _write(save, asked.encode(), force=force)
+
+
+def _write(path: Path, content: bytes, *, force: bool) -> None:
+    if force:
+        path.write_bytes(content)
+    else:
+        write_new(path, content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any
@@ -11,18 +10,20 @@ import typer
 
 import hushed as hs
 from hushed._types import ColumnType
-from hushed.cli import _query_options as options
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import BudgetOption, KeyOption
 from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
-from hushed.cli._query_file import read_question, save_question, write_answer
+from hushed.cli._query_file import check_files, read_question, write_files
+from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
+from hushed.cli._records import Account, take_records
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
 from hushed.tables._export import declared_types
 from hushed.tables._expressions import find_column
+from hushed.tables._open import open_table
+from hushed.tables._quote_for import QuotedErrors
 from hushed.tables._storage import plain_rows
 
 _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
@@ -40,6 +41,7 @@ _HINTS = {  # in place of those in Python
 }
 
 
+@take_records
 def query(
     context: typer.Context,
     data: Annotated[
@@ -50,121 +52,97 @@ def query(
             "postgresql://..., spark://...",
         ),
     ],
-    epsilon: options.Epsilon = None,
-    error: options.Error = None,
-    share: options.Share = "weights",
-    table: options.Table = "rows",
-    user: options.User = None,
-    types: options.Types = None,
-    header: options.Header = None,
-    max_rows_per_user: options.MaxRowsPerUser = None,
-    max_groups_per_user: options.MaxGroupsPerUser = None,
-    where: options.Where = None,
-    derive: options.Derive = None,
-    by: options.By = None,
-    keys: options.Keys = None,
-    select_partitions: options.SelectPartitions = False,
-    count: options.Count = False,
-    count_users: options.CountUsers = False,
-    sum_of: options.Sum = None,
-    mean: options.Mean = None,
-    variance: options.Variance = None,
-    quantile: options.Quantile = None,
-    median: options.Median = None,
-    top_k: options.TopK = None,
-    top_k_users: options.TopKUsers = None,
-    candidates: options.Candidates = None,
-    spacing: options.Spacing = None,
-    histogram: options.Histogram = None,
-    delta: options.Delta = 0.0,
-    noise: options.Noise = "laplace",
-    quote: options.Quote = False,
-    explain: options.Explain = False,
-    rows: options.AboutRows = None,
-    ledger: options.Ledger = None,
-    budget: BudgetOption = None,
-    note: options.Note = "",
-    key: KeyOption = None,
-    timeout: options.Timeout = None,
-    file: options.QueryFile = None,
-    question: options.Question = None,
-    save: options.Save = None,
-    out: options.Out = None,
-    force: options.Force = False,
-    json: options.Json = False,
+    price: Price,
+    opened: Opened,
+    asked: Asked,
+    account: Account,
+    files: Files,
+    timeout: TimeoutOption = None,
 ) -> None:
     """Query a private table for noisy aggregates."""
-    answer = None
-    with finish(json=json, hints=_HINTS) as result:
-        check_target(epsilon, error or (), rows, quote=quote, share=share)
-        whole = read_question(context, file, question)
-        if whole is None:
-            request = _open(data, table, user, _types(types or ()), header)
-            request = _add_columns(request, where or (), derive or ())
-            if max_rows_per_user is not None or max_groups_per_user is not None:
-                request = request.bound_contributions(
-                    max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
-                )
-            tops = {"rows": top_k, "users": top_k_users}
-            request = _add_grouping(
-                request, by or (), keys or (), select_partitions=select_partitions, tops=tops
-            )
-            request = request.count() if count else request
-            request = request.count_users() if count_users else request
-            request = _add_aggregates(request, sum_of, mean, variance, histogram)
-            offered: dict[str, Any] = {"candidates": candidates, "spacing": spacing}
-            request = _add_quantiles(request, quantile or (), offered)
-            request = _add_medians(request, median or (), offered)
-        else:
-            declared = declared_types(whole, data)
-            request = _open(data, table, whole.user, declared, header).ask(whole)
-        if explain and not quote:
+    answer, written = None, ""
+    with finish(json=files.json, hints=_HINTS) as result:
+        check_target(
+            price.epsilon, price.error or (), price.rows, quote=price.quote, share=price.share
+        )
+        request = _build(context, data, opened, asked, files)
+        if price.explain and not price.quote:
             raise ParameterError("--explain is for --quote")
-        terms: dict[str, Any] = {"delta": delta, "noise": noise}
-        solved = None
-        if error:
-            wanted = read_errors(error)
-            solved = request.quote_for(errors=wanted, rows=rows, share=share, **terms)
-            request, epsilon = solved.table, solved.epsilon
+        solved = _solve(request, price)
+        terms: dict[str, Any] = {"delta": price.delta, "noise": price.noise}
+        terms["epsilon"] = price.epsilon
+        if solved is not None:
+            request, terms["epsilon"] = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        taken = (*inputs_of(data, file), *files_of(ledger))
-        save_question(save, out, request, *taken, force=force, quote=quote)
-        with open_named(ledger, budget) as opened:
-            asked: dict[str, Any] = {
-                **terms,
-                "epsilon": epsilon,
-                "ledger": opened,
-                "budget": budget,
-            }
-            if quote:
-                price = request.quote(rows=rows, **asked)
-                result.update(_price(price))
-                told = price if solved is None else replace(solved, quote=price)
-                shown = told.explain(spell_option, distances=explain)
+        taken = (*inputs_of(data, files.file), *files_of(account.ledger))
+        check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
+        written = "" if files.save is None else hs.Query.of(request).to_toml()
+        with open_named(account.ledger, account.budget) as ledger:
+            if price.quote:
+                terms.update(ledger=ledger, budget=account.budget)
+                quoted = request.quote(rows=price.rows, **terms)
+                result.update(_price(quoted))
+                told = quoted if solved is None else replace(solved, quote=quoted)
+                shown = told.explain(spell_option, distances=price.explain)
             else:
-                answer = request.release(note=note, key=key, timeout=timeout, **asked)
+                answer = request.release(timeout=timeout, **terms, **account.charge(ledger))
                 result.update(_answer(answer))
-                result["kept"] = read_again(ledger, budget, key or answer.entry)
+                named = account.key or answer.entry
+                result["kept"] = read_again(account.ledger, account.budget, named)
                 shown = str(answer)
-        if not json:
+        if not files.json:
             print_line(shown)
-    write_answer(out, answer, force=force)
+    write_files(files.save, written, files.out, answer, force=files.force)
+
+
+def _build(
+    context: typer.Context, data: str, opened: Opened, asked: Asked, files: Files
+) -> hs.Table:
+    """Build what is asked: from a file of its own, or from the options."""
+    dialect: dict[str, Any] = {
+        "header": opened.header,
+        "newlines_in_values": opened.newlines_in_values,
+    }
+    whole = read_question(context, files.file, files.question)
+    if whole is not None:
+        declared = declared_types(whole, data)
+        return _open(data, opened.table, whole.user, declared, **dialect).ask(whole)
+    request = _open(data, opened.table, opened.user, _types(opened.types or ()), **dialect)
+    request = _add_columns(request, asked)
+    if asked.max_rows_per_user is not None or asked.max_groups_per_user is not None:
+        request = request.bound_contributions(
+            max_rows_per_user=asked.max_rows_per_user,
+            max_groups_per_user=asked.max_groups_per_user,
+        )
+    request = _add_grouping(request, asked)
+    return _add_quantiles(_add_aggregates(request, asked), asked)
+
+
+def _solve(request: hs.Table, price: Price) -> QuotedErrors | None:
+    """Find the smallest epsilon that keeps the errors, where they were given."""
+    if not price.error:
+        return None
+    return request.quote_for(
+        errors=read_errors(price.error),
+        rows=price.rows,
+        share=price.share,
+        delta=price.delta,
+        noise=price.noise,
+    )
 
 
 def _open(
-    data: str, table: str, user: str | None, types: Mapping[str, Any], header: str | None
+    data: str, table: str, user: str | None, types: Mapping[str, Any], **dialect: Any
 ) -> hs.Table:
-    with warnings.catch_warnings():  # they are printed below
-        warnings.simplefilter("ignore", UserWarning)
-        request = hs.table(data, table, user=user, types=types, header=header)
+    request = open_table(data, table, user=user, types=types, **dialect)
     print_notes(request.connection.warnings)
     return request
 
 
-def _add_columns(request: hs.Table, where: Sequence[str], derive: Sequence[str]) -> hs.Table:
-    for condition in where:
+def _add_columns(request: hs.Table, asked: Asked) -> hs.Table:
+    for condition in asked.where or ():
         request = request.filter(condition)
-    for text in derive:
+    for text in asked.derive or ():
         name, found, expression = text.partition("=")
         if not found:
             raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")
@@ -183,38 +161,33 @@ def _types(texts: Sequence[str]) -> dict[str, ColumnType]:
     return found
 
 
-def _add_grouping(
-    request: hs.Table,
-    by: Sequence[str],
-    keys: Sequence[str],
-    *,
-    select_partitions: bool,
-    tops: Mapping[str, int | None],
-) -> hs.Table:
+def _add_grouping(request: hs.Table, asked: Asked) -> hs.Table:
     """Group by keys, or choose the top of them."""
-    asked = {of: k for of, k in tops.items() if k is not None}
+    tops = {"rows": asked.top_k, "users": asked.top_k_users}
+    chosen = {of: k for of, k in tops.items() if k is not None}
+    by, keys = asked.by or (), asked.keys or ()
     if not by:
-        if keys or select_partitions or asked:
+        if keys or asked.select_partitions or chosen:
             raise ParameterError(
                 "--keys, --select-partitions, --top-k and --top-k-users need --by COLUMN"
             )
         return request
-    if asked and (select_partitions or not keys or len(asked) > 1):
+    if chosen and (asked.select_partitions or not keys or len(chosen) > 1):
         raise ParameterError(
             "a top is a query of its own, among public keys: give --top-k or --top-k-users, and "
             "--keys once for each --by"
         )
     if not keys:
-        return request.group_by(*by, select_partitions=select_partitions)
+        return request.group_by(*by, select_partitions=asked.select_partitions)
     if len(keys) != len(by):
         raise ParameterError(f"give --keys once for each --by: {len(by)} wanted, {len(keys)} given")
     known = {
         column: [_cell(value, request, column) for value in listed.split(",")]
         for column, listed in zip(by, keys, strict=True)
     }
-    for of, k in asked.items():
+    for of, k in chosen.items():
         return request.top_k(*by, k=k, keys=known, of=of)  # type: ignore[arg-type]
-    return request.group_by(*by, keys=known, select_partitions=select_partitions)
+    return request.group_by(*by, keys=known, select_partitions=asked.select_partitions)
 
 
 def _cell(text: str, request: hs.Table, column: str) -> Any:
@@ -235,23 +208,20 @@ def _cell(text: str, request: hs.Table, column: str) -> Any:
     return text
 
 
-def _add_aggregates(
-    request: hs.Table,
-    sums: options.Many,
-    means: options.Many,
-    variances: options.Many,
-    histograms: options.Many,
-) -> hs.Table:
-    plain: list[tuple[str, options.Many, Callable[..., hs.Table]]] = [
-        ("--sum", sums, hs.Table.sum),
-        ("--mean", means, hs.Table.mean),
-        ("--variance", variances, hs.Table.variance),
+def _add_aggregates(request: hs.Table, asked: Asked) -> hs.Table:
+    """Add counts, sums, means, variances and histograms."""
+    request = request.count() if asked.count else request
+    request = request.count_users() if asked.count_users else request
+    plain: list[tuple[str, Many, Callable[..., hs.Table]]] = [
+        ("--sum", asked.sum_of, hs.Table.sum),
+        ("--mean", asked.mean, hs.Table.mean),
+        ("--variance", asked.variance, hs.Table.variance),
     ]
     for option, texts, method in plain:
         for text in texts or ():
             column, low, high = _parts(option, text, 2)
             request = method(request, column, low=low, high=high)
-    for text in histograms or ():
+    for text in asked.histogram or ():
         column, low, high, bins = _parts("--histogram", text, 3)
         if not float(bins).is_integer():
             raise ParameterError(f"--histogram takes an integer number of bins, got {text!r}")
@@ -259,24 +229,24 @@ def _add_aggregates(
     return request
 
 
-def _add_quantiles(
-    request: hs.Table, quantiles: Sequence[str], offered: dict[str, Any]
-) -> hs.Table:
-    """Add quantiles; those of one option are sorted."""
-    for text in quantiles:
+def _add_quantiles(request: hs.Table, asked: Asked) -> hs.Table:
+    """Add quantiles, of which those of one option are sorted, and medians."""
+    offered: dict[str, Any] = {"candidates": asked.candidates, "spacing": asked.spacing}
+    for text in asked.quantile or ():
         bounds, _, listed = text.rpartition(":")
         try:
             wanted = [float(each) for each in listed.split(",")]
         except ValueError:
             bounds, wanted = "", []
         column, low, high = _parts("--quantile", bounds, 2, text)
+        if not all(0 < each < 1 for each in wanted):
+            raise ParameterError(
+                f"--quantile takes COLUMN:LOW:HIGH:PROBABILITY, got {text!r}; the probability, or "
+                "several with commas between them, comes last and lies between 0 and 1"
+            )
         name = None if len(wanted) > 1 else f"quantile_{column}_{wanted[0]:g}"
         request = request.quantiles(column, wanted, low=low, high=high, name=name, **offered)
-    return request
-
-
-def _add_medians(request: hs.Table, medians: Sequence[str], offered: dict[str, Any]) -> hs.Table:
-    for text in medians:
+    for text in asked.median or ():
         column, low, high = _parts("--median", text, 2)
         request = request.quantiles(
             column, [0.5], low=low, high=high, name=f"median_{column}", **offered

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 import hushed as hs
-from hushed.cli import _options as shared
-from hushed.cli import _statistic_options as described
+from hushed.cli._asked import ask_of_column
 from hushed.cli._delivery import deliver
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import option
+from hushed.cli._options import DataArgument, HeaderOption, UnitOption, option
 from hushed.cli._panels import NOISE
 from hushed.cli._private_tables import read_private_column
-from hushed.cli._release_options import Force, Html, Out, Remark
-from hushed.cli._statistic_options import StatisticName, holds_text, read_statistic
+from hushed.cli._records import Account, Output, take_records
+from hushed.cli._statistic_options import Described, StatisticName, read_statistic
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
+from hushed.statistics import Statistic
+
+MechanismName = Literal["inverse", "smooth"]
+LawName = Literal["lomax", "t2"]
 
 
+@take_records
 def statistic(
     name: Annotated[
         StatisticName,
@@ -28,63 +31,49 @@ def statistic(
             metavar="STATISTIC", help="Which one; the mean is trimmed-mean with --trim 0."
         ),
     ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The private rows: CSV or Parquet.")],
+    data: DataArgument,
+    described: Described,
+    account: Account,
+    output: Output,
     epsilon: Annotated[float, option("Privacy loss, in nats.", NOISE)],
     mechanism: Annotated[
-        Literal["inverse", "smooth"],
+        MechanismName,
         option(
             "Draw one of many public values, or add noise in proportion to the smooth sensitivity.",
             NOISE,
         ),
     ] = "inverse",
     noise: Annotated[
-        Literal["lomax", "t2"] | None, option("Smooth: law of the noise; lomax by default.", NOISE)
+        LawName | None, option("Smooth: law of the noise; lomax by default.", NOISE)
     ] = None,
-    low: described.LowOption = None,
-    high: described.HighOption = None,
-    q: described.QOption = None,
-    trim: described.TrimOption = None,
-    category: described.CategoryOption = None,
-    private_count: described.PrivateRowsOption = False,
-    column: described.ColumnOption = None,
-    header: shared.HeaderOption = None,
-    unit: shared.UnitOption = "row",
-    ledger: shared.LedgerOption = None,
-    budget: shared.BudgetOption = None,
-    remark: Remark = "",
-    key: shared.KeyOption = None,
-    out: Out = None,
-    html: Html = None,
-    force: Force = False,
-    json: shared.JsonOption = False,
+    header: HeaderOption = None,
+    unit: UnitOption = "row",
 ) -> None:
     """Release a median, a quantile, a trimmed mean or a mode: no population is needed."""
-    inputs = inputs_of(data)
-    with deliver(inputs, ledger, budget, key, out, html, force=force, json=json) as delivery:
+    with deliver(inputs_of(data), account, output) as delivery:
         if noise is not None and mechanism != "smooth":
             raise ParameterError("--noise goes with --mechanism smooth")
-        with open_named(ledger, budget) as charged:
-            rows = read_private_column(data, column, header=header, text=holds_text(category))
-            asked = read_statistic(
-                name,
-                None if private_count else len(rows),
-                low=low,
-                high=high,
-                q=q,
-                trim=trim,
-                category=category,
-                unit=unit,
-            )
-            if mechanism == "inverse" and not asked.invertible:
-                raise ParameterError(
-                    f"the inverse sensitivity of the {asked.kind} is known for a public number of "
-                    "rows only: leave --private-count out, or give --mechanism smooth"
-                )
-            made: hs.InverseSensitivity | hs.Smooth
-            if mechanism == "inverse":
-                made = hs.InverseSensitivity(asked, epsilon=epsilon)
-            else:
-                made = hs.Smooth(asked, epsilon=epsilon, noise=noise or "lomax")  # type: ignore[arg-type]
+        column = described.column
+        with open_named(account.ledger, account.budget) as charged:
+            rows = read_private_column(data, column, header=header, text=described.holds_text)
+            asked = read_statistic(name, len(rows), described, unit)
             delivery.released = hs.release(
-                asked, rows, made, charged, budget=budget, note=remark, key=key
+                asked,
+                rows,
+                _choose(asked, mechanism, noise or "lomax", epsilon),
+                **account.charge(ask_of_column(charged, column)),
             )
+
+
+def _choose(
+    asked: Statistic, mechanism: MechanismName, noise: LawName, epsilon: float
+) -> hs.InverseSensitivity | hs.Smooth:
+    """Make the mechanism, or say why the statistic has none."""
+    if mechanism == "smooth":
+        return hs.Smooth(asked, epsilon=epsilon, noise=noise)  # type: ignore[arg-type]
+    if not asked.invertible:
+        raise ParameterError(
+            f"the inverse sensitivity of the {asked.kind} is known for a public number of "
+            "rows only: leave --private-count out, or give --mechanism smooth"
+        )
+    return hs.InverseSensitivity(asked, epsilon=epsilon)

@@ -12,9 +12,12 @@ from hushed.cli._options import (
     FunctionArgument,
     HeaderOption,
     JsonOption,
+    KeepOption,
     PopulationOption,
     PromiseOption,
+    WorkersOption,
     option,
+    read_keep,
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line
 from hushed.cli._panels import AUDIT, CLAIM, PAIRS
@@ -43,6 +46,8 @@ def test_sensitivity(
     ] = False,
     bounds: BoundsOption = None,
     seed: Annotated[int, option("Seed of the pairs.", AUDIT)] = 0,
+    workers: WorkersOption = None,
+    keep: KeepOption = None,
     json: JsonOption = False,
 ) -> None:
     """Test a declared sensitivity on pairs of tables drawn from a population."""
@@ -64,6 +69,8 @@ def test_sensitivity(
             symmetric=symmetric,
             tolerance=tolerance,
             seed=seed,
+            workers=1 if workers is None else workers,
+            keep=read_keep(keep, private=False),
         )
         result.update(found.to_dict())
         result["exit_code"] = REFUSED if found.verdict == "refuted" else 0

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from glob import has_magic
 from pathlib import Path
+from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
 _PAGES = {
-    "certificate": "<title>Certificate of a private release</title>",
+    "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit</title>",
 }
 
@@ -19,7 +22,19 @@ def inputs_of(*named: str | Path | None) -> tuple[Path, ...]:
     found = [Path(str(text).rpartition(":")[0]) for text in named if ".py:" in str(text)]
     found += [Path(text) for text in named if text is not None]
     stored = (each for text in named if text is not None for each in _files_of_address(str(text)))
-    return (*(path for path in found if _is_file(path)), *stored)
+    parts = (part for text in named if text is not None for part in _parts_of(Path(text)))
+    return (*(path for path in found if _is_file(path)), *stored, *parts)
+
+
+def _parts_of(path: Path) -> tuple[Path, ...]:
+    """Files of a table in several, and the folders that they are in: what is put there are rows."""
+    with suppress(OSError):
+        if path.is_dir() or has_magic(str(path)):
+            from hushed.tables._engine.parts import list_parts  # noqa: PLC0415 - loads NumPy
+
+            parts = list_parts(path)
+            return (*parts, *{part.parent for part in parts})
+    return ()
 
 
 def _is_file(path: Path) -> bool:
@@ -60,7 +75,7 @@ def check_targets(
         if path is None:
             continue
         for other, what in taken.items():
-            if _real(path) == other or _is_same(path, other):
+            if other in (_real(path), _real(path).parent) or _is_same(path, other):
                 raise ParameterError(f"{option} {path} is {what}; name another file")
         taken[_real(path)] = f"the file of {option}, too"
         _check_place(option, path)
@@ -109,11 +124,13 @@ def _check_place(option: str, path: Path) -> None:
 
 
 def _check_kept(option: str, path: Path) -> None:
-    """Refuse to write over a ledger, by whatever name, and whatever is said with force."""
+    """Refuse to write over a ledger or a signing key, whatever is said with force."""
     from hushed.ledger._files import is_ledger  # noqa: PLC0415
 
     if is_ledger(path):
         raise ParameterError(f"{option} {path} is a ledger, or belongs to one; name another file")
+    if path.is_file() and _is_private_key(path):
+        raise ParameterError(f"{option} {path} is a private key; name another file")
     if path.is_file() and path.stat().st_nlink > 1:
         raise ParameterError(
             f"{option} {path} is a file with another name (a hard link), which would be written "
@@ -121,9 +138,22 @@ def _check_kept(option: str, path: Path) -> None:
         )
 
 
+def _is_private_key(path: Path) -> bool:
+    """Whether a file is a private key in PEM; one that cannot be read is none."""
+    try:
+        with path.open("rb") as file:
+            head = file.readline(100)
+    except OSError:
+        return False
+    return head.startswith(b"-----BEGIN") and b"PRIVATE KEY" in head
+
+
 def _former(path: Path, kind: str | None) -> bool:
     """Whether a file is of a kind that is replaced: a certificate, or a page of its own."""
     from hushed.releasing import Certificate  # noqa: PLC0415
+    from hushed.statements import Statement  # noqa: PLC0415
+    from hushed.statements._signing import is_signed, read_unchecked  # noqa: PLC0415
+    from hushed.statements._statement import is_statement  # noqa: PLC0415
 
     if kind is None or not path.is_file():
         return False
@@ -131,6 +161,8 @@ def _former(path: Path, kind: str | None) -> bool:
         text = path.read_text(encoding="utf-8")
         if _PAGES[kind] in text:
             return True
-        return kind == "certificate" and bool(Certificate.from_json(text))
+        read: Any = Statement.from_json if is_statement(text) else Certificate.from_json
+        read = read_unchecked if is_signed(text) else read
+        return kind == "certificate" and bool(read(text))
     except (UnicodeDecodeError, ParameterError):
         return False

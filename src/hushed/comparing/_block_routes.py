@@ -29,6 +29,8 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
         return "a mode has better ways; hs.Blocks(aggregate='votes') is for functions"
     if question.numbers > 1:
         return "chooses one number; for several see hs.Blocks(aggregate='vector')"
+    if guess and question.user is not None:
+        return "a public guess is made for rows, and here users are protected"
     values = _candidates_of(question)
     if values is None:
         return "needs a public range of the answer, low= and high=, or candidates="
@@ -43,6 +45,8 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
         more = ", prior=..." if guess else ""
         if question.neighbours != "replace-one":
             more += f", neighbours={question.neighbours!r}"
+        if question.user is not None:
+            more += f", user={question.user!r}"
         if question.unit != "row":
             more += f", unit={question.unit!r}"
         of = "" if question.numeric is None else " of a function that computes it"
@@ -72,6 +76,7 @@ def _make_blocks(
 ) -> Any:
     """Blocks, with what the population answers as a public guess if so wanted."""
     known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
+    known["user"] = question.user
     made = Blocks(values, **known)
     if not guess:
         return made
@@ -98,6 +103,7 @@ def _measure_blocks(
     parts = split_rows(
         rows,
         made.blocks,
+        made.user,
         even=made.even,
         draw=lambda bound, count: generator.integers(bound, size=count),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,22 @@ from hushed._printing import flat
 from hushed._types import Floats
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._offers import Offer, Priced
-from hushed.comparing._question import Question, check_population, check_within, read_rows
+from hushed.comparing._question import (
+    Question,
+    check_population,
+    check_user,
+    check_within,
+    read_rows,
+)
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
 from hushed.comparing._routes import ROUTES
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
-from hushed.populations import Population
+from hushed.populations import Population, by_user
 from hushed.populations._sources import description
+from hushed.runs import Keep
+from hushed.runs._journal import check_place
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._record import read_candidates
 from hushed.statistics._values import check_range
@@ -40,6 +49,7 @@ def compare(
     population: Population,
     *,
     rows: int | None = None,
+    user: str | int | None = None,
     epsilon: float | None = None,
     error: float | None = None,
     delta: float = 0.0,
@@ -51,6 +61,7 @@ def compare(
     trials: int = 200,
     seed: int = 0,
     workers: Workers = None,
+    keep: str | PathLike[str] | Keep | None = None,
 ) -> Comparison:
     """Compare every way to release an answer: promise, error and calls of the function.
 
@@ -68,6 +79,10 @@ def compare(
         them.
     rows : int, optional
         Rows in a table. May be left out for a statistic that states it.
+    user : str or int, optional
+        Column that says whose a row is, for a function: routes then protect users with all their
+        rows, and `rows` counts users. The population gives all rows of each, as for
+        `hushed.sample_sensitivity`.
     epsilon : float, optional
         Privacy loss of the release, in nats, at which errors are compared; 1 by default.
     error : float, optional
@@ -94,6 +109,9 @@ def compare(
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
+    keep : str, path or hushed.runs.Keep, optional
+        Folder, or address of an object store, in which what is measured is kept: the same call
+        goes on where an earlier one was interrupted.
 
     Returns
     -------
@@ -123,6 +141,9 @@ def compare(
     """
     known = read_rows(asked, rows)
     check_population(population)
+    check_user(asked, population, user)
+    if keep is not None:
+        check_place(keep, private=False)
     if epsilon is not None and error is not None:
         raise ParameterError("give epsilon or error, not both", parameter="error")
     level = read_epsilon(1.0 if epsilon is None else epsilon)
@@ -140,6 +161,8 @@ def compare(
         trials=require_count("trials", trials, least=2),
         seed=seed_from(seed),
         workers=workers,
+        keep=keep,
+        user=user,
     )
     answers = np.zeros((2, 1)) if isinstance(asked, Mode) else question.answers()
     question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
@@ -176,10 +199,14 @@ def _assemble(
     routes = [each for each in found if isinstance(each, ComparedRoute)]
     routes.sort(key=lambda each: each.error_95 if error is None else each.guarantee.epsilon)
     return Comparison(
-        asked=_describe(question.asked, question.rows),
+        asked=_describe(question.asked, question.rows, question.user),
         categories=isinstance(question.asked, Mode),
         neighbours=question.neighbours,
-        population=description(question.population),
+        population=description(
+            question.population
+            if question.user is None
+            else by_user(question.population, question.user)
+        ),
         rows=question.rows,
         epsilon=epsilon if error is None else None,
         error=error,
@@ -271,11 +298,11 @@ def _level(step: int) -> float:
     return float(f"{100 + place}e{_LEAST + decade - 2}")
 
 
-def _describe(asked: Any, rows: int) -> str:
+def _describe(asked: Any, rows: int, user: object) -> str:
     """Name what is asked, in words."""
-    kind = getattr(asked, "kind", None)
+    kind, units = getattr(asked, "kind", None), "rows" if user is None else "users"
     if kind is None:
-        return f"{flat(getattr(asked, '__qualname__', type(asked).__name__))} of {rows:,} rows"
+        return f"{flat(getattr(asked, '__qualname__', type(asked).__name__))} of {rows:,} {units}"
     stated = asked.description()
     if kind == "quantile":
         named = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}

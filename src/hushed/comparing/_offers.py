@@ -38,5 +38,7 @@ def say_promise(question: Question, *, slack: bool = False) -> str:
 
 
 def say_unit(question: Question) -> str:
-    """Name what one row is."""
+    """Name what one row is, or who has several."""
+    if question.user is not None:
+        return "user, with all rows,"
     return "person" if question.unit == "person" else "row"

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from hushed._checks import require_count
 from hushed._functions._calls import answer
+from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
-from hushed._functions._trials import run_trials
+from hushed._rows._people import show_rows
 from hushed._types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
-from hushed.populations import Population
+from hushed.populations import Population, Users, by_user
 from hushed.populations._drawing import draw_rows
+from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._values import as_doubles, only_column
 
@@ -64,7 +67,9 @@ class Question:
     trials: int
     seed: int
     workers: Workers
+    keep: str | PathLike[str] | Keep | None = None
     numbers: int = 1  # in an answer
+    user: str | int | None = None  # column of users: whatever counts rows counts users
 
     @property
     def statistic(self) -> Statistic | None:
@@ -98,11 +103,20 @@ class Question:
 
     def simulate(self, measure: Measure, most: int | None = None) -> Floats:
         """Measure something on each simulated table, or on the first ones: one row for each."""
-        trial = TableTrial(population=self.population, rows=self.rows, measure=measure)
+        drawn = self.population if self.user is None else by_user(self.population, self.user)
+        trial = TableTrial(population=drawn, rows=self.rows, measure=measure)
         # Not the streams of the sampler, so that what it finds and these tables are independent.
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1, np.uint64)[0])
         trials = self.trials if most is None else min(self.trials, most)
-        return run_trials(trial, trials, seed=seed, workers=self.workers)
+        named = getattr(self.asked, "kind", None) or getattr(self.asked, "__qualname__", "it")
+        return run_kept(
+            trial,
+            trials,
+            seed=seed,
+            workers=self.workers,
+            keep=self.keep,
+            name=f"comparison of {named}",
+        )
 
     def answers(self) -> Floats:
         """Answers on the simulated tables, without any noise: one row for each."""
@@ -126,7 +140,7 @@ class TableTrial:
         return np.asarray(self.measure(self._draw(generator), generator), dtype=np.float64)
 
     def _draw(self, generator: np.random.Generator) -> Any:
-        return draw_rows(self.population, generator, self.rows)
+        return show_rows(draw_rows(self.population, generator, self.rows))
 
 
 def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Generator) -> Floats:
@@ -170,6 +184,24 @@ def read_rows(asked: Any, rows: int | None) -> int:
     if rows is None:
         raise ParameterError("rows must be given: the rows of a table", parameter="rows")
     return require_count("rows", rows, least=2)
+
+
+def check_user(asked: Any, population: Any, user: object) -> None:
+    """Refuse a law of users without their column, and a column where one row is one unit."""
+    if user is None and type(population) is Users:
+        raise ParameterError(
+            f"the population draws users: say user={population.user!r}", parameter="user"
+        )
+    if user is not None and type(user) not in (str, int):
+        raise ParameterError(
+            f"user must be the name or the position of a column, got {user!r}", parameter="user"
+        )
+    if user is not None and isinstance(asked, Numeric | Mode):
+        raise ParameterError(
+            "a statistic has one row for each unit: with user= compare a function of all rows of "
+            "the users, or sum each one up in a row first",
+            parameter="user",
+        )
 
 
 def check_population(population: Any) -> None:

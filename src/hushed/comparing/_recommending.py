@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hushed._printing import format_up
 from hushed.comparing._record import ComparedRoute, shown_number
 
 if TYPE_CHECKING:
@@ -60,10 +61,12 @@ def _say_choice(chosen: ComparedRoute, comparison: Comparison) -> str:
     if chosen.guarantee.gamma:
         return (
             f"{start} Take it only if its promise is enough: it may fail for a share "
-            f"{chosen.guarantee.gamma:g} of the population, and nothing is said of rows that are "
-            f"unlike the population's. {_say_price(chosen, comparison)}."
+            f"{format_up(chosen.guarantee.gamma)} of the population, and nothing is said of rows "
+            f"that are unlike the population's. {_say_price(chosen, comparison)}."
         )
-    slack = f", with a slack of {chosen.guarantee.delta:g}" if chosen.guarantee.delta else ""
+    slack = (
+        f", with a slack of {format_up(chosen.guarantee.delta)}" if chosen.guarantee.delta else ""
+    )
     return (
         f"{start} Its promise holds for every table{slack}; no population is assumed. "
         f"{_say_price(chosen, comparison)}, and no route that promises as much does better."
@@ -72,7 +75,7 @@ def _say_choice(chosen: ComparedRoute, comparison: Comparison) -> str:
 
 def _say_price(route: ComparedRoute, comparison: Comparison) -> str:
     if comparison.error is not None:
-        return f"It keeps to the error with epsilon = {route.guarantee.epsilon:g}"
+        return f"It keeps to the error with epsilon = {format_up(route.guarantee.epsilon)}"
     unit = " rows" if comparison.categories else ""
     return f"In 95 % of releases it is off by at most {shown_number(route.error_95)}{unit}"
 

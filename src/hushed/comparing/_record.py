@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from hushed._notebook import Card, Shown
 from hushed._printing import flat, format_up, list_problems
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -71,7 +72,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Ways to release an answer, side by side; all numbers are from public tables.
 
     Parameters
@@ -135,6 +136,17 @@ class Comparison:
     advice: str
     schema_version: Literal[1] = 1
 
+    def _card(self) -> Card:
+        return Card(
+            title=_title(self),
+            text=self.explain(),
+            words="\n\n".join(
+                [self.advice, *(f"{each.name}: {each.reason}" for each in self.left_out)]
+            ),
+            facts=(("recommended", self.recommended or "nothing applies"),),
+            lines=tuple(map(tuple, self.list_lines())),
+        )
+
     def __str__(self) -> str:
         return self.explain()
 
@@ -167,6 +179,31 @@ class Comparison:
             for each in self.left_out:
                 lines += _fill(f"{each.name}: {each.reason}", indent="  ")
         return "\n".join(lines)
+
+    def list_lines(self) -> list[list[str]]:
+        """List the routes as cells of text, as `explain` shows them.
+
+        Returns
+        -------
+        list of list of str
+            The names of the columns, then a line for each route.
+        """
+        header = ["route", "promise holds for", "50 %", "95 %", "calls"]
+        body = [
+            [
+                each.name,
+                each.promise,
+                shown_number(each.error_50),
+                shown_number(each.error_95),
+                f"{each.calls:,}",
+            ]
+            for each in self.routes
+        ]
+        if self.error is not None:
+            header.insert(2, "epsilon")
+            for row, each in zip(body, self.routes, strict=True):
+                row.insert(2, format_up(each.guarantee.epsilon))
+        return [header, *body]
 
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.
@@ -225,11 +262,11 @@ def shown_number(number: float) -> str:
 def _title(found: Comparison) -> str:
     kind = found.population.get("name") or found.population.get("kind", "a population of your own")
     if found.error is None:
-        level = f"epsilon = {found.epsilon:g}"
+        level = f"epsilon = {format_up(found.epsilon or 0)}"
     else:
         level = f"an error of {shown_number(found.error)} or less in 95 % of releases"
     if found.delta:
-        level += f", delta = {found.delta:g} where it is used"
+        level += f", delta = {format_up(found.delta)} where it is used"
     what = "rows that would have to change" if found.categories else "error"
     return (
         f"{found.asked}, {level}; on {found.trials} tables drawn from {flat(kind)}: {what} in 50 % "
@@ -238,21 +275,7 @@ def _title(found: Comparison) -> str:
 
 
 def _table(found: Comparison) -> list[str]:
-    header = ["route", "promise holds for", "50 %", "95 %", "calls"]
-    body = [
-        [
-            each.name,
-            each.promise,
-            shown_number(each.error_50),
-            shown_number(each.error_95),
-            f"{each.calls:,}",
-        ]
-        for each in found.routes
-    ]
-    if found.error is not None:
-        header.insert(2, "epsilon")
-        for row, each in zip(body, found.routes, strict=True):
-            row.insert(2, f"{each.guarantee.epsilon:g}")
+    header, *body = found.list_lines()
     widths = [max(len(row[i]) for row in [header, *body]) for i in range(len(header))]
     return [
         "  ".join(

@@ -181,7 +181,9 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
             norm="l1" if law == "laplace" else "l2",
             gamma=question.gamma,
             unit=question.unit,
+            user=question.user,
             seed=question.seed,
+            keep=question.keep,
             workers=question.workers,
         )
         _calibrated(law, found, 1.0, question.delta)
@@ -204,6 +206,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
         )
 
     who = "people" if question.unit == "person" else "rows"
+    who = who if question.user is None else "users"
     share = format_up(100 * found.gamma, 3)
     return Offer(
         promise=f"random: all but {share} % of such {who}",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._checks import require_one_of
+from hushed._notebook import Shown
 from hushed._printing import describe_uncertainty
 from hushed.divergences._counts import Column, Counts, Model, Tuples
 from hushed.divergences._empirical_bayes import estimate_total
@@ -28,7 +29,7 @@ _LARGEST_EPSILON = 200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DeltaEstimate:
+class DeltaEstimate(Shown):
     """An estimate of delta, which is no bound: certificates come from `hushed.auditing`.
 
     Parameters

@@ -8,12 +8,14 @@ scattered would be gone with the workers that hold it.
 from __future__ import annotations
 
 import operator
+import os
 import pickle
 import platform
 import queue
 import sys
 import time
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -30,6 +32,7 @@ from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, Worke
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _LOST_SECONDS = 5.0  # without a connection, after which the scheduler is given up
+_NAMED = 3  # of the workers that do not answer
 
 
 class Dask:
@@ -45,8 +48,8 @@ class Dask:
         What to do with workers on which the first trials have other bits than here, as those with
         another processor may: refuse to run, or warn of how many trials ran there.
     patience : float, default 30
-        Seconds to wait for the scheduler, and for a first worker. A cluster that starts its workers
-        when they are needed has 300 at least.
+        Seconds to wait for the scheduler, for a first worker, and for the answer of a worker. A
+        cluster that starts its workers when they are needed has 300 at least.
 
     Raises
     ------
@@ -55,6 +58,8 @@ class Dask:
     MissingExtra
         If Dask is not installed.
     """
+
+    repeats = True  # spans that are overdue, in another worker
 
     def __init__(
         self, cluster: Any, *, on_other_bits: OtherBits = "refuse", patience: float = 30.0
@@ -149,7 +154,11 @@ class Dask:
                     return
                 for future in self._await_futures(run):
                     span = run.sent.pop(future.key)[1]
-                    yield span, self._read(future, span)
+                    outcome = self._read(future, span)
+                    if outcome is None:
+                        run.submit(span)
+                    else:
+                        yield span, outcome
         finally:
             run.cancel()
 
@@ -172,11 +181,11 @@ class Dask:
         """Ask workers that are not known yet what they are, before any of the work is sent."""
         header = read_header(task.payload)
         key = str(sorted(header.items()))
-        new = [each for each in self._client.nthreads() if (each, key) not in self._known]
+        told = self._ask_new(platform.python_version_tuple, key)
+        new = list(told)
         if not new:
             return
         ours = platform.python_version_tuple()[:2]
-        told = self._ask(platform.python_version_tuple, workers=new)
         wrong = {
             place: ".".join(version[:2]) if isinstance(version, tuple) else str(version)
             for place, version in told.items()
@@ -191,54 +200,94 @@ class Dask:
             )
         asked = self._ask(pickle.loads, pickle.dumps(_Call(header)), workers=new)
         for place, lacks in asked.items():
-            if lacks:
+            if lacks and not isinstance(lacks, OSError):  # as of one that has just ended
                 raise EngineUnavailable(
                     f"worker {place}: {_describe_lack(lacks)}", parameter="workers"
                 )
         self._known |= {(each, key) for each in new}
 
+    def _ask_new(self, function: Any, key: str) -> dict[str, Any]:
+        """Call something in the workers that are not known; those that end meanwhile are none."""
+        end = time.monotonic() + self._patience
+        while new := [each for each in self._client.nthreads() if (each, key) not in self._known]:
+            told = self._ask(function, workers=new)
+            gone = [each for each, answer in told.items() if isinstance(answer, OSError)]
+            if not gone:
+                return told
+            if time.monotonic() > end:
+                raise self._name_silent(gone)
+            time.sleep(0.1)  # until the scheduler has noticed, too
+        return {}
+
     def _ask(self, function: Any, *given: Any, workers: list[str]) -> dict[str, Any]:
         """Call something in workers; what it raises there is its answer."""
+        named = {"workers": workers, "on_error": "return", "callback_timeout": self._patience}
         try:
-            found: dict[str, Any] = self._client.run(
-                function, *given, workers=workers, on_error="return"
-            )
-        except (OSError, TimeoutError) as cause:
+            found: dict[str, Any] = self._client.run(function, *given, **named)
+        except TimeoutError as cause:
+            raise self._name_silent(workers) from cause
+        except OSError as cause:
             raise self._lost() from cause
         return found
 
-    def _await_futures(self, run: _Run) -> list[Any]:
-        """Wait for what is done; not for ever, if nobody is left to do it."""
-        alone = 0.0
-        while True:
+    def _name_silent(self, workers: list[str]) -> EngineUnavailable:
+        """Find the first workers that do not answer, if the scheduler does."""
+        silent: list[str] = []
+        for each in workers:
+            named = {"workers": [each], "on_error": "return", "callback_timeout": _LOOK_SECONDS}
             try:
-                found = [run.ready.get(timeout=_LOOK_SECONDS)]
-            except queue.Empty:
-                alone += _LOOK_SECONDS
-                if self._client.status != "running":
-                    if alone > _LOST_SECONDS:
-                        raise self._lost() from None
-                    continue
-                self._looked = -1e9
-                if self.slots():
-                    alone = 0.0
-                elif alone > self._patience:
-                    raise WorkerLost(
-                        f"{self.name} has had no worker for {self._patience:.0f} seconds",
-                        parameter="workers",
-                    ) from None
-                continue
-            while not run.ready.empty():
-                found.append(run.ready.get())
-            return found
+                self._client.run(os.getpid, **named)
+            except (OSError, TimeoutError):
+                silent.append(each)
+            if len(silent) == _NAMED:
+                break
+        self._looked = -1e9
+        self.slots()  # raises where it is the scheduler that is silent
+        which = f": {', '.join(silent)}" if silent else ""
+        return EngineUnavailable(
+            f"workers of {self.name} did not answer for {self._patience:.0f} seconds{which}. Their "
+            "network may be cut, or they are busy with something else: stop them, or wait",
+            parameter="workers",
+        )
 
-    def _read(self, future: Any, span: Span) -> Outcome:
-        """Outcome of a span; an error here is trouble of the cluster, never of the function."""
+    def _await_futures(self, run: _Run) -> list[Any]:
+        """Wait a moment for what is done; not for ever, if nobody is left to do it."""
+        try:
+            found = [run.ready.get(timeout=_LOOK_SECONDS)]
+        except queue.Empty:
+            self._check_alone(run)
+            return []
+        while not run.ready.empty():
+            found.append(run.ready.get())
+        run.heard = time.monotonic()
+        return found
+
+    def _check_alone(self, run: _Run) -> None:
+        """Give up where neither the scheduler nor a worker has been there for long."""
+        alone = time.monotonic() - run.heard
+        if self._client.status != "running":
+            if alone > _LOST_SECONDS:
+                raise self._lost()
+            return
+        self._looked = -1e9
+        if self.slots():
+            run.heard = time.monotonic()
+        elif alone > self._patience:
+            raise WorkerLost(
+                f"{self.name} has had no worker for {self._patience:.0f} seconds",
+                parameter="workers",
+            )
+
+    def _read(self, future: Any, span: Span) -> Outcome | None:
+        """Outcome of a span, or None if the worker that has it cannot be reached any more.
+
+        An error here is trouble of the cluster, never of the function.
+        """
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415
 
         where = f"at trials {span[0]} to {span[1] - 1}"
         try:
-            outcome: Outcome = future.result()
+            outcome: Outcome = future.result(timeout=self._patience)
         except KilledWorker as cause:
             raise WorkerLost(
                 f"workers of {self.name} died again and again {where}: the function may crash, or "
@@ -247,6 +296,8 @@ class Dask:
                 hint="try workers=1 to see it happen",
             ) from cause
         except (CancelledError, OSError, TimeoutError) as cause:
+            if isinstance(cause, TimeoutError) and self._client.status == "running":
+                return None
             raise self._lost() from cause
         except Exception as cause:
             raise WorkerLost(
@@ -266,6 +317,7 @@ class _Run:
         self.sent: dict[str, tuple[Any, Span]] = {}
         self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.number = 0
+        self.heard = time.monotonic()
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             self.common = [
                 self._submit("function", pickle.loads, pickle.dumps(run_span_alone)),
@@ -322,7 +374,9 @@ def _connect(address: str, patience: float) -> Any:
     place = address.removeprefix("dask://")
     place = place if "://" in place else f"tcp://{place}"
     try:
-        return distributed.Client(place, timeout=patience, set_as_default=False)
+        with warnings.catch_warnings():  # by the thread that connects: versions are compared here
+            warnings.filterwarnings("ignore", message="Mismatched versions")
+            return distributed.Client(place, timeout=patience, set_as_default=False)
     except (OSError, ValueError, TypeError) as cause:
         raise EngineUnavailable(
             f"there is no Dask scheduler at {place} ({type(cause).__name__}); "

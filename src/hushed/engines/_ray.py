@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +19,7 @@ from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, Worke
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _RETRIES = 3
+_LOST_SECONDS = 5.0  # without its head, after which the cluster is given up; Ray ends us after 60
 
 
 class Ray:
@@ -70,12 +73,41 @@ class Ray:
             Their number.
         """
         if time.monotonic() - self._looked > _LOOK_SECONDS:
-            try:
-                self._count = int(self._ray.cluster_resources().get("CPU", 0))
-            except Exception as cause:  # errors of Ray, and of its transport
-                raise self._lost() from cause
+            self._count = self._ask_slots()
             self._looked = time.monotonic()
         return self._count
+
+    def _ask_slots(self) -> int:
+        """Ask the head, in a thread: Ray would wait for a lost one, and then end this program."""
+        told: list[int | Exception] = []
+
+        def ask() -> None:
+            try:
+                told.append(int(self._ray.cluster_resources().get("CPU", 0)))
+            except Exception as cause:  # errors of Ray, and of its transport
+                told.append(cause)
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(_LOST_SECONDS)
+        found = told[0] if told else None
+        if isinstance(found, Exception):
+            raise self._lost() from found
+        if found is None and not self._has_head():
+            raise self._lost()
+        return self._count if found is None else found
+
+    def _has_head(self) -> bool:
+        """Whether the head takes connections."""
+        try:
+            host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        except Exception:  # a client at ray://, which knows no address of the head
+            return True
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=2).close()
+        except (OSError, ValueError):
+            return False
+        return True
 
     def _lost(self) -> EngineUnavailable:
         return EngineUnavailable(f"lost {self.name}", parameter="workers")
@@ -130,7 +162,7 @@ class Ray:
         except (self._ray.exceptions.RayError, ConnectionError) as cause:
             raise self._lost() from cause
         finally:
-            for ref in sent:
+            for ref in sent if self._has_head() else ():
                 with suppress(Exception):
                     self._ray.cancel(ref, force=True)
 
@@ -155,7 +187,9 @@ class Ray:
             done, _ = self._ray.wait(refs, num_returns=1, timeout=_LOOK_SECONDS)
             if done:
                 return done
-            if self.slots():
+            if not self._has_head():
+                self._await_head()
+            elif self.slots():
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._patience:
                 raise WorkerLost(
@@ -163,11 +197,21 @@ class Ray:
                     parameter="workers",
                 )
 
+    def _await_head(self) -> None:
+        """Wait a moment for a head that comes back."""
+        end = time.monotonic() + _LOST_SECONDS
+        while not self._has_head():
+            if time.monotonic() > end:
+                raise self._lost()
+            time.sleep(_LOOK_SECONDS)
+
     def _read(self, ref: Any, span: Span) -> Outcome:
         """Outcome of a span; an error here is trouble of the cluster, never of the function."""
         try:
             return read_answer(self._ray.get(ref), "a worker")
         except self._ray.exceptions.RayError as cause:
+            if not self._has_head():
+                raise self._lost() from cause
             raise WorkerLost(
                 f"workers of {self.name} died again and again at trials {span[0]} to "
                 f"{span[1] - 1} ({type(cause).__name__}): the function may crash, or take more "

@@ -111,6 +111,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "float": _is_number,
     "int": lambda value: type(value) is int,
     "int | None": lambda value: value is None or type(value) is int,
+    "str | int | None": lambda value: value is None or type(value) in (str, int),
     "tuple[float, ...]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
     "tuple[str, ...]": lambda value: all(type(each) is str for each in value),
     "Null": lambda value: value in ("simulated", "disjoint", "resampled"),

@@ -15,6 +15,7 @@ from hushed._decimals import decimal_of
 from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
 from hushed._rows._containers import Layout, as_table, container
+from hushed._rows._people import bundle_rows, count_units
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.fitting._charging import charge_and_store
@@ -23,15 +24,15 @@ from hushed.fitting._report import CAUGHT_CHANCE, PopulationCheck, bound_variati
 from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
 from hushed.mechanisms import Laplace
-from hushed.populations import Population, Users, description
+from hushed.populations import Population, Users, by_user, description
 from hushed.releasing import Certificate
 from hushed.releasing._keeping import Charges, check_ledger
 from hushed.sensitivity import proven_sensitivity
 from hushed.sensitivity._declarations import check_source
 
 _ARGUMENT = (
-    "a replaced row changes each number of rows by at most 1, and so the largest of their absolute "
-    "distances from public numbers, all times the number of public rows (docs/population.md)"
+    "a replaced {0} changes each number of {0}s by at most 1, and so the largest of their absolute "
+    "distances from public numbers, all times the number of public {0}s (docs/population.md)"
 )
 
 
@@ -47,9 +48,11 @@ class _Like:
     batch: bool = False
     data_dependent: bool = False
     locked: bool = False
-    user: None = None
+    user: str | int | None = None
     neighbours: str = "replace-one"
     limit: float = math.inf
+    state: None = None
+    unwatched: tuple[str, ...] = ()
 
 
 def check_population(
@@ -62,6 +65,7 @@ def check_population(
     tables: int = 999,
     outside: Outside = "clamp",
     unit: RowUnit = "row",
+    user: str | int | None = None,
     seed: int | np.random.Generator | None = 0,
     ledger: Charges | None = None,
     budget: str | None = None,
@@ -99,6 +103,10 @@ def check_population(
         first, because it is such rows that a release shows to a function.
     unit : {"row", "person"}, default "row"
         ``"person"`` declares that each row is one person.
+    user : str or int, optional
+        Column that says whose a row is: what is compared, and protected, are users with all their
+        rows, each summed up by the number of rows, by the least, median and largest of each column
+        of numbers, and by the most frequent and the number of texts. The number of users is public.
     seed : int, numpy.random.Generator or None, default 0
         Seed of the public tables; the noise has none.
     ledger : Ledger or Charges, optional
@@ -146,15 +154,20 @@ def check_population(
     """
     require_one_of("tests", tests, get_args(Tests))
     level, tables = _check_level(level, tables)
-    _check_unit(unit)
+    _check_unit(unit, user)
     check_ledger(ledger, budget, key)
-    rows = as_table(rows)
-    count = _count(rows)
-    _check_population(population)
+    rows, given = as_table(rows), population
+    _check_population(population, user)
+    count = _count(rows, user)
+    population = population if user is None else by_user(population, user)
     described, seed = description(population), seed_from(seed)
     check_source(population, max(count, 20), seed=seed)
     public = prepare_public(population, count, tests=tests, tables=tables, level=level, seed=seed)
-    bound = proven_sensitivity(float(public.rows), unit=unit, argument=_ARGUMENT)
+    bound = proven_sensitivity(
+        float(public.rows),
+        unit=unit if user is None else "user",
+        argument=_ARGUMENT.format("row" if user is None else "user"),
+    )
     plan = _Plan(
         public=public,
         mechanism=Laplace(bound, epsilon=epsilon),
@@ -162,8 +175,9 @@ def check_population(
         person=bound.person,
         level=level,
         population=described,
+        user=user,
     )
-    like = _Like(layout=public.layout, rows=count, given=population, support=public.support)
+    like = _Like(layout=public.layout, rows=count, given=given, support=public.support, user=user)
     try:
         held = admit_rows(rows, like, outside=outside)
     except PrivateRowsAsPopulation:
@@ -193,10 +207,12 @@ class _Plan:
     person: bool
     level: float
     population: dict[str, Any]
+    user: str | int | None
 
     def look(self, held: Any, certificate: Certificate) -> str:
         """Count, draw the noise, and write down what was found."""
         public = self.public
+        held = held if self.user is None else bundle_rows(held, self.user)
         statistic = largest_deviation(
             public.tests.count(held), self.rows, public.counts, public.rows
         )
@@ -240,6 +256,7 @@ class _Plan:
             deviations=tuple(null),
             population=self.population,
             certificate=certificate,
+            user=self.user,
         )
 
     def digest(self, outside: Outside) -> str:
@@ -247,7 +264,8 @@ class _Plan:
         public, guarantee = self.public, self.mechanism.guarantee
         counted = hashlib.sha256(public.counts.tobytes() + public.deviations.tobytes())
         facts = ["check_population", counted.hexdigest(), public.rows, self.rows, public.null]
-        asked = [guarantee.epsilon, self.level, self.person, outside]
+        asked: list[Any] = [guarantee.epsilon, self.level, self.person, outside]
+        asked += [] if self.user is None else [self.user]
         return hashlib.sha256(json.dumps([facts, asked, self.population]).encode()).hexdigest()
 
 
@@ -264,27 +282,36 @@ def _check_level(level: float, tables: int) -> tuple[float, int]:
     return level, tables
 
 
-def _check_unit(unit: object) -> None:
+def _check_unit(unit: object, user: object) -> None:
     if unit not in get_args(RowUnit):
         raise ParameterError(
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for users with several rows "
-            "keep one row of each first, chosen by a public rule, and say unit='person'",
+            "name their column, user=",
             parameter="unit",
         )
-
-
-def _check_population(population: object) -> None:
-    if isinstance(population, Users):
+    if user is not None and unit != "row":
         raise ParameterError(
-            "the population draws users with all their rows, and what is compared are independent "
-            "rows: keep one row of each user, and give the population of such rows",
-            parameter="population",
+            "unit='person' declares that each row is one person: it does not go with user=",
+            parameter="unit",
+        )
+    if user is not None and type(user) not in (str, int):
+        raise ParameterError(
+            f"user must be the name or the position of a column, got {user!r}", parameter="user"
         )
 
 
-def _count(rows: Any) -> int:
-    """Count the private rows; their number is public."""
+def _check_population(population: object, user: object) -> None:
+    if isinstance(population, Users) and user is None:
+        raise ParameterError(
+            f"the population draws users: say user={population.user!r}", parameter="user"
+        )
+
+
+def _count(rows: Any, user: str | int | None) -> int:
+    """Count the private rows, or users; their number is public."""
     container(rows)
-    if len(rows) < 2:
-        raise BadRows("the private table must have 2 rows or more")
-    return len(rows)
+    count = count_units(rows, user)
+    if count < 2:
+        units = "rows" if user is None else "users"
+        raise BadRows(f"the private table must have 2 {units} or more")
+    return count

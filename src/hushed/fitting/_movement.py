@@ -30,7 +30,8 @@ from hushed.spaces import size
 
 _ARGUMENT = (
     "each private row is in one pair of tables at most, so that a replaced row changes the number "
-    "of pairs that move further by at most 1 (docs/population.md)"
+    "of pairs that move further by at most 1, if the function keeps nothing of one pair for "
+    "another (docs/population.md)"
 )
 
 
@@ -193,7 +194,7 @@ class _Count:
         return float(size(moved.ravel(), self.sampling.norm)) <= self.bound
 
     def _answer(self, rows: Any, places: Integers) -> Floats:
-        table = copy_rows(containers.take(rows, places))
+        table = copy_rows(containers.take(rows, places), private=True)
         return answer_private_rows(self.function, table, self.sampling)
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
+from hushed._notebook import Shown
 from hushed._printing import format_down, format_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
@@ -23,7 +24,7 @@ _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovementCheck:
+class MovementCheck(Shown):
     """How often pairs of tables made of private rows move further than a sampled sensitivity.
 
     Everything in it may be published.

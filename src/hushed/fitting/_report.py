@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from hushed._notebook import Shown
 from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.fitting._charging import read_fields, write_fields
@@ -18,14 +19,14 @@ Verdict = Literal["contradicted", "not contradicted"]
 CAUGHT_CHANCE = 0.925
 _ORIGINS = {
     "simulated": "exact: the tables are drawn from the population",
-    "disjoint": "exact: the tables are parts of the public table that share no row",
-    "resampled": "only nearly exact: the public table is too small for tables that share no row, "
+    "disjoint": "exact: the tables are parts of the public table that share no {}",
+    "resampled": "only nearly exact: the public table is too small for tables that share no {}, "
     "so that they are drawn from it with replacement",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PopulationCheck:
+class PopulationCheck(Shown):
     """Whether private rows contradict a public population.
 
     Everything in it may be published.
@@ -54,7 +55,7 @@ class PopulationCheck:
         Where the tables that it was compared with come from; with ``"resampled"`` the p-value is
         not exact.
     rows, public_rows : int
-        Rows of the private table, and public rows behind the shares.
+        Rows of the private table, and public rows behind the shares; users with a `user`.
     functions : int
         Number of test functions.
     columns : tuple of str
@@ -67,6 +68,8 @@ class PopulationCheck:
         What the check itself promises.
     entry : int, optional
         Number of the charge in a ledger.
+    user : str or int, optional
+        The column of users, if users with all their rows were compared, and not rows.
     """
 
     schema: ClassVar[str] = "hushed population check 1"
@@ -87,6 +90,7 @@ class PopulationCheck:
     population: dict[str, Any] = field(repr=False)
     certificate: Certificate = field(repr=False)
     entry: int | None = None
+    user: str | int | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -114,15 +118,17 @@ class PopulationCheck:
         else:
             told += "; how large the total variation is remains open)"
         name = flat(self.population.get("name") or self.population.get("kind", "population"))
-        whole = len(self.deviations)
+        whole, unit = len(self.deviations), "row" if self.user is None else "user"
+        origin = _ORIGINS[self.null].format(unit)
         return "\n".join(
             [
                 told,
                 _ADVICE[self.verdict],
-                f"Compared with {whole} tables of {self.rows} rows of {name!r}, by "
-                f"{self.functions} test functions; {_ORIGINS[self.null]}.",
+                f"Compared with {whole} tables of {self.rows} {unit}s of {name!r}, by "
+                f"{self.functions} test functions; {origin}.",
                 f"This check costs epsilon = {format_up(self.guarantee.epsilon)}, for "
-                f"{self.guarantee.neighbours} neighbours.",
+                f"{self.guarantee.neighbours} neighbours"
+                f"{', of all rows of a user' * (unit == 'user')}.",
             ]
         )
 
@@ -166,10 +172,11 @@ class PopulationCheck:
 
 def describe_power(check: PopulationCheck) -> str:
     """Say which deviation would have been found, and how surely."""
+    units = "rows" if check.user is None else "users"
     if check.caught >= 1:
-        return "with so few rows and so much noise, no deviation would surely have been caught"
+        return f"with so few {units} and so much noise, no deviation would surely have been caught"
     return (
-        f"would have caught, with probability {check.caught_chance:g} or more, a share of rows "
+        f"would have caught, with probability {check.caught_chance:g} or more, a share of {units} "
         f"that is off by {format_up(check.caught, 3)}"
     )
 

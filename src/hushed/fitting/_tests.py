@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._rows._bundles import Bundles
 from hushed._types import Floats, Integers
 from hushed.errors import BadRows
 from hushed.fitting._columns import (
@@ -19,6 +20,7 @@ from hushed.fitting._columns import (
     read_texts,
     split_columns,
 )
+from hushed.fitting._people import Summaries, choose_summaries
 
 Tests = Literal["marginals", "pairs"]
 
@@ -104,6 +106,7 @@ class TestFunctions:
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     pairs: bool
+    summaries: Summaries | None = None
 
     @property
     def bounds(self) -> int:
@@ -126,8 +129,11 @@ class TestFunctions:
         return sum(each.size for each in self.columns) + self.products
 
     def count(self, rows: Any) -> Integers:
-        """Count the rows of a table for which each function holds."""
-        found = split_columns(rows, self.names)
+        """Count the rows of a table, or its users, for which each function holds."""
+        if self.summaries is not None:
+            found = self.summaries.sum_up(rows)
+        else:
+            found = split_columns(rows, self.names)
         cells = [column.read(each) for column, each in zip(self.columns, found, strict=True)]
         counts = [column.count(each) for column, each in zip(self.columns, cells, strict=True)]
         if self.products:
@@ -145,7 +151,13 @@ class TestFunctions:
 
 
 def choose_tests(rows: Any, tests: Tests) -> TestFunctions:
-    """Choose test functions from public rows, which nothing else is computed from."""
+    """Choose test functions from public rows, or users, which nothing else is computed from."""
+    if isinstance(rows, Bundles):
+        summaries = choose_summaries(rows)
+        columns = tuple(map(_choose, summaries.sum_up(rows)))
+        return TestFunctions(
+            names=summaries.names, columns=columns, pairs=tests == "pairs", summaries=summaries
+        )
     names = name_columns(rows)
     found = split_columns(rows, names)
     for name, column in zip(names, found, strict=True):

@@ -1,41 +1,20 @@
-"""The ledger: budgets, charges, balances."""
+"""The ledger: budgets are opened, charged, and kept from being overspent."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from threading import RLock
-from typing import TYPE_CHECKING, Self
 
-from hushed._checks import require_count
 from hushed.accounting._filters import FilterMethod, privacy_filters
-from hushed.errors import (
-    BudgetExists,
-    DamagedLedger,
-    LedgerUnavailable,
-    ParameterError,
-)
+from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise
-from hushed.ledger._anchors import read_anchor
 from hushed.ledger._answers import answer_at, insert_answer
-from hushed.ledger._balance import Balance, Moment
+from hushed.ledger._balance import Balance
+from hushed.ledger._cache import sync_balance
 from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry
-from hushed.ledger._forks import watch
 from hushed.ledger._migrations import now
-from hushed.ledger._running import RunningBalance, costs_of, start_balance
-from hushed.ledger._store import InDoubt, Store, connect
-from hushed.ledger._walks import export_entries, trace_balance, verify_entries
-from hushed.privacy_loss import PrivacyProfile
-
-if TYPE_CHECKING:
-    from hushed.ledger._rows import Transaction
-
-
+from hushed.ledger._reader import LedgerReader
 from hushed.ledger._requests import (
     check_key,
     check_text,
@@ -45,21 +24,12 @@ from hushed.ledger._requests import (
     next_entry,
     require_same_question,
 )
-
-_MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
-
-
-class _CacheEntry:
-    """What this process remembers of one budget."""
-
-    __slots__ = ("balance", "lock")
-
-    def __init__(self) -> None:
-        self.lock = RLock()
-        self.balance: RunningBalance | None = None
+from hushed.ledger._running import costs_of
+from hushed.ledger._store import InDoubt
+from hushed.privacy_loss import PrivacyProfile
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """Budgets that cannot be overspent, on disk, for any number of threads and processes.
 
     Parameters
@@ -85,22 +55,6 @@ class Ledger:
     A charge is committed before it returns. What is remembered between charges is derived from
     the entries and checked against the head of their chain each time.
     """
-
-    def __init__(self, url: str, *, create: bool = True, timeout: float = 60.0) -> None:
-        self._store: Store = connect(url, create=create, timeout=timeout)
-        self._cache: dict[str, _CacheEntry] = {}
-        self._lock = RLock()
-        watch(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections; the next use opens them again."""
-        self._store.close()
 
     def open_budget(
         self,
@@ -169,17 +123,6 @@ class Ledger:
                 )
         return budget
 
-    def budgets(self) -> tuple[Budget, ...]:
-        """All budgets.
-
-        Returns
-        -------
-        tuple of Budget
-            By name.
-        """
-        with self._store.reading() as connection:
-            return rows.budgets(connection)
-
     def charge(
         self,
         name: str,
@@ -234,19 +177,19 @@ class Ledger:
         check_key(key, question)
         law = law_of(loss)
         known = None if law is None else loss
-        with self._cached(name) as cached:
-            running = cached.balance or self._read_current(cached, name)
+        with self._balances.hold(name) as cached:
+            running = cached.balance or self._balances.read_current(cached, name)
             check_promise(running.budget, guarantee, loss)
             costs = costs_of(running.budget, guarantee, known)
             try:
                 with self._store.spending() as connection:
                     head = rows.head_of(connection, name, lock=True)
-                    running = self._sync(cached, connection, head)
+                    running = sync_balance(cached, connection, head)
                     paid = None if key is None else running.keys.get(key)
                     if paid is not None:
                         entry = rows.entry_at(connection, running.budget, paid)
                         entry = require_same_question(
-                            entry, running.budget, guarantee, law, question
+                            entry, running.budget, guarantee, law, costs, question
                         )
                     else:
                         running.check(guarantee, known, costs)
@@ -303,44 +246,6 @@ class Ledger:
             raise DamagedLedger(f"the answer of entry {entry.number} of {name!r} was not stored")
         return kept
 
-    def answer(self, name: str, key_or_number: str | int) -> str | None:
-        """Read a stored answer again; nothing is charged.
-
-        Parameters
-        ----------
-        name : str
-            The budget.
-        key_or_number : str or int
-            The caller's key, or the number of the entry.
-
-        Returns
-        -------
-        str or None
-            The text as stored; None if there is no answer under this key or number.
-
-        Raises
-        ------
-        NotFound
-            If there is no such budget.
-        ParameterError
-            If it is asked by neither a key nor a number.
-        DamagedLedger
-            If it is not what was stored.
-        """
-        number = key_or_number
-        if not isinstance(number, str | int):
-            raise ParameterError(
-                f"an answer is read by a key or a number, got {type(number).__name__}"
-            )
-        with self._cached(name) as cached:
-            running = self._read_current(cached, name)
-            if isinstance(number, str):
-                number = running.keys.get(number, 0)
-        if not 0 < number <= _MOST_NUMBER:
-            return None
-        with self._store.reading() as connection:
-            return answer_at(connection, name, number)
-
     def quote(
         self, name: str, guarantee: Guarantee, *, loss: PrivacyProfile | None = None
     ) -> Balance:
@@ -369,158 +274,14 @@ class Ledger:
         """
         law = law_of(loss)
         known = None if law is None else loss
-        with self._cached(name) as cached:
-            running = self._read_current(cached, name)
+        with self._balances.hold(name) as cached:
+            running = self._balances.read_current(cached, name)
             check_promise(running.budget, guarantee, loss)
             costs = costs_of(running.budget, guarantee, known)
             running.check(guarantee, known, costs)
             cached.balance = None  # it is used up for the preview
             running.add(next_entry(running, guarantee, "", law, costs))
             return running.balance()
-
-    def balance(self, name: str) -> Balance:
-        """Where a budget stands.
-
-        Parameters
-        ----------
-        name : str
-            The budget.
-
-        Returns
-        -------
-        Balance
-            Folded from its entries.
-
-        Raises
-        ------
-        NotFound
-            If there is no such budget.
-        """
-        with self._cached(name) as cached:
-            return self._read_current(cached, name).balance()
-
-    def entries(self, name: str) -> tuple[Entry, ...]:
-        """All charges of a budget, checked against their chain.
-
-        Parameters
-        ----------
-        name : str
-            The budget.
-
-        Returns
-        -------
-        tuple of Entry
-            In the order in which they were charged. `hushed.compose` takes them as they are.
-
-        Raises
-        ------
-        NotFound
-            If there is no such budget.
-        DamagedLedger
-            If they are not those that were written.
-        """
-        with self._store.reading() as connection:
-            budget = rows.budget_named(connection, name)
-            head = rows.head_of(connection, name)
-            return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
-
-    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
-        """Share of a budget that was used after each charge.
-
-        Parameters
-        ----------
-        name : str
-            The budget.
-        points : int, default 200
-            Most charges to tell of, evenly spread and the last one among them; 1 or more.
-
-        Returns
-        -------
-        tuple of Moment
-            In order of time, the opening first.
-
-        Raises
-        ------
-        NotFound
-            If there is no such budget.
-        ParameterError
-            If ``points`` is below 1.
-        """
-        points = require_count("points", points)
-        with self._store.reading() as connection:
-            return trace_balance(connection, name, points)
-
-    def verify(self, name: str, expect: str | None = None) -> str:
-        """Check a budget from end to end, and against an anchor that was kept outside.
-
-        Parameters
-        ----------
-        name : str
-            The budget.
-        expect : str, optional
-            ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
-            digits of the digest will do. The chain alone cannot tell that its last entries were
-            taken off, or that all of it was rewritten.
-
-        Returns
-        -------
-        str
-            ``NUMBER:DIGEST`` of the last entry, to be written down where nobody who can write to
-            the ledger can change it.
-
-        Raises
-        ------
-        DamagedLedger
-            If entries or answers are not those that were written, or the anchor does not fit.
-        NotFound
-            If there is no such budget.
-        ParameterError
-            If ``expect`` is no anchor.
-        """
-        wanted = None if expect is None else read_anchor(expect)
-        with self._store.reading() as connection:
-            return verify_entries(connection, name, wanted)
-
-    def backup(self, path: str | Path) -> Path:
-        """Copy an SQLite ledger while it is in use, as of one moment.
-
-        Parameters
-        ----------
-        path : str or Path
-            A file that does not exist.
-
-        Returns
-        -------
-        Path
-            The copy. It is no second ledger: what is charged to the first one later is not in it.
-
-        Raises
-        ------
-        ParameterError
-            If the file exists, or the ledger lies on a server, which has tools of its own.
-        NotFound
-            If its folder does not exist.
-        """
-        return self._store.backup(Path(path))
-
-    def export(self, name: str | None = None) -> str:
-        """Write budgets and their entries as JSON.
-
-        Parameters
-        ----------
-        name : str, optional
-            One budget; all by default.
-
-        Returns
-        -------
-        str
-            One JSON object: the texts as they lie in the ledger, with their digests, so that the
-            chain can be checked without this library.
-        """
-        names = [each.name for each in self.budgets()] if name is None else [name]
-        with self._store.reading() as connection:
-            found = [export_entries(connection, each) for each in names]
-        return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
 
     def _resolve_in_doubt(self, entry: Entry, error: InDoubt) -> bool:
         """Whether an entry was committed when the connection broke during its commit.
@@ -537,50 +298,3 @@ class Ledger:
                 f"{entry.budget!r} may have been made. Do not release; look for entry "
                 f"{entry.number} with digest {entry.digest[:12]} before charging again"
             ) from None
-
-    def before_fork(self) -> None:
-        """Close connections that a forked child must not inherit; not for callers."""
-        if self._store.sqlite:
-            self._store.close()
-
-    def in_child(self) -> None:
-        """Begin anew in a forked child, whose locks may be held for ever; not for callers."""
-        self._cache = {}
-        self._lock = RLock()
-        self._store.leave_to_parent()
-
-    @contextmanager
-    def _cached(self, name: str) -> Iterator[_CacheEntry]:
-        check_text(name, "")
-        with self._lock:
-            cached = self._cache.setdefault(name, _CacheEntry())
-        with cached.lock:
-            yield cached
-
-    def _read_current(self, cached: _CacheEntry, name: str) -> RunningBalance:
-        """Read the balance up to the newest entry, without keeping writers out."""
-        with self._store.reading() as connection:
-            if cached.balance is None:
-                cached.balance = start_balance(rows.budget_named(connection, name))
-            return self._sync(cached, connection, rows.head_of(connection, name))
-
-    def _sync(
-        self, cached: _CacheEntry, connection: Transaction, head: rows.Head
-    ) -> RunningBalance:
-        """Fold in the entries that others have added."""
-        running = cached.balance
-        if running is None:
-            raise LedgerUnavailable("the ledger was used from a signal or a callback; try again")
-        if (running.number, running.link) == head:
-            return running
-        cached.balance = None
-        if head[0] <= running.number:
-            raise DamagedLedger(
-                f"budget {running.budget.name!r} lost entries that were there before: the ledger "
-                "was replaced by another copy; charge again what was released since that copy"
-            )
-        known = (running.number, running.link)
-        for entry in rows.entries_after(connection, running.budget.name, known, head):
-            running.add(entry)
-        cached.balance = running
-        return running

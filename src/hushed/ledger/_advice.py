@@ -8,8 +8,8 @@ _WRITABLE = (
     "that its owner makes by hushed ledger backup"
 )
 _LETTERS = (
-    "a letter of a name, note, key or answer is not in the encoding of this database: take other "
-    "letters, or keep the ledger in a database in UTF8"
+    "a letter of a name (of a budget, or of a sampled function), note, key or answer is not in the "
+    "encoding of this database: take other letters, or keep the ledger in a database in UTF8"
 )
 _ADVICE = {
     "SQLITE_READONLY": _WRITABLE,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hushed._decimals import decimal_of
+from hushed._notebook import Card, Shown, draw_gauge
 from hushed._printing import format_down, format_up
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
@@ -96,7 +97,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class Balance(Shown):
     """Where a budget stands.
 
     Parameters
@@ -133,6 +134,19 @@ class Balance:
     epsilon_left: float
     delta_left: float
     gamma_left: float
+
+    def _card(self) -> Card:
+        label = f"{self.used:.0%} of the budget is used"
+        return Card(
+            title=f"Budget {self.budget.name}",
+            text=self.explain(),
+            facts=(
+                ("charges", str(self.entries)),
+                ("used", f"{format_up(100 * self.used, 3)} %"),
+                ("epsilon left", format_down(self.epsilon_left)),
+            ),
+            pictures=(draw_gauge(self.used, label),),
+        )
 
     def explain(self) -> str:
         """Say what is spent, what is left, and what that rests on.

@@ -166,7 +166,7 @@ def read_budget(body: str, link: str) -> Budget:
     try:
         return Budget(
             name=record["name"],
-            limit=_guarantee(record["limit"]),
+            limit=read_promise(record["limit"]),
             method=record["method"],
             filters=tuple(
                 PrivacyFilter(
@@ -198,7 +198,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         entry = Entry(
             budget=record["budget"],
             number=record["number"],
-            guarantee=_guarantee(record["guarantee"]),
+            guarantee=read_promise(record["guarantee"]),
             law=record.get("law"),
             costs=tuple(
                 Cost(amount=float.fromhex(amount), delta=float.fromhex(own))
@@ -216,7 +216,7 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
     if not isinstance(entry.key, str | None):
         raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is not a text")
-    if (entry.budget, entry.number) != (budget, number):
+    if type(entry.number) is not int or (entry.budget, entry.number) != (budget, number):
         raise DamagedLedger(f"entry {number} of budget {budget!r} was written for another place")
     return entry
 
@@ -250,7 +250,8 @@ def write_promise(guarantee: Guarantee) -> dict[str, Any]:
     } | ({"distance": int(guarantee.distance)} if guarantee.distance > 1 else {})
 
 
-def _guarantee(record: dict[str, Any]) -> Guarantee:
+def read_promise(record: dict[str, Any]) -> Guarantee:
+    """Read a guarantee that was written down."""
     try:
         return Guarantee(
             epsilon=float.fromhex(record["epsilon"]),

@@ -35,6 +35,7 @@ _MANY = 256  # different laws from which on new ones are rounded up, by at most 
 _MORE = 128  # further ones with each of which the rounding gets four times as coarse
 _LEAST, _MOST = 1e-100, 1e100  # losses that can be composed in doubles, with room to spare
 _EVERYTHING = privacy_loss.approximate(0.0, 1.0)
+_WIDTH = 1e-3  # relative width of the bracket that charges are judged by
 _COARSE = 0.05  # relative width of the bracket that headroom is found with
 
 
@@ -89,6 +90,14 @@ class LossSum:
         law = _find_law(promise, loss)
         return self._delta([(law, 1)]) <= decimal_of(self.delta)
 
+    def keeps_limit(self) -> bool:
+        """Whether all that was charged keeps the limit, but for the width of the bracket."""
+        plain = self.levels is not None and self.levels <= to_units(self.epsilon)
+        if not self.counts or (plain and self.slacks <= to_units(self.delta)):
+            return True
+        limit = decimal_of(self.delta)
+        return self.delta > 0 and self._delta([], _WIDTH) * (1 - Fraction(2 * _WIDTH)) <= limit
+
     def spent(self) -> float:
         """Epsilon of everything charged at the delta of the limit, in nats, rounded up."""
         plain = math.inf
@@ -118,7 +127,7 @@ class LossSum:
     def _curve(self, more: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
         return combine([*((PrivacyProfile(each), n) for each, n in self.counts.items()), *more])
 
-    def _delta(self, more: list[tuple[PrivacyProfile, int]], relative: float = 1e-3) -> Fraction:
+    def _delta(self, more: list[tuple[PrivacyProfile, int]], relative: float = _WIDTH) -> Fraction:
         """Upper bound of delta at the limit; the wider the bracket may be, the sooner.
 
         What doubles cannot compose is taken for everything: one entry stops nobody's reading.

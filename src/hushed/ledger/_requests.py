@@ -59,15 +59,27 @@ def require_same_question(
     budget: Budget,
     guarantee: Guarantee,
     law: list[dict[str, Any]] | None,
+    costs: tuple[Cost, ...],
     question: str,
 ) -> Entry:
-    """Entry that has a key, if it is of this question and price."""
+    """Entry that has a key, if it is of this question and price, and was charged all of it.
+
+    A server checks the form of an entry and not what it states to have cost: whoever wrote one by
+    hand would be given an answer that nobody has paid for.
+    """
     same = (entry.question, entry.law) == (question, law)
     if not same or _price(entry.guarantee) != _price(guarantee):
         raise KeyInUse(
             f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
             f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
             "this one under another key. Nothing was charged"
+        )
+    pairs = zip(entry.costs, costs, strict=True)
+    if any(paid.amount < due.amount or paid.delta < due.delta for paid, due in pairs):
+        raise KeyInUse(
+            f"the key {entry.key!r} of budget {budget.name!r} was charged less than this costs "
+            f"(entry {entry.number}), by other means than this library: ask under another key. "
+            "Nothing was charged"
         )
     return replace(entry, terms=terms_of(budget, entry.number))
 

@@ -10,7 +10,7 @@ from hushed._decimals import decimal_of, stated_above, stated_below
 from hushed._numeric import last_true, last_true_near
 from hushed._printing import format_down, format_up
 from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
-from hushed.errors import Overspent, ParameterError
+from hushed.errors import HushedError, Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger._balance import Balance, bought, set_aside, which_part
 from hushed.ledger._doubles import from_units, to_units
@@ -18,10 +18,33 @@ from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
+_MOST_PARTS = 64  # of a law that is priced again whenever it is read
+_NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
+
 
 def costs_of(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) -> tuple[Cost, ...]:
     """Price a charge in the units of each filter of a budget."""
     return tuple(filter_cost(each, promise, loss) for each in budget.filters)
+
+
+def price_entry(budget: Budget, entry: Entry) -> tuple[Cost, ...]:
+    """Price an entry: what it states, or what its promise costs if that is more beyond rounding.
+
+    Whoever writes an entry by hand may state any cost; nobody gets more out of a budget for it. A
+    law that cannot be priced counts as unknown.
+    """
+    try:
+        due = costs_of(budget, entry.guarantee, entry.loss)
+    except (HushedError, ArithmeticError):
+        due = costs_of(budget, entry.guarantee, None)
+    return tuple(
+        Cost(amount=_larger(told.amount, own.amount), delta=_larger(told.delta, own.delta))
+        for told, own in zip(entry.costs, due, strict=True)
+    )
+
+
+def _larger(told: float, due: float) -> float:
+    return told if told >= due * _NEARLY else due
 
 
 @dataclass(slots=True)
@@ -71,7 +94,9 @@ class RunningBalance:
     def add(self, entry: Entry) -> None:
         """Fold one entry in."""
         promise = entry.guarantee
-        self.sums = [total.plus(cost) for total, cost in zip(self.sums, entry.costs, strict=True)]
+        long = entry.law is not None and len(entry.law) > _MOST_PARTS  # `verify` takes its time
+        costs = entry.costs if long else price_entry(self.budget, entry)
+        self.sums = [total.plus(cost) for total, cost in zip(self.sums, costs, strict=True)]
         if promise.gamma > 0:
             self.by_hand += stated_gamma(promise)
         for name, gamma in promise.estimates:
@@ -79,7 +104,7 @@ class RunningBalance:
         self.data_dependent |= promise.data_dependent
         self.marginal |= promise.marginal
         if self.exact is not None:
-            self.exact.add(promise, entry.loss, entry.costs[0])
+            self.exact.add(promise, entry.loss, costs[0])
         if entry.key is not None:
             self.keys[entry.key] = entry.number
         self.number, self.link = entry.number, entry.digest
@@ -106,6 +131,15 @@ class RunningBalance:
             return self.exact.fits(promise, loss, costs[0])
         triples = zip(self.sums, costs, self.budget.filters, strict=True)
         return any(total.plus(cost).within(found) for total, cost, found in triples)
+
+    def keeps_limit(self) -> bool:
+        """Whether all that was charged is within the limit."""
+        if self.gamma() > decimal_of(self.budget.limit.gamma):
+            return False
+        if self.exact is not None:
+            return self.exact.keeps_limit()
+        pairs = zip(self.sums, self.budget.filters, strict=True)
+        return any(total.within(found) for total, found in pairs)
 
     def check(
         self, promise: Guarantee, loss: PrivacyProfile | None, costs: tuple[Cost, ...]

@@ -11,6 +11,7 @@ from hushed._numeric import first_true
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Norm, SensitivityBound
 from hushed.spaces._cells import moved_by_rounding
+from hushed.statistics import Mode, Numeric
 
 _LEAST_EPSILON, _LARGEST_EPSILON = 2.0**-200, 1e300
 
@@ -20,7 +21,7 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
     if not hasattr(movement, "norm"):
         raise ParameterError(
             f"{mechanism} takes a sensitivity from hs.sample_sensitivity or "
-            f"hs.proven_sensitivity, got {type(movement).__name__}"
+            f"hs.proven_sensitivity, got {type(movement).__name__}{_other_door(movement)}"
         )
     if movement.norm not in norms:
         wanted = " or ".join(repr(norm) for norm in norms)
@@ -35,6 +36,15 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
             "the function may ignore its rows, round its answer, or react to rarer rows than the "
             "population yields"
         )
+
+
+def _other_door(given: object) -> str:
+    """Say what takes a statistic, if that was given."""
+    if isinstance(given, Mode):
+        return "; a mode is released by hs.InverseSensitivity or hs.StableMode"
+    if isinstance(given, Numeric):
+        return "; such a statistic is released by hs.InverseSensitivity or hs.Smooth"
+    return ""
 
 
 def _mechanisms_for(norm: Norm) -> str:

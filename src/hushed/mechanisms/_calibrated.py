@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 from hushed._checks import require_positive
+from hushed._notebook import Card, Shown, card_of_facts
+from hushed._printing import format_up
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, smallest_epsilon
 from hushed.mechanisms._law import Law
@@ -18,7 +20,7 @@ from hushed.spaces import Norm, SensitivityBound
 Parameter = float | int | bool | str
 
 
-class Calibrated:
+class Calibrated(Shown):
     """A mechanism of this package: a frozen record of a sensitivity and its privacy parameters.
 
     ``name`` is what certificates and the command line call it, ``norms`` are those it takes, the
@@ -37,6 +39,23 @@ class Calibrated:
 
     sensitivity: SensitivityBound
     epsilon: float
+
+    def _card(self) -> Card:
+        promise = self.guarantee
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        return card_of_facts(
+            f"{type(self).__name__} mechanism",
+            (
+                ("promise", f"epsilon {format_up(promise.epsilon)}{slack}"),
+                ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+                ("gamma", format_up(promise.gamma)),
+                ("scale of the noise", f"{self.scale:.6g}"),
+                (
+                    f"error in 95 % of draws, {self.fewest} together",
+                    f"at most {format_up(self.accuracy(0.05, self.fewest))}",
+                ),
+            ),
+        )
 
     @classmethod
     def for_accuracy(

@@ -17,10 +17,10 @@ from hushed._printing import format_up
 from hushed._types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
-from hushed.mechanisms._priors import keep_source
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._constructors import KINDS
+from hushed.statistics._priors import remember
 from hushed.statistics._record import read_candidates
 
 WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
@@ -261,7 +261,7 @@ def _read_values(statistic: Statistic, given: Any) -> tuple[Any, ...]:
         raise ParameterError(
             "a mode is chosen from its categories: leave candidates out", parameter="candidates"
         )
-    return tuple(read_candidates(given, statistic.span).tolist())
+    return remember(read_candidates(given, statistic.span).tolist(), given)
 
 
 def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
@@ -283,7 +283,7 @@ def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
             "the prior is too uneven for so small an epsilon: leave its smallest weights out",
             parameter="prior",
         )
-    return keep_source(weights.tolist(), given)
+    return remember(weights.tolist(), given)
 
 
 def compute_offsets(weights: Floats, epsilon: float) -> Floats:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, ClassVar, cast
 
+from hushed._notebook import Card, Shown, card_of_facts
+from hushed._printing import format_up
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate
 
 
-class OnStatistic:
+class OnStatistic(Shown):
     """A mechanism on a statistic that knows its sensitivities: a frozen record of both."""
 
     __slots__ = ()
@@ -20,10 +22,23 @@ class OnStatistic:
     statistic: Any
     epsilon: float
 
+    def _card(self) -> Card:
+        promise = self.guarantee
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        return card_of_facts(
+            f"{type(self).__name__} mechanism",
+            (
+                ("promise", f"epsilon {format_up(promise.epsilon)}{slack}"),
+                ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+                ("error in 95 % of draws", f"at most {format_up(self.accuracy())}"),
+            ),
+        )
+
     @property
     def parameters(self) -> dict[str, float | int | bool | str]:
         """What a certificate says of it, beside the statistic."""
-        given = {each.name: getattr(self, each.name) for each in fields(cast(Any, self))}
+        known = [each.name for each in fields(cast(Any, self)) if each.init]
+        given = {name: getattr(self, name) for name in known}
         del given["statistic"]
         return {name: value for name, value in given.items() if value is not None}
 

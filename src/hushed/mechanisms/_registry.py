@@ -17,6 +17,7 @@ from hushed.mechanisms._inverse import InverseSensitivity
 from hushed.mechanisms._laplace import Laplace
 from hushed.mechanisms._law import Law
 from hushed.mechanisms._noisy_max import NoisyMax
+from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._propose_test import ProposeTest
 from hushed.mechanisms._smooth import Smooth
@@ -32,7 +33,9 @@ SEARCHES: dict[str, type[Calibrated]] = {  # they hold state, and are no argumen
     kind.name: kind for kind in (SparseVector, BoundSearch)
 }
 # Choices that say more than an index; the command line does not know them.
-CHOICES: dict[str, type[Calibrated]] = {kind.name: kind for kind in (TopK, NoisyMax, PosteriorDraw)}
+CHOICES: dict[str, type[Calibrated]] = {
+    kind.name: kind for kind in (TopK, NoisyMax, PosteriorDraw, ObjectiveDraw)
+}
 # Everything that a certificate may be about and that is built from a sensitivity.
 # A view: the maps are looked at from the left, and listed from the right.
 CERTIFIED: Mapping[str, type[Calibrated]] = ChainMap(SEARCHES, CHOICES, MECHANISMS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
@@ -19,14 +19,19 @@ from hushed._numeric import ARITHMETIC, LIBRARY, float_above, round_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
+from hushed.populations import Population
+from hushed.populations._drawing import draw_rows
+from hushed.populations._sources import description
 from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.statistics import Numeric
 from hushed.statistics._constructors import KINDS
+from hushed.statistics._priors import Source
 
 HeavyNoise = Literal["lomax", "t2"]
 
 _TAIL, _LARGEST_TAIL = 5, 1000
 _SHARE = Fraction(3, 10)  # of epsilon: smoothing for Student's law
+_TAILS, _SHARES = (3, 5, 10, 20, 50), tuple(Fraction(k, 10) for k in (1, 2, 3, 4))  # to choose from
 _MARGIN = Fraction(1, 1 << 41)  # between the smoothing asked for and the one that is computed with
 _COMPUTED = Fraction(1, 1 << 42)  # what the rounding of a smooth sensitivity costs in smoothing
 _BITS = 256
@@ -72,6 +77,7 @@ class Smooth(OnStatistic):
     noise: HeavyNoise = "lomax"
     tail: int | None = None
     smoothing: float | None = None
+    _source: Source = field(default_factory=Source, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.statistic, Numeric) or type(self.statistic) not in KINDS.values():
@@ -96,6 +102,76 @@ class Smooth(OnStatistic):
             given = read_epsilon_share(self.smoothing)
             object.__setattr__(self, "smoothing", given)
         self._check_smoothing()
+
+    @classmethod
+    def for_population(
+        cls,
+        statistic: Numeric,
+        population: Population,
+        *,
+        epsilon: float,
+        rows: int | None = None,
+        tables: int = 50,
+        beta: float = 0.05,
+        seed: int = 0,
+    ) -> Smooth:
+        """Choose law, tail and smoothing by the errors on tables of a public population.
+
+        Parameters
+        ----------
+        statistic : Quantile, TrimmedMean or InterquartileRange
+            What is to be released.
+        population : Population
+            Public source of rows. A wrong one costs accuracy, and no privacy; the private rows are
+            none, and a release of them is refused where the population holds them.
+        epsilon : float
+            Privacy loss, in nats.
+        rows : int, optional
+            Rows of each table; those of the statistic, if their number is public.
+        tables : int, default 50
+            Tables to draw.
+        beta : float, default 0.05
+            The error that is exceeded with this probability is made small, on average.
+        seed : int, default 0
+            Seed of the tables.
+
+        Returns
+        -------
+        Smooth
+            The best one of nine: five tails of Lomax noise with their largest smoothing, and four
+            smoothings of Student's.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
+        BadRows
+            If the population raises, or gives something else than rows.
+        """
+        description(population)  # refuses what is none
+        level = decimal_of(read_epsilon(epsilon))
+        made = [cls(statistic, epsilon=epsilon, tail=tail) for tail in _TAILS]
+        made += [
+            cls(statistic, epsilon=epsilon, noise="t2", smoothing=float(share * level))
+            for share in _SHARES
+        ]
+        count = statistic.rows if rows is None else require_count("rows", rows)
+        if count is None:
+            raise ParameterError(
+                "the number of rows is private: give rows, a public guess of it", parameter="rows"
+            )
+        errors = np.zeros(len(made))
+        for table in range(require_count("tables", tables)):
+            drawn = draw_rows(population, np.random.default_rng([seed, table]), count)
+            errors += [each.error_on(drawn, beta) for each in made]
+        chosen = made[int(np.argmin(errors))]
+        object.__setattr__(chosen, "_source", Source(population))
+        return chosen
+
+    @property
+    def made_from(self) -> Any:
+        """Population by which it was chosen, if it was."""
+        return self._source.made_from
 
     def _check_smoothing(self) -> None:
         """Refuse a smoothing that the tail cannot hide, or that rounding leaves no room for."""

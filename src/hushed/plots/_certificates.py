@@ -1,27 +1,25 @@
-"""A certificate as a page: the promise in words, and the sampled movements as a picture."""
+"""A certificate as a page: what was released, the promise in words, and a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from hushed._printing import flat, format_down, format_up
-from hushed.errors import ParameterError
+from hushed._printing import flat, format_up
+from hushed.errors import MissingExtra, ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
+from hushed.plots._ledgers import budget_over_time
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
 from hushed.sensitivity._remarks import list_kept_ranks
+from hushed.statements import Statement
+from hushed.statements._budgets import BudgetReport
+from hushed.statements._kinds import read_record
+from hushed.statements._releases import list_numbers_of, split_paragraph
+from hushed.statements._statement import list_context
 
 _BLUE, _ORANGE = COLOURS[:2]
-
-
-_UNITS = {
-    "inverse-sensitivity": " rows",
-    "stable-mode": " rows",
-    "smooth": " smooth sensitivities (private)",
-}
-_OF_BLOCKS = {"exponential": " blocks", "votes": " votes"}
+_MOVEMENTS = "Sampled movements"
 
 
 def movement_figure(certificate: Certificate) -> Any:
@@ -90,66 +88,85 @@ def movement_figure(certificate: Certificate) -> Any:
     )
 
 
-def certificate_page(certificate: Certificate) -> str:
-    """Write a certificate as one self-contained HTML page.
+def certificate_page(certificate: Certificate | Statement) -> str:
+    """Write a certificate as one self-contained HTML page, which prints on two sides.
 
     Parameters
     ----------
-    certificate : Certificate
-        Any certificate.
+    certificate : Certificate or Statement
+        Any certificate; one of `hushed.certify` shows what was released, too.
 
     Returns
     -------
     str
-        HTML without references to anything outside it; holds no private value.
+        HTML without references to anything outside it, and with the certificate as data, which is
+        not printed; holds no private value.
 
     Raises
     ------
     MissingExtra
-        If the extra ``hushed[plot]`` is not installed.
+        If the extra ``hushed[plot]`` is not installed. A page without a picture, such as that of an
+        answer, needs Jinja2 alone.
     """
-    altair_or_refuse()
-    import jinja2  # noqa: PLC0415
-    import vl_convert  # noqa: PLC0415
-
-    picture = ""
-    if certificate.sampling is not None and certificate.sampling.movements:
-        picture = vl_convert.vegalite_to_svg(clean_spec(movement_figure(certificate)))
-    page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
-    template = jinja2.Environment(autoescape=True).from_string(page)
-    g, made = certificate.guarantee, certificate.mechanism
-    whose = ", the caller's own" if made.stated else ""
-    unit = _UNITS.get(made.name, "")
-    if made.name == "blocks":
-        unit = _OF_BLOCKS.get(str(made.parameters["aggregate"]), "")
-    return template.render(
-        certificate=certificate,
-        picture=picture,
-        rows=[
-            ("epsilon", format_up(g.epsilon)),
-            ("delta", format_up(g.delta)),
-            ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
-            ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
-            ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
-            (
-                "mechanism",
-                f"{made.name}{whose}, scale {_describe_size(made.scale, format_down)}{unit}",
-            ),
-            ("accuracy at 95 %", f"{_describe_size(made.accuracy, format_up)}{unit}"),
-            ("created", flat(certificate.created)),
-        ],
-        paragraphs=certificate.explain().split("\n\n"),
+    if isinstance(certificate, Statement):
+        return _render(**_show_statement(certificate))
+    return _render(
+        title="a private release",
+        rows=list_numbers_of(certificate),
+        picture=_draw_movements(certificate),
+        caption=_MOVEMENTS,
+        paragraphs=[split_paragraph(each) for each in certificate.explain().split("\n\n")],
         json=certificate.to_json(),
     )
 
 
-def _name_change(certificate: Certificate) -> str:
-    """Name what two neighbours differ in."""
-    unit, distance = certificate.guarantee.unit, certificate.guarantee.distance
-    if distance > 1:
-        return f"{distance} {unit}s at once"
-    return f"one {'person' if certificate.person else unit}"
+def _show_statement(statement: Statement) -> dict[str, Any]:
+    """Gather what a page shows of a statement."""
+    reading, picture, caption = read_record(statement.record), "", ""
+    if statement.kind == "release":
+        picture, caption = _draw_movements(reading.subject.certificate), _MOVEMENTS
+    if statement.kind == "budget":
+        picture, caption = _draw_history(reading.subject), "How the budget was used"
+    context = [(name, flat(value)) for name, value in list_context(statement)]
+    return {
+        "title": reading.title,
+        "rows": [*context, *reading.rows],
+        "tables": reading.tables,
+        "warnings": reading.warnings,
+        "outsider": reading.outsider,
+        "picture": picture,
+        "caption": caption,
+        "paragraphs": reading.paragraphs,
+        "digest": statement.digest,
+        "json": statement.to_json(),
+    }
 
 
-def _describe_size(size: float | None, spell: Callable[[float], str]) -> str:
-    return "not stated" if size is None else spell(size)
+def _render(**parts: Any) -> str:
+    """Fill the page in; every text is escaped."""
+    try:
+        import jinja2  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("a page", "plot") from None
+    page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
+    template = jinja2.Environment(autoescape=True).from_string(page)
+    return template.render(**parts)
+
+
+def _draw_movements(certificate: Certificate) -> str:
+    """Draw the sampled movements, if there are any."""
+    if certificate.sampling is None or not certificate.sampling.movements:
+        return ""
+    altair_or_refuse()
+    import vl_convert  # noqa: PLC0415
+
+    return str(vl_convert.vegalite_to_svg(clean_spec(movement_figure(certificate))))
+
+
+def _draw_history(report: BudgetReport) -> str:
+    """Draw how much of a budget was used after each charge."""
+    altair_or_refuse()
+    import vl_convert  # noqa: PLC0415
+
+    drawn = budget_over_time(report.budget, report.history).properties(height=180)
+    return str(vl_convert.vegalite_to_svg(clean_spec(drawn)))

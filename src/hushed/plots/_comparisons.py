@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hushed._printing import format_up
 from hushed.comparing import Comparison
 from hushed.plots._figures import COLOURS, altair_or_refuse
 
@@ -56,7 +57,11 @@ def comparison_figure(comparison: Comparison) -> Any:
     )
     dots = base.mark_point(filled=True, size=60).encode(x=alt.X("half:Q", scale=scale))
     ends = base.mark_tick(thickness=3, size=16).encode(x=alt.X("most:Q", scale=scale))
-    level = f"error {comparison.error:g}" if levels else f"epsilon = {comparison.epsilon:g}"
+    level = (
+        f"error {comparison.error:g}"
+        if levels
+        else f"epsilon = {format_up(comparison.epsilon or 0)}"
+    )
     heading = {
         "text": comparison.asked,
         "subtitle": f"{level}; {comparison.trials} tables of a public population; "

@@ -76,7 +76,7 @@ def cost_against_level(
             cost = model.cost_at_risk(level, epsilon0, basis=basis)  # type: ignore[arg-type]
             rows.append({"x": level, "y": cost, "series": basis})
         best = model.optimum(epsilon0, basis=basis)  # type: ignore[arg-type]
-        label = f"{money_above(best.budget)} at ε = {best.epsilon:.4g}"
+        label = f"{money_above(best.budget)} at ε = {format_up(best.epsilon, 4)}"
         points.append({"x": best.epsilon, "y": best.budget, "series": basis, "label": label})
     lines = _lines(
         rows,

@@ -137,8 +137,12 @@ class Contaminated:
             one, two = ours[name], theirs[name]
             low, high = min(one.low, two.low), max(one.high, two.high)
             if np.isfinite(low) or np.isfinite(high):
-                missing = one.missing or two.missing
-                joined.append(Range(column=name, low=low, high=high, missing=missing))
+                gone = [each for each in (one, two) if each.missing]
+                kinds = [each.stays for each in gone]
+                stays = frozenset().union(*kinds) if all(kinds) else frozenset()
+                joined.append(
+                    Range(column=name, low=low, high=high, missing=bool(gone), stays=stays)
+                )
         return tuple(sorted(joined, key=lambda each: each.column))
 
     def describe(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Population(Protocol):
         """
 
     def describe(self) -> dict[str, Any]:
-        """Describe the source in plain values for a certificate."""
+        """Describe the source in plain values for a certificate; its kind is none of ours."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,6 +251,14 @@ class Simulator:
         return {"kind": "simulator", "name": self.name}
 
 
+_PACKAGE = "hushed.populations."
+_KINDS = frozenset(
+    {
+        "uniform", "normal", "exponential", "public table", "simulator", "users", "contaminated",
+        "fitted",
+    }
+)  # fmt: skip
+
 OWN = (Uniform, Normal, Exponential, PublicTable)
 
 
@@ -298,7 +306,26 @@ def description(population: Population) -> dict[str, Any]:
         ) from cause
     if not isinstance(plain, dict):
         raise ParameterError(f"describe() must give a dict, got {type(told).__name__}")
+    _check_kind(population, plain)
     return plain
+
+
+def _check_kind(population: Any, told: dict[str, Any]) -> None:
+    """Refuse a class of the user's that says to be one of ours: a certificate would repeat it."""
+    if type(population) is UserSource:
+        population = population.population
+    own = [getattr(type(population), name, None) for name in ("draw", "describe")]
+    if str(told.get("kind")) in _KINDS and not all(
+        str(getattr(each, "__module__", "")).startswith(_PACKAGE) for each in own
+    ):
+        raise ParameterError(
+            f"{type(population).__name__} draws or describes its rows in its own way, and "
+            f"describe() says that its kind is {told['kind']!r}, which is one of hs.populations: a "
+            "certificate would tell of another law. Give it a kind of its own",
+            parameter="population",
+        )
+    if type(population) is Users and population.sizes is not None:
+        description(population.rows)
 
 
 def support(population: Population, layout: containers.Layout) -> tuple[Range, ...]:

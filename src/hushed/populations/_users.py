@@ -18,11 +18,12 @@ from hushed._rows._people import (
     number_users,
 )
 from hushed._rows._ranges import Range, check_columns, is_within, read_ranges
-from hushed._types import Integers
+from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
 
 _MOST_SIZES = 10_000
+_FEW_SIZES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,7 @@ class Users:
             values, ends = self._law
             if len(values) == 1:
                 return np.full(count, values[0])
-            drawn: Integers = values.take(ends.searchsorted(rng.random(count), side="right"))
+            drawn: Integers = values.take(_find_shares(rng.random(count), ends))
             return drawn
         found = np.asarray(self.sizes(rng, count))
         if found.shape != (count,) or found.dtype.kind not in "iu" or not (found > 0).all():
@@ -231,6 +232,18 @@ def _read_sizes(sizes: Any) -> tuple[Integers, Any]:
     ends = np.cumsum(weights / weights.sum())
     ends[-1] = np.inf  # whatever rounding left of the last share
     return values, ends
+
+
+def _find_shares(drawn: Floats, ends: Floats) -> Integers:
+    """Find the share of [0, 1) that each number lies in.
+
+    A search jumps unforeseen for every number; to compare all of them with the ends of a few
+    shares takes half its time.
+    """
+    if len(ends) > _FEW_SIZES:
+        return ends.searchsorted(drawn, side="right")
+    counted: Integers = (drawn >= ends[:-1, None]).sum(axis=0)
+    return counted
 
 
 def _shift(column: str, user: int) -> str:

@@ -19,7 +19,6 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._posterior_draw import PosteriorDraw
-from hushed.mechanisms._priors import keep_source
 from hushed.posterior._candidates import (
     choose_step,
     compute_offsets,
@@ -32,8 +31,11 @@ from hushed.posterior._scores import BITS, LogLikelihood, SummedScores
 from hushed.posterior._trying import check_made_answers, check_public_answers
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Blockwise, Sensitivity, proven_sensitivity
+from hushed.statistics._priors import remember
 
 _LEAST, _MOST = 1e-100, 1e100
+# Half a step, and half an ulp of a value that is 2**38 steps from the best one: 2**-15 of a step.
+_ROUNDED = 1 + 2.0**-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +119,19 @@ class Posterior:
     unit: RowUnit = "row"
     user: str | int | None = None
     public_rows: Any = field(default=None, repr=False, compare=False)
+    # What the candidates were read from, so that a release can refuse its rows; not in a pickle.
+    given: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
             raise ParameterError("log_likelihood must be a function of a row and the candidates")
         _check_arguments(self.log_likelihood)
+        object.__setattr__(self, "given", remember((), self.candidates))
         object.__setattr__(self, "candidates", read_points(self.candidates))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if self.prior is not None:
             weights = read_weights(self.prior, len(self.candidates))
-            object.__setattr__(self, "prior", keep_source(weights.tolist(), self.prior))
+            object.__setattr__(self, "prior", remember(weights.tolist(), self.prior))
         require_one_of("neighbours", self.neighbours, ("replace-one", "add-remove"))
         require_one_of("unit", self.unit, ("row", "person"))
         _check_user(self)
@@ -322,7 +327,7 @@ class Posterior:
             return given
         ways = 2 if given.neighbours == "replace-one" else 1
         return proven_sensitivity(
-            round_up(given.value + ways * self._step, 2.0**-52),
+            round_up(given.value + ways * self._step * _ROUNDED, 2.0**-52),
             "range",
             neighbours=given.neighbours,
             unit="person" if given.person else given.unit,

@@ -4,7 +4,8 @@ from hushed.releasing._above_threshold import AboveThreshold, Crossing
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._find_bound import find_bound
 from hushed.releasing._release import Release, release
-from hushed.releasing._verification import Verification, verify
+from hushed.releasing._verification import verify
+from hushed.releasing._verification_record import Verification
 from hushed.releasing._words import explain_certificate
 
 __all__ = [

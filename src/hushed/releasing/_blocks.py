@@ -75,7 +75,9 @@ def rebuild_blocks(certificate: Certificate) -> Blocks:
         name: stated[name] for name in ("aggregate", "epsilon", "blocks", "beta")
     }
     if "delta" in stated:
-        options |= {"delta": stated["delta"], "radius": stated["radius"]}
+        options["delta"] = stated["delta"]
+    if "radius" in stated:
+        options["radius"] = stated["radius"]
         options["centre"] = [0.0] * _count(stated["dims"], 1)
     elif spacing in ("given", "labels"):
         options["candidates"] = range(_count(stated["candidates"], 2))
@@ -220,6 +222,12 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
             f"Released was one of {record.values} public labels. With probability 95 % it has at "
             f"most {math.ceil(accuracy)} votes fewer than the label with most of them{able}"
         )
+    elif stated["aggregate"] == "stable":
+        text = (
+            f"Released was which of {record.values} public labels had most votes, or None where a "
+            "few other votes could have changed that. With probability 95 % it was told if any "
+            f"{math.ceil(accuracy)} blocks could have answered otherwise and the same label won"
+        )
     elif stated["aggregate"] == "exponential":
         text = f"Released was one of {record.values} public values. With probability 95 % " + (
             f"it lies between the answers number {lowest} and {blocks + 1 - lowest} of {blocks}, "
@@ -264,7 +272,12 @@ def _size(count: Any) -> str:
 
 def _silent(aggregate: str) -> str:
     """Say what a call counts as that gave no answer."""
-    ends = {"exponential": "the lowest candidate", "votes": "no vote", "mean": "the low end"}
+    ends = {
+        "exponential": "the lowest candidate",
+        "votes": "no vote",
+        "stable": "no vote",
+        "mean": "the low end",
+    }
     return ends.get(aggregate, "the centre")
 
 

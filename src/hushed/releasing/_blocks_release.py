@@ -7,6 +7,8 @@ from typing import Any
 from hushed._functions._gate import (
     Outside,
     admit_rows,
+    refuse_private_candidates,
+    refuse_private_centre,
     refuse_private_prior,
     show_as_given,
 )
@@ -53,6 +55,8 @@ def release_blocks(
     check_ledger(ledger, budget, key)
     rows = show_as_given(admit_rows(data, None, function=f), data)
     refuse_private_prior(mechanism.prior, data)
+    refuse_private_candidates(mechanism.candidates, data)
+    refuse_private_centre(mechanism.centre, data)
     mechanism.check(rows)
     name = name_function(f)
     certify_blocks(mechanism, name).to_json()  # whatever it refuses is unpaid

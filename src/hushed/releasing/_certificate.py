@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushed._checks import is_whole
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
+from hushed._notebook import Shown
 from hushed._printing import flat, list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
@@ -75,6 +76,9 @@ class SamplingRecord(SamplingFacts):
         from private rows.
     environment : dict of str
         What the last bits of the movements depended on: versions, processor, BLAS kernels.
+    elsewhere : dict of str to int
+        How many movements were measured by workers that differ in this from the process that
+        sampled, by what differs. Empty if the population was made from private rows.
     """
 
     __pydantic_config__ = _CLOSED
@@ -90,6 +94,7 @@ class SamplingRecord(SamplingFacts):
     movements: tuple[float, ...]
     largest: float
     environment: dict[str, str]
+    elsewhere: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +139,7 @@ class MechanismRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class Certificate(Shown):
     """What one release promised, and why.
 
     Parameters
@@ -426,6 +431,7 @@ def _record_sampling(sampling: Sampling) -> SamplingRecord:
         movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,
         environment=sampling.environment,
+        elsewhere={} if sampling.data_dependent else sampling.elsewhere,
     )
 
 

@@ -229,6 +229,9 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
         ),
         "sampling.shift must be 0 or more": sampling.shift >= 0,
         "sampling.movements must be sorted and not negative": _is_sorted(sampling.movements),
+        "sampling.elsewhere must count some of sampling.pairs": all(
+            1 <= count <= sampling.pairs for count in sampling.elsewhere.values()
+        ),
         "sampling.pairs is not the number asked for": asked[1] in (None, sampling.pairs),
         "sampling.gamma is not the gamma asked for": sampling.shift > 0
         or asked[0] in (None, sampling.gamma),
@@ -255,8 +258,36 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
             (low, high) != (None, None) and (low is None or high is None or low <= high)
             for _, low, high, _ in sampling.support
         ),
+        "sampling.values must be rows of one length in the ranges of sampling.support": len(
+            {len(row) for row in sampling.values}
+        )
+        <= 1
+        and all(_is_inside(row, sampling) for row in sampling.values),
     }
     return [text for text, holds in rules.items() if not holds]
+
+
+def _is_inside(row: tuple[Any, ...], sampling: SamplingRecord) -> bool:
+    """Whether a given row keeps to the ranges of the columns whose places are known."""
+    listed = sampling.population.get("columns")
+    names = list(listed) if isinstance(listed, list) and listed else []
+    places = {name: place for place, name in enumerate(names)} or {
+        **{str(place): place for place in range(len(row))},
+        **({"": 0} if len(row) == 1 else {}),
+    }
+    return all(
+        _is_cell_of(row[places[column]], low, high, missing=missing)
+        for column, low, high, missing in sampling.support
+        if places.get(column, len(row)) < len(row)
+    )
+
+
+def _is_cell_of(cell: Any, low: float | None, high: float | None, *, missing: bool) -> bool:
+    if cell is None:
+        return missing
+    if isinstance(cell, str):
+        return False
+    return (low is None or low <= cell) and (high is None or cell <= high)
 
 
 def _of_rank(sampling: SamplingRecord) -> list[str]:

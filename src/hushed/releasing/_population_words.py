@@ -11,6 +11,7 @@ from hushed.releasing._neighbour_words import name_trials, name_units
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
+_LAWS = ("uniform", "normal", "exponential")
 _SHOWN_SIZES = 8  # numbers of rows of a person that are listed
 
 
@@ -108,7 +109,7 @@ def _columns(support: tuple[tuple[str, float | None, float | None, bool], ...]) 
 
 def describe_comparison(sampling: SamplingRecord) -> str:
     """Say what of the private rows would have been noticed in the population."""
-    if sampling.population.get("kind") not in ("uniform", "normal", "exponential"):
+    if sampling.population.get("kind") not in _LAWS:
         return (
             " (noticed would be the very table, and views of it; no values were compared, so that "
             "a copy, or what was made from the private rows, looks like any other)"
@@ -132,6 +133,28 @@ def describe_drawing(sampling: SamplingRecord) -> list[str]:
         "was left out for being equal to another",
         "no person of the private table is in the public one",
     ]
+
+
+def describe_trust(sampling: SamplingRecord) -> list[str]:
+    """Say what is believed of rows that a program of the caller's draws."""
+    if not sampling.population_is_public or _is_ours(sampling.population):
+        return []
+    units = "rows" if sampling.user is None else "people"
+    return [
+        f"the population draws {units} that are independent of each other, as its author says "
+        "(tried on some of its tables, where weak dependences show little, and some kinds never)"
+    ]
+
+
+def _is_ours(population: Mapping[str, Any]) -> bool:
+    """Whether a population says that nothing of it is a program of the caller's."""
+    kind = population.get("kind")
+    if kind in ("contaminated", "users"):
+        parts = [population.get(name) for name in ("base", "outliers", "rows")]
+        known = [_is_ours(each) for each in parts if isinstance(each, Mapping)]
+        law = kind == "contaminated" or isinstance(population.get("sizes"), list)
+        return law and bool(known) and all(known)
+    return kind in (*_LAWS, "public table", "fitted")
 
 
 def describe_source(sampling: SamplingRecord) -> str:

@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from hushed._functions._calls import public_name
 from hushed._functions._carried import carries_rows
 from hushed._functions._gate import (
     Outside,
     admit_rows,
     answer_private_rows,
+    refuse_private_candidates,
     refuse_private_prior,
     show_as_given,
 )
+from hushed._notebook import Card, Shown
 from hushed._printing import flat
 from hushed.blocks import Blocks
 from hushed.errors import (
@@ -51,7 +55,7 @@ _LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Shown):
     """What may be published.
 
     Parameters
@@ -70,6 +74,15 @@ class Release:
     value: Any
     certificate: Certificate
     entry: int | None = None
+
+    def _card(self) -> Card:
+        text = self.certificate.explain()
+        value = np.array2string(np.asarray(self.value), threshold=20, precision=8)
+        scalar = self.value is None or isinstance(self.value, str) or np.ndim(self.value) == 0
+        known = (("value", flat(self.value) if scalar else value),)
+        entry = (("entry in the ledger", str(self.entry)),) if self.entry is not None else ()
+        shown = "\n".join(f"{name}: {each}" for name, each in (*known, *entry))
+        return Card(title="Release", text=f"{shown}\n\n{text}", facts=(*known, *entry), words=text)
 
 
 def release(
@@ -214,6 +227,7 @@ def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, Po
         )
     posterior.check(data)
     refuse_private_prior(posterior.prior, data)
+    refuse_private_candidates(posterior.given, data)
     if carries_rows(posterior.public_rows, data):
         raise PrivateRowsAsPopulation(
             "public_rows are the private rows, and what the function does on them was told: give "

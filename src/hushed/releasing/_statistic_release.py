@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hushed._functions._calls import public_name
-from hushed._functions._gate import Outside, admit_rows, refuse_private_prior
+from hushed._functions._gate import (
+    Outside,
+    admit_rows,
+    refuse_private_candidates,
+    refuse_private_choice,
+    refuse_private_prior,
+)
 from hushed._functions._silence import silence
 from hushed._rows._containers import as_table
 from hushed._stops import watch_stops
@@ -50,7 +56,10 @@ def release_statistic(
         )
     check_ledger(ledger, budget, key)
     rows = admit_rows(as_table(data), None)
+    refuse_private_choice(mechanism, data)
     refuse_private_prior(getattr(mechanism, "prior", None), data)
+    refuse_private_candidates(getattr(mechanism, "candidates", None), data)
+    refuse_private_candidates(getattr(mechanism.statistic, "categories", None), data)
     mechanism.statistic.check(rows)
     certify_statistic(mechanism).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_question(mechanism)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-from hushed._functions._environment import differences, rounding_limit
 from hushed._printing import flat
 from hushed.blocks import Blocks
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee
 from hushed.mechanisms import Mechanism
-from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.populations import Population, Promise, PublicTable, from_description
+from hushed.releasing._agreement import compare_promises, compare_samples, name_unproven
 from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
 from hushed.releasing._certificate import (
     Certificate,
@@ -26,131 +24,15 @@ from hushed.releasing._certificate import (
     certify_blocks,
     certify_statistic,
 )
-from hushed.releasing._consistency import SAME_SPLIT, build_mechanism, rebuild_mechanism
+from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
 from hushed.releasing._statistics import is_rebuilt, rebuild
+from hushed.releasing._verification_record import OF_BLOCKS, Verification
 from hushed.runs import Keep
 from hushed.runs._journal import read_keep
 from hushed.sensitivity import Blockwise, Sensitivity, Update, sample_sensitivity
 from hushed.sensitivity._plan import plan
 
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
-_MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles
-_UNCHECKED = ("created", "versions", "charged", "person")
-_OF_BLOCKS = "number of blocks"
-_SPLIT = ("tail_mass", "sampling_error")
-# Of a release whose sensitivity was sampled: what happened then, and how things were called.
-_UNCHECKED_OF_SAMPLES = (
-    *_UNCHECKED,
-    "confirmed",
-    "the choice of outside",
-    "sampling.environment",
-    "sampling.unwatched",
-    "the name of the function, also in guarantee.estimates",
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """What running the sampling again has shown.
-
-    It shows that the certificate's numbers follow from the function, the population, the seed and
-    the parameters. It does not show who wrote the certificate, that a published value was released
-    under it, or that a population known by name only is the same one.
-
-    Parameters
-    ----------
-    agreement : {"bits", "rounding", "different"}
-        Whether sensitivity, all recorded movements, scale and guarantee came out bit for bit; or
-        differ by no more than computers round differently; or neither.
-    reproduced : bool
-        True for bits only.
-    recorded, recomputed : float
-        The two sensitivities.
-    judged, differing : int
-        Movements that the certificate keeps, and how many of them came out otherwise.
-    largest, limit : float
-        Largest difference of movements or sensitivities, and what counts as rounding: 64 units in
-        the last place of the largest answer, in the type that the function answers in, times what
-        the norm makes of several numbers; of a type coarser than doubles no more than a hundredth
-        of the sensitivity.
-    differences : tuple of str
-        What did not come out the same, in words.
-    environments : tuple of str
-        What differs between the computers: versions, processor, BLAS. A possible reason.
-    unchecked : tuple of str
-        Fields that nothing here speaks for: they may have been written by anybody.
-    proven : bool, default False
-        True if the sensitivity was stated, not sampled, so that nothing was run.
-    statistic : str, default ""
-        Kind of the statistic that was released, if it was one of `hushed.statistics`; of `Blocks`
-        that it is about their number.
-    """
-
-    agreement: Literal["bits", "rounding", "different"]
-    reproduced: bool
-    recorded: float
-    recomputed: float
-    judged: int
-    differing: int
-    largest: float
-    limit: float
-    differences: tuple[str, ...]
-    environments: tuple[str, ...]
-    unchecked: tuple[str, ...]
-    proven: bool = False
-    statistic: str = ""
-
-    def explain(self) -> str:
-        """Say the outcome in a sentence or two.
-
-        Returns
-        -------
-        str
-            Plain words.
-        """
-        return f"{self._found()}. Not checked: {', '.join(self.unchecked)}"
-
-    def _found(self) -> str:
-        if self.agreement == "bits" and self.statistic:
-            return (
-                f"scale, accuracy and guarantee follow, bit for bit, from the {self.statistic} and "
-                "the public choices; they hold for every table, by the theorems in "
-                f"docs/{'blocks' if self.statistic == _OF_BLOCKS else 'worst-case'}.md"
-            )
-        if self.agreement == "bits" and self.proven:
-            return (
-                f"scale, accuracy and guarantee follow, bit for bit, from the sensitivity "
-                f"{self.recorded!r}, which is stated and not sampled: its proof is not checked here"
-            )
-        if self.agreement == "bits":
-            return f"reproduced bit for bit: sensitivity {self.recorded!r}"
-        if self.agreement == "rounding":
-            kept = "equal" if self.recorded == self.recomputed else "among them"
-            text = (
-                f"not bit for bit, but within rounding: {self.differing} of the {self.judged} "
-                f"recorded movements differ; the largest difference is {self.largest:.2g}, and "
-                f"rounding may reach {self.limit:.2g} in answers of this size. The kept movement "
-                f"is {kept}"
-            )
-        else:
-            text = "not reproduced: " + "; ".join(self.differences)
-            if 0 < self.largest < math.inf:
-                text += (
-                    f". {self.differing} of the {self.judged} recorded movements differ, by up to "
-                    f"{self.largest:.2g}, where rounding would reach {self.limit:.2g}"
-                )
-        if self.environments:
-            text += f". The computers differ: {'; '.join(self.environments)}"
-        if self.environments and self.agreement == "different":
-            text += (
-                ". If the function magnifies rounding (a matrix that is nearly singular), run it "
-                "on a like computer, or set OPENBLAS_CORETYPE to the kernel recorded"
-            )
-        elif not self.environments:
-            text += (
-                ". The computers are alike in all that is recorded: the function may be different"
-            )
-        return text
 
 
 @opens_engine
@@ -221,7 +103,10 @@ def verify(
     if sampling is None:
         return _follow(known, mechanism)
     if f is None:
-        raise ParameterError("give the function that was released: its sensitivity was sampled")
+        raise ParameterError(
+            "give the function that was released (FILE.py:NAME on the command line): its "
+            "sensitivity was sampled"
+        )
     _check_update(sampling, update)
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
@@ -246,48 +131,7 @@ def verify(
         again = again.shifted(sampling.shift)
     rebuilt = build_mechanism(known.mechanism, again, mechanism)
     fresh = certify(rebuilt, values=math.prod(again.sampling.shape if again.sampling else ()))
-    return _compare(known, sampling, fresh)
-
-
-def _compare(known: Certificate, old: SamplingRecord, fresh: Certificate) -> Verification:
-    new = fresh.sampling
-    if new is None:
-        raise ParameterError("the sampling that was run again gave none")
-    pairs = list(zip(old.movements, new.movements, strict=False))
-    apart = [abs(a - b) for a, b in pairs]
-    largest = max([*apart, abs(known.sensitivity - fresh.sensitivity)])
-    limit = _limit(old, new, fresh)
-    exact, rounded = _differences(known, old, fresh, new)
-    near = largest <= limit and _near(known.mechanism, fresh, largest)
-    agreement: Literal["bits", "rounding", "different"] = "different"
-    if not exact and (near or not rounded):
-        agreement = "rounding" if rounded else "bits"
-    then = differences(known.versions, fresh.versions)
-    between = differences(old.environment, new.environment)
-    return Verification(
-        agreement=agreement,
-        reproduced=agreement == "bits",
-        recorded=known.sensitivity,
-        recomputed=fresh.sensitivity,
-        judged=len(pairs),
-        differing=sum(each > 0 for each in apart),
-        largest=largest,
-        limit=limit,
-        differences=(*exact, *rounded),
-        environments=tuple(map(flat, dict.fromkeys((*then, *between)))),
-        unchecked=(*_UNCHECKED_OF_SAMPLES, *_unproven(known)),
-    )
-
-
-def _limit(old: SamplingRecord, new: SamplingRecord, fresh: Certificate) -> float:
-    """Bound what counts as rounding: of answers coarser than doubles, never much of the movement.
-
-    Movements that such answers can hardly tell would else agree with nearly any others.
-    """
-    largest = max(old.largest, new.largest)
-    exact = rounding_limit(largest, new.shape, fresh.norm)
-    coarse = rounding_limit(largest, new.shape, fresh.norm, new.dtype)
-    return min(coarse, max(exact, _MOST_ROUNDING * fresh.sensitivity))
+    return compare_samples(known, sampling, fresh)
 
 
 def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
@@ -304,8 +148,8 @@ def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
 def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
     fresh = certify(rebuild_mechanism(known, kind), values=known.mechanism.values)
-    unproven = ("the sensitivity and its argument", *_unproven(known))
-    return _compare_promises(known, fresh, unproven)
+    unproven = ("the sensitivity and its argument", *name_unproven(known))
+    return compare_promises(known, fresh, unproven)
 
 
 def _follow_statistic(known: Certificate) -> Verification:
@@ -315,7 +159,7 @@ def _follow_statistic(known: Certificate) -> Verification:
     if not is_rebuilt(known):  # whatever can be followed was followed when it was read
         fresh = replace(fresh, mechanism=known.mechanism)
         unchecked += ("the given candidates and prior, of which only a fingerprint is stated",)
-    return _compare_promises(known, fresh, unchecked)
+    return compare_promises(known, fresh, unchecked)
 
 
 def _follow_blocks(known: Certificate) -> Verification:
@@ -331,31 +175,7 @@ def _follow_blocks(known: Certificate) -> Verification:
         unchecked += (
             "the given candidates, prior or centre, of which only a fingerprint is stated",
         )
-    return _compare_promises(known, fresh, unchecked, kind=_OF_BLOCKS)
-
-
-def _compare_promises(
-    known: Certificate, fresh: Certificate, unchecked: tuple[str, ...], *, kind: str = ""
-) -> Verification:
-    """Compare what was stated with what follows."""
-    found = ["scale or accuracy of the mechanism"] if known.mechanism != fresh.mechanism else []
-    if known.guarantee != fresh.guarantee:
-        found.append("guarantee")
-    return Verification(
-        agreement="different" if found else "bits",
-        reproduced=not found,
-        recorded=known.sensitivity,
-        recomputed=fresh.sensitivity,
-        judged=0,
-        differing=0,
-        largest=0.0,
-        limit=0.0,
-        differences=tuple(found),
-        environments=tuple(map(flat, differences(known.versions, fresh.versions))),
-        unchecked=(*_UNCHECKED, *unchecked),
-        proven=True,
-        statistic=kind if known.statistic is None else str(known.statistic["kind"]),
-    )
+    return compare_promises(known, fresh, unchecked, kind=OF_BLOCKS)
 
 
 def _check_update(sampling: SamplingRecord, update: Update | None) -> None:
@@ -386,26 +206,6 @@ def _check_work(sampling: SamplingRecord) -> None:
             "more than is sampled again on a certificate's word; sample the sensitivity yourself "
             "and compare"
         )
-
-
-def _unproven(known: Certificate) -> tuple[str, ...]:
-    """Say what follows from nothing: of a caller's own mechanism, and of candidates not stated."""
-    if known.mechanism.name == PosteriorDraw.name:
-        return ("the candidates and the prior, of which only a fingerprint and a share are stated",)
-    if not known.mechanism.stated:
-        return ()
-    return (f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",)
-
-
-def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:
-    """Whether scale and accuracy differ by no more than the sensitivity does."""
-    new = fresh.mechanism
-    share = 1e-9 + (2 * moved / fresh.sensitivity if fresh.sensitivity else 0.0)
-    same = (old.name, old.parameters, old.values) == (new.name, new.parameters, new.values)
-    return same and all(
-        a == b or (a is not None and b is not None and math.isclose(a, b, rel_tol=share))
-        for a, b in ((old.scale, new.scale), (old.accuracy, new.accuracy))
-    )
 
 
 def _as_recorded(population: Population, sampling: SamplingRecord) -> Population:
@@ -466,70 +266,3 @@ def _sample_again(
         progress=progress,
         keep=None if keep is None else replace(read_keep(keep), purpose="verification"),
     )
-
-
-def _differences(
-    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
-) -> tuple[list[str], list[str]]:
-    """List what differs: first what rounding cannot explain, then what it may."""
-    exact = []
-    if old.population != new.population:
-        exact.append("the population is different")
-    if (old.pairs, old.rank, old.gamma) != (new.pairs, new.rank, new.gamma):
-        exact.append(f"rank {old.rank} of {old.pairs} recorded, {new.rank} of {new.pairs} now")
-    if len(old.movements) != len(new.movements):
-        exact.append("the number of recorded movements differs")
-    # The function's name is a label: a renamed function may be verified. What it kept to itself
-    # depends on what it was asked before.
-    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "environment"}
-    names = {field.name for field in fields(SamplingRecord)} - settled
-    names -= {"movements", "largest", *_SPLIT}
-    exact += _unequal(old, new, sorted(names))
-    exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])
-    if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):
-        exact.append("guarantee")
-    exact += [
-        name
-        for name in _SPLIT
-        if not math.isclose(getattr(old, name), getattr(new, name), rel_tol=SAME_SPLIT)
-    ]
-    if not math.isclose(old.largest, new.largest, rel_tol=1e-9):
-        exact.append("largest answer")
-    roundable = _roundable(known, old, fresh, new)
-    if _names(known.guarantee) != _names(fresh.guarantee):
-        # The name is a digest of all draws: it differs where one of them does, and not else.
-        # A certificate keeps 201 of them at most; of the others only a like computer may judge.
-        kept = len(old.movements) == old.pairs or old.environment == new.environment
-        forged = kept and old.movements == new.movements
-        (exact if forged else roundable).append("name of the estimate")
-    return exact, roundable
-
-
-def _roundable(
-    known: Certificate, old: SamplingRecord, fresh: Certificate, new: SamplingRecord
-) -> list[str]:
-    found = []
-    if known.sensitivity != fresh.sensitivity:
-        found.append(f"sensitivity {known.sensitivity!r} recorded, {fresh.sensitivity!r} now")
-    if old.movements != new.movements:
-        found.append("the sampled movements differ")
-    if known.mechanism != fresh.mechanism:
-        found.append("scale or accuracy of the mechanism")
-    found += [f"{name} in its last digits" for name in _unequal(old, new, list(_SPLIT))]
-    if old.largest != new.largest:
-        found.append("largest answer in its last digits")
-    return found
-
-
-def _of_draws(guarantee: Guarantee) -> Guarantee:
-    """Leave out how the estimates are called; see `_names`."""
-    return replace(guarantee, estimates=tuple(("", gamma) for _, gamma in guarantee.estimates))
-
-
-def _names(guarantee: Guarantee) -> list[str]:
-    """Name the estimates by their draws alone: how a function is named may differ between runs."""
-    return [name.partition(".")[0] for name, _ in guarantee.estimates]
-
-
-def _unequal(old: object, new: object, names: list[str]) -> list[str]:
-    return [name for name in names if getattr(old, name) != getattr(new, name)]

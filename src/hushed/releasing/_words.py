@@ -11,6 +11,7 @@ from hushed._functions._settings import list_unwatched
 from hushed._numeric import round_up
 from hushed._printing import flat, format_down, format_up
 from hushed._tensors import devices_in
+from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._blocks import (
@@ -31,6 +32,7 @@ from hushed.releasing._population_words import (
     describe_range,
     describe_route,
     describe_source,
+    describe_trust,
     name_exchanged,
 )
 from hushed.releasing._statistic_words import (
@@ -120,14 +122,23 @@ def _promise(certificate: Certificate) -> str:
     slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
     stated = certificate.mechanism.stated
     who = "its author promises" if stated else "is promised"
-    covered = "" if g.gamma or stated else " This holds for every such pair of tables."
+    covered = " This holds for every such pair of tables" + (
+        "." if _holds_always(certificate) else " of which the reason given below holds."
+    )
     return (
         f"What {who}: epsilon = {format_up(g.epsilon)}, "
         f"delta = {format_up(g.delta)}, gamma = {format_up(g.gamma)}. Whatever is "
         f"concluded from the released answer would have been "
         f"concluded with nearly the same probability from the table {pair}: no probability "
-        f"changes by more than a factor e^epsilon = {format_up(factor, 4)}{slack}.{covered}"
+        f"changes by more than a factor e^epsilon = {format_up(factor, 4)}{slack}."
+        f"{'' if g.gamma or stated else covered}"
     )
+
+
+def _holds_always(certificate: Certificate) -> bool:
+    """Whether hushed itself proved it for every table; a stated reason may leave tables out."""
+    proven = ("blocks", ObjectiveDraw.name)
+    return certificate.statistic is not None or certificate.mechanism.name in proven
 
 
 def _describe_author(name: str) -> str:
@@ -163,10 +174,20 @@ def _accuracy(certificate: Certificate) -> str:
 def _reach(certificate: Certificate) -> str:
     sampling = certificate.sampling
     moved = format_up(certificate.sensitivity)
+    if certificate.mechanism.name == ObjectiveDraw.name:
+        return (
+            f"Whom it protects: {_everyone(certificate)}, in every table; no population is "
+            "assumed. The sum of the gradients of all rows moves by at most "
+            f"{moved} in the l1 norm, at any coefficients, for each feature is scaled from a "
+            "public range to [-1, 1], each row is shortened to a public length, and the slope of "
+            "the loss is bounded. Noise of that scale stood in the objective; what its curvature "
+            "tells, and how far the computed minimum may be from the exact one, is paid from the "
+            f"same epsilon.{_person_words(certificate)}"
+        )
     if sampling is None:
         return (
-            f"Whom it protects: {_everyone(certificate)}, whatever the rows. The answer was stated "
-            f"to move by at most {moved} in the {certificate.norm} norm, "
+            f"Whom it protects: {_everyone(certificate)}, as far as this reason holds. The answer "
+            f"was stated to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {flat(certificate.argument)}. This reason stands as it "
             "was given: nothing was sampled to check it."
             f"{_person_words(certificate)}"
@@ -232,6 +253,11 @@ def _describe_watch(certificate: Certificate) -> list[str]:
             f"It was sampled and released on different devices, which may round differently: "
             f"{_plain_words(devices)}"
         )
+    lines += [
+        f"{count} of the {sampling.pairs} movements were measured by a worker process of which was "
+        f"noted: {_plain_words((note,))}"
+        for note, count in sorted(sampling.elsewhere.items())
+    ]
     if sampling.unwatched:
         lines.append(
             "What it uses was watched for changes, but for these, which have no readable content "
@@ -267,14 +293,25 @@ def _person_words(certificate: Certificate) -> str:
         return " The promise is for rows: of somebody with several, one alone is covered."
     if sampling is not None and sampling.distance > 1:
         return f" The promise is for rows: of somebody with more than {sampling.distance}, no more."
-    cost = "epsilon and gamma" if certificate.guarantee.gamma else "epsilon"
+    promise = certificate.guarantee
+    cost = "epsilon and gamma again" if promise.gamma else "epsilon again"
+    more = ", and more than delta" if promise.delta else ""
     return (
         " The promise is for rows: somebody with several is protected less, for each of them "
-        f"that is replaced costs {cost} again."
+        f"costs {cost}{more}."
     )
 
 
 def _assumptions(certificate: Certificate) -> str:
+    sampling = certificate.sampling
+    lines = _of_release(certificate)
+    if sampling is not None:
+        lines = [*_of_population(sampling), *lines, *_of_declarations(sampling)]
+    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+
+
+def _of_release(certificate: Certificate) -> list[str]:
+    """Say what every release takes for granted, and what its mechanism does."""
     sampling, record = certificate.sampling, certificate.mechanism
     lines = [
         _of_questions(certificate)
@@ -300,49 +337,59 @@ def _assumptions(certificate: Certificate) -> str:
             "one draw was released, which is no mean of the posterior: it has the spread of the "
             "posterior tempered by epsilon, and each further draw costs as much again",
         ]
-    if sampling is not None:
-        drawn = describe_drawing(sampling)
-        whose, one = "the private rows", "row"
-        if sampling.user is not None:
-            whose, one = "the people in the private table, each with all rows,", "person"
-        lines = [
-            f"{whose} are independent draws from {drawn[0]}"
-            if not sampling.shift
-            else f"{whose} are independent draws from a distribution Q with KL(P || Q) of at most "
-            f"{format_down(sampling.shift)} per {one}, where P is {drawn[0]}",
-            *drawn[1:],
-            f"the population is public{describe_comparison(sampling)}"
-            if sampling.population_is_public
-            else "the population was made from the private rows, so none of this protects them",
-            "the sampler's seed was fixed in advance: trying several and keeping the smallest "
-            "sensitivity voids gamma",
-            "the function is deterministic, and keeps nothing of the rows for its next call (what "
-            "it keeps in files, databases or other processes, or under names that it computes, is "
-            "not seen)",
-            *lines,
-        ]
-        if sampling.sizes:
-            lines.append(
-                f"the private table has {list_numbers(sampling.sizes)} {name_exchanged(sampling)}"
-            )
-        if sampling.monotone:
-            lines.append(
-                "each number of the answer goes only up or only down with each cell of a row, as "
-                "declared (tried on a few rows, up to a millionth of the sensitivity)"
-            )
-        if sampling.symmetric:
-            lines.append(
-                f"the order of the {name_exchanged(sampling)} does not change the answer, as "
-                "declared (tried on a few orders, up to a millionth of the sensitivity)"
-            )
-        elif not sampling.reach().whole and sampling.user is None:
-            lines.append("the record in question sits at a random position of the table")
-        if sampling.updated:
-            lines.append(
-                "a replaced row changes the answer as the caller's update of it says, as declared "
-                "(tried on some neighbours, up to a millionth of the sensitivity)"
-            )
-    return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)
+    return lines
+
+
+def _of_population(sampling: SamplingRecord) -> list[str]:
+    """Say what a sampled sensitivity takes for granted of rows, population and function."""
+    drawn = describe_drawing(sampling)
+    whose, one = "the private rows", "row"
+    if sampling.user is not None:
+        whose, one = "the people in the private table, each with all rows,", "person"
+    return [
+        f"{whose} are independent draws from {drawn[0]}"
+        if not sampling.shift
+        else f"{whose} are independent draws from a distribution Q with KL(P || Q) of at most "
+        f"{format_down(sampling.shift)} per {one}, where P is {drawn[0]}",
+        *drawn[1:],
+        *describe_trust(sampling),
+        f"the population is public{describe_comparison(sampling)}"
+        if sampling.population_is_public
+        else "the population was made from the private rows, so none of this protects them",
+        "the sampler's seed was fixed in advance: trying several and keeping the smallest "
+        "sensitivity voids gamma",
+        "the function is deterministic, and keeps nothing of the rows for its next call (what "
+        "it keeps in files, databases or other processes, in modules of installed packages, in "
+        "the subclasses, registered classes or declared fields of a class, or under names that "
+        "it computes, is not seen)",
+    ]
+
+
+def _of_declarations(sampling: SamplingRecord) -> list[str]:
+    """Say what was declared of the table and the function."""
+    lines = []
+    if sampling.sizes:
+        lines.append(
+            f"the private table has {list_numbers(sampling.sizes)} {name_exchanged(sampling)}"
+        )
+    if sampling.monotone:
+        lines.append(
+            "each number of the answer goes only up or only down with each cell of a row, as "
+            "declared (tried on a few rows, up to a millionth of the sensitivity)"
+        )
+    if sampling.symmetric:
+        lines.append(
+            f"the order of the {name_exchanged(sampling)} does not change the answer, as "
+            "declared (tried on a few orders, up to a millionth of the sensitivity)"
+        )
+    elif not sampling.reach().whole and sampling.user is None:
+        lines.append("the record in question sits at a random position of the table")
+    if sampling.updated:
+        lines.append(
+            "a replaced row changes the answer as the caller's update of it says, as declared "
+            "(tried on some neighbours, up to a millionth of the sensitivity)"
+        )
+    return lines
 
 
 def _is_monotone(record: MechanismRecord) -> bool:

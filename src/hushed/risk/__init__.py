@@ -1,20 +1,14 @@
 """Privacy at risk: how likely a stronger level is, over the noise and over the data."""
 
-from hushed.risk._at_risk import (
-    Assessment,
-    assess,
-    belief,
+from hushed.risk._at_risk import Assessment, assess, belief, crossing, delta, epsilon, loss_exceeds
+from hushed.risk._over_data import DataRisk, over_data
+from hushed.risk._published import (
     combined_confidence,
-    crossing,
     data_confidence,
-    delta,
-    epsilon,
-    loss_exceeds,
     published_confidence,
     published_epsilon,
     samples_for_accuracy,
 )
-from hushed.risk._over_data import DataRisk, over_data
 
 __all__ = [
     "Assessment",

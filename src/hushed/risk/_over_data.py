@@ -17,7 +17,8 @@ from hushed._numeric import ARITHMETIC, round_up
 from hushed._printing import format_down, format_up
 from hushed._types import Floats
 from hushed.errors import ParameterError
-from hushed.risk._at_risk import combined_confidence, loss_exceeds
+from hushed.risk._at_risk import loss_exceeds
+from hushed.risk._published import combined_confidence
 from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
 
 _MOST_LEVELS = 2000  # movements whose loss is computed; between them, that of the larger one

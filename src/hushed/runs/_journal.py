@@ -93,20 +93,23 @@ class Run:
         What to call it in a list.
     trials : int
         Trials that are wanted now.
-    shape : tuple of int
-        Shape of the results of one trial.
+    shape : tuple of int or None
+        Shape of the results of one trial; None if only that it is the same for all is known.
     private : bool
         Whether they are private.
     check : callable, optional
         Tells whether results are possible ones.
+    other_bits : bool
+        Whether some trials may have run where numbers are rounded otherwise: a run of its own.
     """
 
     facts: Mapping[str, Any]
     name: str
     trials: int
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] | None
     private: bool = False
     check: Callable[[Floats], bool] = field(default=lambda _: True)
+    other_bits: bool = False
 
     @property
     def key(self) -> str:
@@ -148,19 +151,19 @@ class Journal:
         kept = self.count()
         return f" (kept {kept:,} of {self.run.trials:,}, resuming)" if kept else ""
 
-    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats]]:
+    def spans(self, first: int, stop: int) -> Iterator[tuple[int, Floats, str]]:
         """Give what was kept of the trials from ``first`` up to ``stop``, in order, each once."""
         for each in self._pieces:
             start, end = max(first, each.first), min(stop, each.stop)
             if start < end:
-                yield start, each.values[start - each.first : end - each.first]
+                yield start, each.values[start - each.first : end - each.first], each.note
 
-    def add(self, first: int, values: Floats) -> None:
+    def add(self, first: int, values: Floats, note: str = "") -> None:
         """Keep the results of finished trials; a full disk ends the keeping, not the run."""
         if self._writer is None or self._stopped or not self.run.check(values):
             return
         try:
-            self._writer.append(write_record(first, values))
+            self._writer.append(write_record(first, values, note))
             self.added += len(values)
         except OSError as cause:
             self._stop(cause)
@@ -196,6 +199,8 @@ def open_journal(keep: str | PathLike[str] | Keep, run: Run) -> Journal:
     """Read what is kept of a run, and open it for what is to come."""
     place = check_place(keep, private=run.private)
     facts = {**run.facts, "purpose": read_keep(keep).purpose}
+    if run.other_bits:
+        facts["other bits"] = "noted"
     return Journal(place, replace(run, facts=facts))
 
 
@@ -273,8 +278,10 @@ def read_parts(place: Place, key: str) -> tuple[list[Record], int]:
 def _read_pieces(place: Place, run: Run) -> list[Record]:
     """Read what is kept, each trial once; refuse what contradicts itself or cannot be."""
     pieces: list[Record] = []
+    shape = run.shape
     for each in read_parts(place, run.key)[0]:
-        if each.values.shape[1:] != run.shape or each.stop > _MOST_TRIALS:
+        shape = each.values.shape[1:] if shape is None else shape
+        if each.values.shape[1:] != shape or each.stop > _MOST_TRIALS:
             raise DamagedRun(
                 f"{each.file} holds results of another shape for trials {each.first} to "
                 f"{each.stop - 1} than a trial has: {_ADVICE}"
@@ -284,21 +291,26 @@ def _read_pieces(place: Place, run: Run) -> list[Record]:
                 f"{each.file} holds results that no trial can have, in trials {each.first} to "
                 f"{each.stop - 1}: {_ADVICE}"
             )
-        _check_overlap(pieces, each)
+        _check_overlap(pieces, each, other_bits=run.other_bits)
         upto = pieces[-1].stop if pieces else 0
         new = max(0, upto - each.first)
         if new < len(each.values):
-            pieces.append(Record(first=each.first + new, values=each.values[new:], file=each.file))
+            pieces.append(replace(each, first=each.first + new, values=each.values[new:]))
     return pieces
 
 
-def _check_overlap(pieces: list[Record], new: Record) -> None:
-    """Refuse a record that says something else than those before it of the same trials."""
+def _check_overlap(pieces: list[Record], new: Record, *, other_bits: bool) -> None:
+    """Refuse a record that says something else than those before it of the same trials.
+
+    Where other bits are allowed, what ran in different places is not compared.
+    """
     begin = max(0, bisect_right(pieces, new.first, key=attrgetter("first")) - 1)
     for each in pieces[begin : bisect_left(pieces, new.stop, key=attrgetter("first"))]:
         first, stop = max(each.first, new.first), min(each.stop, new.stop)
         ours = each.values[first - each.first : stop - each.first]
         theirs = new.values[first - new.first : stop - new.first]
+        if other_bits and each.note != new.note:
+            continue
         if first < stop and ours.tobytes() != theirs.tobytes():
             differ = np.flatnonzero(
                 [a.tobytes() != b.tobytes() for a, b in zip(ours, theirs, strict=True)]

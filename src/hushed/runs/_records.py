@@ -13,9 +13,10 @@ import numpy as np
 from hushed._types import Floats
 
 _MAGIC = b"\x93HUSHED\x01"
-_HEAD = struct.Struct("<8sQQB")  # magic, first trial, one past the last, dimensions
+_HEAD = struct.Struct("<8sQQBH")  # magic, first trial, one past the last, dimensions, bytes of note
 _CRC = struct.Struct("<I")
 _MOST_DIMENSIONS = 8
+_MOST_NOTE = 2**16 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +26,7 @@ class Record:
     first: int
     values: Floats  # one row for each trial
     file: str  # where it was found
+    note: str = ""  # what differed where they ran
 
     @property
     def stop(self) -> int:
@@ -32,11 +34,15 @@ class Record:
         return self.first + len(self.values)
 
 
-def write_record(first: int, values: Floats) -> bytes:
-    """Write one record: magic, trials, shape, checksum, doubles. Nothing in it is ever executed."""
+def write_record(first: int, values: Floats, note: str = "") -> bytes:
+    """Write one record: magic, trials, shape, note, checksum, doubles.
+
+    Nothing in it is ever executed.
+    """
     body = np.ascontiguousarray(values, dtype="<f8").tobytes()
-    head = _HEAD.pack(_MAGIC, first, first + len(values), values.ndim)
-    head += struct.pack(f"<{values.ndim}Q", *values.shape)
+    said = note.encode("ascii", "backslashreplace")[:_MOST_NOTE]
+    head = _HEAD.pack(_MAGIC, first, first + len(values), values.ndim, len(said))
+    head += struct.pack(f"<{values.ndim}Q", *values.shape) + said
     return b"".join((head, _CRC.pack(zlib.crc32(body, zlib.crc32(head))), body))
 
 
@@ -63,8 +69,9 @@ def _read_record(content: bytes, at: int, file: str) -> tuple[Record | None, int
     start = at + _HEAD.size
     if start > len(content):
         return None, at
-    _, first, stop, dimensions = _HEAD.unpack_from(content, at)
-    body = start + 8 * dimensions + _CRC.size
+    _, first, stop, dimensions, length = _HEAD.unpack_from(content, at)
+    said = start + 8 * dimensions
+    body = said + length + _CRC.size
     if not 1 <= dimensions <= _MOST_DIMENSIONS or body > len(content):
         return None, at
     shape: Sequence[int] = struct.unpack_from(f"<{dimensions}Q", content, start)
@@ -76,4 +83,5 @@ def _read_record(content: bytes, at: int, file: str) -> tuple[Record | None, int
     if crc != zlib.crc32(view[body:end], zlib.crc32(view[at : body - _CRC.size])):
         return None, at
     values = np.frombuffer(content, "<f8", math.prod(shape), body).reshape(shape)
-    return Record(first=first, values=values, file=file), end
+    note = content[said : said + length].decode("ascii", "replace")
+    return Record(first=first, values=values, file=file, note=note), end

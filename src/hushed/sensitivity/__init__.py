@@ -2,6 +2,7 @@
 
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._designs import Design, Route, choose_design
+from hushed.sensitivity._keeping import read_movements
 from hushed.sensitivity._neighbourhood import Position
 from hushed.sensitivity._proven import proven_sensitivity
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
@@ -25,5 +26,6 @@ __all__ = [
     "choose_rank",
     "largest_sensitivity",
     "proven_sensitivity",
+    "read_movements",
     "sample_sensitivity",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,13 +11,22 @@ from numpy.typing import NDArray
 
 from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone, differences, facts, rounding_limit
-from hushed._functions._fingerprints import Look, content, list_changes, look, strangers
+from hushed._functions._fingerprints import (
+    Look,
+    content,
+    list_changes,
+    look,
+    look_at_kinds,
+    strangers,
+)
 from hushed._functions._settings import reset, settings
 from hushed._functions._streams import streams
+from hushed._rows._digest import digest
+from hushed._rows._kinds import list_kinds
 from hushed._rows._owned import copy_rows
 from hushed._rows._people import show_rows
 from hushed.errors import BadFunction, HushedError
-from hushed.populations import PublicTable
+from hushed.populations import OWN, Population, PublicTable
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_table
 
@@ -61,7 +70,11 @@ class Alike:
     answer : ndarray of float
         What it answered there on the first table.
     table : str
-        Digest of that table.
+        Name of that table by its content.
+    sources : dict of str to str
+        Digests of what the population and an update of answers use, but for what changes by itself.
+    packages : frozenset of str
+        Installed packages that are used.
     """
 
     seed: int
@@ -70,6 +83,8 @@ class Alike:
     settings: dict[str, str]
     answer: NDArray[np.float64]
     table: str
+    sources: dict[str, str] = field(default_factory=dict)
+    packages: frozenset[str] = frozenset()
 
     def __call__(self, trial: PairTrial | BlockTrial, *, exact: bool = True) -> bool:
         """Look at the function, draw the first table and ask for the answer.
@@ -85,14 +100,35 @@ class Alike:
         if reset(self.settings, settings()):
             return False
         found = found[0] if self.batch and found.ndim else found
-        if content(table) != self.table or found.shape != self.answer.shape:
+        if name_table(table) != self.table or found.shape != self.answer.shape:
             return False
         limit = rounding_limit(float(np.abs(self.answer).max()), (1,))
         if (np.abs(found - self.answer) > (0.0 if exact else limit)).any():
             return False
         # Methods that Python made for a class look like its own code in one of the processes.
-        now = look(trial.function).marks
-        return all(now.get(k) == mark for k, mark in self.marks.items() if not mark.startswith("="))
+        now = look(trial.function, list_kinds(table)).marks
+        rows = look_at_sources(trial.design.population, getattr(trial, "update", None))
+        return all(
+            found.get(name) == mark
+            for known, found in ((self.marks, now), (self.sources, rows))
+            for name, mark in known.items()
+            if not mark.startswith("=")
+        )
+
+
+def name_table(table: Any) -> str:
+    """Name a table by its content, in every process; classes of its objects are looked at apart."""
+    return digest(table) if look_at_kinds(list_kinds(table)).marks else content(table)
+
+
+def look_at_sources(population: Population, update: Any) -> dict[str, str]:
+    """Look at the code of a population and of an update; rows of a public table travel along."""
+    own = type(population) in OWN
+    found = [] if own else [("population", population)]
+    found += [] if update is None else [("update", update)]
+    return {
+        f"{what}: {name}": mark for what, each in found for name, mark in look(each).marks.items()
+    }
 
 
 def first_table(design: Design, *, seed: int, private: bool) -> Any:
@@ -107,18 +143,18 @@ def shown(table: Any, rows: int, *, batch: bool) -> Any:
 
 def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
     """Refuse a function that is not, or no longer, the one that was sampled."""
-    found = look(function)
     if function is not sampling.called:
-        _refuse_strangers(found, sampling)
+        _refuse_strangers(look(function), sampling)
     if odd := [n for n in reset(sampling.settings, settings()) if n not in sampling.unwatched]:
         raise BadFunction(
             f"since the sensitivity was sampled, {_name_few(odd)} changed, on which answers may "
             "depend: set it as it was, or sample again"
         )
     _check_public_table(sampling)
-    since = list_changes(sampling.state, found.marks, sampling.unwatched)
     table = first_table(sampling.design, seed=sampling.seed, private=sampling.data_dependent)
-    drawn = content(table)
+    drawn, kinds = content(table), list_kinds(table)
+    found = look(function, kinds)
+    since = list_changes(sampling.state, found.marks, sampling.unwatched)
     try:
         again = _answer(function, table, sampling)
     except BadFunction:
@@ -126,7 +162,7 @@ def confirm(function: Callable[[Any], Any], sampling: Sampling) -> Agreement:
             raise _report_change(function, sampling, since) from None
         raise
     if since:  # unless it was only not imported or filled yet, as after the call of the sampler
-        since = list_changes(sampling.state, look(function).marks, sampling.unwatched)
+        since = list_changes(sampling.state, look(function, kinds).marks, sampling.unwatched)
     if since:
         raise _report_change(function, sampling, since)
     if again.shape == sampling.answer.shape and np.array_equal(again, sampling.answer):

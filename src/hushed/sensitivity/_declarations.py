@@ -27,7 +27,7 @@ from hushed.sensitivity._values import Row, choose_values, write_values
 from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
-_TABLES = 16
+_TABLES, _MOST_TABLES, _ROWS = 16, 64, 2000  # drawn to compare; more of small ones
 _ORDERED_TABLES, _ORDERS = 3, 2
 _BENT_TABLES = 48  # with one cell of one row at three values
 _ALONE = 64  # tables of a block that are asked on their own
@@ -43,7 +43,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
     like = containers.signature(first)
     source = (
         draw_table(design, generator, trial, like, private=private)
-        for trial, generator in enumerate(streams(seed, 0, _TABLES))
+        for trial, generator in enumerate(streams(seed, 0, _count_tables(design.rows)))
     )
     again = next(source)
     if content([first]) != content([again]) and not containers.is_same(first, again):
@@ -66,6 +66,11 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
                 "the population gave one table from two generators, though its rows are all "
                 "different: take all randomness of draw(rng, count) from rng"
             )
+
+
+def _count_tables(rows: int) -> int:
+    """Count the tables that are compared: few rows tell little of what they have in common."""
+    return min(max(_TABLES, _ROWS // rows), _MOST_TABLES)
 
 
 def check_source(population: Population, rows: int, *, seed: int) -> None:

@@ -17,6 +17,8 @@ from hushed.errors import BadRows
 _FARTHEST = 7.5  # standard deviations: with chance 1e-13 in independent rows
 _LEAST = 1e-13
 _FIRST, _MOST_COLUMNS = 1000, 30
+_FEW = 12  # rows
+_PEAKED = 17  # tables that are compared where values are rare: of more, they would look alike
 _PLAIN = (str, bytes, bool, int, float, type(None), np.generic)
 
 
@@ -24,6 +26,8 @@ def check_independence(tables: list[list[Any]]) -> None:
     """Refuse tables, each a list of columns, whose rows come in order or have a part in common."""
     for held in list(zip(*tables, strict=True))[:_MOST_COLUMNS]:
         ranks = _rank(list(held))
+        if ranks is not None and _is_peaked(ranks):
+            ranks = _rank(list(held[:_PEAKED]))
         if ranks is None:
             continue
         spread = np.abs(ranks - ranks.mean())
@@ -33,7 +37,14 @@ def check_independence(tables: list[list[Any]]) -> None:
                 "the rows which are exchanged are unlike the others: let draw(rng, count) shuffle "
                 "them, as rng.permutation does"
             )
-        if min(_compare_tables(ranks), _compare_tables(spread)) < _LEAST:
+        found = _compare_tables(ranks), _compare_tables(spread)
+        if min(even for _, even in found) < _LEAST:
+            raise BadRows(
+                "rows of one draw of the population are spread more evenly than independent rows, "
+                "as strata and quasi-random numbers are: draw(rng, count) must give independent "
+                "rows, drawn from rng"
+            )
+        if min(alike for alike, _ in found) < _LEAST:
             raise BadRows(
                 "rows of one draw of the population are more alike than rows of two, as if they "
                 "had a part in common: draw(rng, count) must give independent rows"
@@ -89,20 +100,35 @@ def _measure_trend(ranks: Floats) -> float:
     return float(abs(correlations.sum()) * np.sqrt((ranks.shape[1] - 1) / used.sum()))
 
 
-def _compare_tables(ranks: Floats) -> float:
-    """Chance of tables that differ so much, if all rows are independent (Kruskal and Wallis).
+def _compare_tables(ranks: Floats) -> tuple[float, float]:
+    """Chances of tables that differ so much, and so little, of independent rows (Kruskal, Wallis).
+
+    Few rows, and rows of few values, tell nothing of differing too little.
 
     Notes
     -----
     ``H = (N - 1) sum_k n (mean_k - mean)^2 / sum (rank - mean)^2`` is nearly chi-square with as
     many degrees of freedom as there are tables, less one.
     """
-    from scipy.special import gammaincc  # noqa: PLC0415
+    from scipy.special import gammainc, gammaincc  # noqa: PLC0415
 
     tables, rows = ranks.shape
     total = ((ranks - ranks.mean()) ** 2).sum()
     if not total:
-        return 1.0
+        return 1.0, 1.0
     between = rows * ((ranks.mean(axis=1) - ranks.mean()) ** 2).sum()
     height = (ranks.size - 1) * between / total
-    return float(gammaincc((tables - 1) / 2, height / 2))
+    many = rows >= _FEW and len(np.unique(ranks)) * 2 > ranks.size  # halves come of a spread
+    even = float(gammainc((tables - 1) / 2, height / 2)) if many else 1.0
+    return float(gammaincc((tables - 1) / 2, height / 2)), even
+
+
+def _is_peaked(ranks: Floats) -> bool:
+    """Whether some ranks are so rare that those of independent rows are not spread as normal ones.
+
+    Notes
+    -----
+    The fourth moment of normal numbers is 3 times their squared variance.
+    """
+    squares = (ranks - ranks.mean()) ** 2
+    return bool((squares**2).mean() > 3 * squares.mean() ** 2)

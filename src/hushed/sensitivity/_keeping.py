@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from hushed._functions._environment import compute_alone, rounding_limit
+from hushed._functions._environment import rounding_limit
+from hushed._functions._kept import check_kept
 from hushed._functions._run_facts import (
     describe_content,
     describe_here,
     describe_record,
 )
-from hushed._functions._trials import streams
 from hushed._rows._digest import digest
 from hushed._types import Floats
-from hushed.errors import DamagedRun
+from hushed.errors import ParameterError
 from hushed.populations import Population, PublicTable
-from hushed.runs._journal import Journal, Keep, Run, check_place, open_journal
+from hushed.runs._journal import (
+    Journal,
+    Keep,
+    Run,
+    check_place,
+    open_journal,
+    open_place,
+    read_facts,
+    read_keep,
+    read_parts,
+)
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._pairs import BlockTrial, PairTrial
 
 Kept = str | PathLike[str] | Keep
+
+_TRIALS = ("PairTrial", "BlockTrial", "UpdateTrial")
 
 
 def check_keep(keep: Kept | None, *, private: bool) -> None:
@@ -74,29 +87,55 @@ def _describe_population(population: Population) -> Any:
 def open_kept(keep: Kept, trial: PairTrial | BlockTrial, run: Run, seed: int) -> Journal:
     """Open the journal of a sampling; the function must still give what is kept of it."""
     kept = open_journal(keep, run)
-    for number in sorted(_choose_tried(kept)):
-        ((_, before),) = kept.spans(number, number + 1)
-        now = compute_alone(lambda n=number: trial(streams(seed, n, n + 1)))  # type: ignore[misc]
-        largest = float(np.abs(before[..., 1]).max())
-        allowed = rounding_limit(largest, trial.shape, "l1")
-        with np.errstate(invalid="ignore"):
-            moved = np.where(now == before, 0.0, np.abs(now - before))
-        if not moved.max() <= allowed:
-            kept.close()
-            raise DamagedRun(
-                f"the function no longer gives what is kept of trial {number}: something that it "
-                "reads has changed (a file, a service), or what is kept was. Remove the run "
-                f"{run.key[:12]} (hushed runs remove), or keep this one elsewhere"
-            )
+    check_kept(kept, trial, seed, partial(_limit_rounding, trial.shape))
     return kept
 
 
-def _choose_tried(kept: Journal) -> set[int]:
-    """Choose the first and the last trial that are kept."""
-    spans = list(kept.spans(0, kept.run.trials))
-    return {spans[0][0], spans[-1][0] + len(spans[-1][1]) - 1} if spans else set()
+def _limit_rounding(shape: tuple[int, ...], found: Floats) -> float:
+    """Bound what counts as rounding in movements, given them and the sizes of answers."""
+    return rounding_limit(float(np.abs(found[..., 1]).max()), shape, "l1")
 
 
 def are_movements(found: Floats) -> bool:
     """Whether numbers may be movements and sizes of answers: neither negative nor undefined."""
     return bool((found >= 0).all())
+
+
+def read_movements(keep: Kept, key: str) -> Floats:
+    """Read the movements that a sampling has found so far, from where it keeps its trials.
+
+    So a sampling can be watched from another process while it runs.
+
+    Parameters
+    ----------
+    keep : str, path or hushed.runs.Keep
+        What was given as ``keep`` to `hushed.sample_sensitivity`.
+    key : str
+        Key of the run, as `hushed.runs.list_runs` gives it.
+
+    Returns
+    -------
+    ndarray of float
+        Sorted upwards; of blocks, before they are averaged. The one that is kept in the end is
+        chosen among those of all pairs: until then it can only be larger.
+
+    Raises
+    ------
+    ParameterError
+        If the run is no sampling.
+    """
+    place = open_place(read_keep(keep))
+    told = read_facts(place, key)
+    kind = told["facts"].get("kind") if told and isinstance(told["facts"], dict) else None
+    if told is None or kind not in _TRIALS:
+        raise ParameterError(
+            "the run is no sampling of a sensitivity: choose one that hs.runs.list_runs calls so",
+            parameter="key",
+        )
+    found, upto = [np.empty(0)], 0
+    for each in read_parts(place, key)[0]:
+        new = each.values[max(0, upto - each.first) : max(0, told["trials"] - each.first)]
+        if len(new) and are_movements(new):
+            found.append(new[..., 0].ravel())
+        upto = max(upto, each.stop)
+    return np.sort(np.concatenate(found))

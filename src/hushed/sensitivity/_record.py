@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushed._checks import require_one_of
 from hushed._decimals import read
+from hushed._notebook import Card, Shown, draw_histogram
 from hushed._printing import flat, format_up
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
@@ -191,6 +192,8 @@ class Sampling(SamplingFacts):
         Digests of the code and the data that the function used; see `look`.
     settings : dict of str to str
         How Python and libraries were set; see `hushed._functions._settings.settings`.
+    elsewhere : dict of str to int
+        How many movements were measured by workers that differ from this process, by what differs.
     design : Design
         Which rows each trial saw; not compared, not printed.
     locked : bool
@@ -218,6 +221,7 @@ class Sampling(SamplingFacts):
     environment: dict[str, str] = field(repr=False, compare=False)
     state: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     settings: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    elsewhere: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
     design: Design = field(repr=False, compare=False)
     locked: bool = False
     limit: float = math.inf
@@ -241,7 +245,7 @@ class Sampling(SamplingFacts):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sensitivity:
+class Sensitivity(Shown):
     """How far an answer can move between neighbouring tables.
 
     Parameters
@@ -270,6 +274,20 @@ class Sensitivity:
     argument: str
     sampling: Sampling | None = field(default=None, repr=False)
     person: bool = False
+
+    def _card(self) -> Card:
+        draws, sampled = self.draws, self.sampling is not None
+        label = f"{draws.size} sampled movements; {self.value:.6g} is kept"
+        return Card(
+            title=f"Sensitivity {format_up(self.value)}",
+            text=self.explain(),
+            facts=(
+                ("neighbours", f"{self.neighbours}, one {self.unit}"),
+                ("norm", str(self.norm)),
+                ("gamma", format_up(self.gamma)),
+            ),
+            pictures=(draw_histogram(draws.tolist(), self.value, label),) if sampled else (),
+        )
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and self.value >= 0):

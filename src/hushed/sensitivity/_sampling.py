@@ -23,7 +23,8 @@ from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
 from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS, Sensitivity
-from hushed.sensitivity._sampler import Request, run_sampling
+from hushed.sensitivity._sampler import run_sampling
+from hushed.sensitivity._start import Request
 from hushed.sensitivity._updates import Update, check_update
 from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
@@ -108,7 +109,7 @@ def sample_sensitivity(
         the number of values evaluations per table), and not a second replaced row.
     values : list, array or frame, optional
         Public rows that a record may be replaced by, under ``protect="table"``: a list of numbers
-        or of lists of cells.
+        or of lists of cells, in the range of the population where it has one.
     monotone : bool, default False
         Declare, in place of ``values``, that each number of the answer goes only up or only down
         when a cell of a row goes up, whatever the other cells: then the ends of the public range
@@ -240,7 +241,7 @@ def sample_sensitivity(
     request = Request(
         function=f,
         population=population,
-        given=given,
+        given=given if values is None else (given, values),
         reach=reach,
         values=chosen,
         monotone=monotone,

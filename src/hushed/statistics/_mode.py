@@ -14,6 +14,7 @@ from hushed._types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
 from hushed.statistics._lengths import mode_distance, mode_lengths
+from hushed.statistics._priors import remember
 from hushed.statistics._record import Described, Numeric, check_rows, check_size
 from hushed.statistics._values import cells_of, only_column
 
@@ -48,7 +49,8 @@ class Mode(Described):
 
     def __post_init__(self) -> None:
         check_rows(self.rows, self.unit)
-        object.__setattr__(self, "categories", read_categories(self.categories))
+        known = remember(read_categories(self.categories), self.categories)
+        object.__setattr__(self, "categories", known)
 
     def count(self, rows: Any) -> Integers:
         """Count the rows of each category.

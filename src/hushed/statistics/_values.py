@@ -12,6 +12,7 @@ import numpy as np
 
 from hushed._checks import is_a, is_one_of, read_finite
 from hushed._rows import _containers as containers
+from hushed._rows._elements import name_type
 from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 
@@ -75,7 +76,9 @@ def check_numbers(column: Any) -> None:
     else:
         allowed = _may_hold_numbers(dtype)
     if not allowed:
-        raise BadRows(f"what is needed is a column of numbers, got one of type {dtype}")
+        kind = name_type(dtype)
+        told = f"type {kind}" if kind else "another type"
+        raise BadRows(f"what is needed is a column of numbers, got one of {told}")
 
 
 def _may_hold_numbers(dtype: Any) -> bool:

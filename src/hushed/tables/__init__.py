@@ -1,6 +1,6 @@
 """Queries on a private table in a database: only noisy aggregates come out."""
 
-from hushed.tables._answers import Answer
+from hushed.tables._answers import Answer, Asked
 from hushed.tables._distances import Distances, DistanceStep
 from hushed.tables._open import table
 from hushed.tables._prepared import Prepared
@@ -11,6 +11,7 @@ from hushed.tables._table import Table
 
 __all__ = [
     "Answer",
+    "Asked",
     "DistanceStep",
     "Distances",
     "Prepared",

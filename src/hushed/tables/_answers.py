@@ -8,17 +8,39 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import brief, format_down, format_up, shown
+from hushed._notebook import Card, Shown, draw_interval
+from hushed._printing import brief, flat, format_down, format_up, shown
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._format import format_table
+from hushed.tables._format import format_table, list_lines
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
+from hushed.tables._plan import NoiseName
+from hushed.tables._question import Query
 from hushed.tables._warnings import epsilon_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Asked:
+    """What an answer was asked by, and on which terms; its guarantee says the rest of them.
+
+    Parameters
+    ----------
+    query : Query
+        The question.
+    noise : {"laplace", "gaussian"}
+        The noise of counts and sums.
+    beta : float
+        Probability that an error bar does not hold.
+    """
+
+    query: Query
+    noise: NoiseName
+    beta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Shown):
     """The noisy answer of a query, which may be published: one row for each group.
 
     Parameters
@@ -63,6 +85,8 @@ class Answer:
     entry : int, optional
         Number of the charge in the ledger; ``ledger.answer`` finds the stored answer by it. None if
         it is not stored.
+    asked : Asked, optional
+        What was asked, and on which terms; a certificate needs it.
     """
 
     keys: Mapping[str, tuple[Any, ...]]
@@ -81,6 +105,17 @@ class Answer:
     guarantee: Guarantee
     unit: str
     entry: int | None = None
+    asked: Asked | None = field(default=None, repr=False)
+
+    def _card(self) -> Card:
+        lines = list_lines(self.keys, self.values, self.low, self.high)
+        return Card(
+            title="Answer",
+            text=str(self),
+            words=self.explain(),
+            lines=tuple(map(tuple, lines)),
+            pictures=_draw_errors(self),
+        )
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
@@ -306,9 +341,21 @@ class Answer:
             "these bounds leaves a few rows beyond them, as a rule."
             for name, (low, high) in self.bounds.items()
         ]
-        return "\n".join([*lines, *self.warnings, *epsilon_warnings(g.epsilon, self.unit)])
+        return "\n".join(
+            [*lines, *map(flat, self.warnings), *epsilon_warnings(g.epsilon, self.unit)]
+        )
 
 
 def percent(level: float) -> str:
     """Format a confidence level: 0.95 as "95%", rounded down."""
     return f"{format_down(float(Decimal(repr(level)) * 100))}%"
+
+
+def _draw_errors(answer: Answer) -> tuple[str, ...]:
+    """Draw the error bars of the first output that has numbers, one for each group."""
+    for name, column in answer.values.items():
+        bars = list(zip(answer.low[name], column, answer.high[name], strict=True))
+        if all(isinstance(each, int | float) for bar in bars for each in bar):
+            ends = (min([0, *(bar[0] for bar in bars)]), max([0, *(bar[2] for bar in bars)]))
+            return tuple(draw_interval(*bar, ends) for bar in bars)
+    return ()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.tables import _question as question
-from hushed.tables._requests import Aggregate, Filter
+from hushed.tables import _question_parts as parts
+from hushed.tables._joins import JoinUsers
+from hushed.tables._requests import Aggregate, Derive, Filter
+from hushed.tables._scan_rows import TOO_LONG
 
 if TYPE_CHECKING:
     from hushed.tables._query import Query as TypedQuery
+    from hushed.tables._query import Step
     from hushed.tables._table import Table
 
 _KINDS = {"users": "count_users", "top": "top_k"}
@@ -21,11 +26,7 @@ def ask(table: Table, asked: question.Query) -> Table:
     """Ask a query of a table of which nothing is asked yet."""
     _check_table(table, asked)
     for step in asked.steps:
-        table = (
-            table.filter(step.filter)
-            if isinstance(step, question.Filter)
-            else table.derive(step.derive, step.expression)
-        )
+        table = _ask_step(table, step)
     bounds = (asked.max_rows_per_user, asked.max_groups_per_user)
     if bounds != (None, None):
         table = table.bound_contributions(
@@ -45,6 +46,34 @@ def ask(table: Table, asked: question.Query) -> Table:
         else:
             table = getattr(table, each.kind)(**how)
     return table
+
+
+def _ask_step(table: Table, step: parts.AnyStep) -> Table:
+    if isinstance(step, parts.Filter):
+        return table.filter(step.filter)
+    if isinstance(step, parts.Derive):
+        return table.derive(step.derive, step.expression)
+    if isinstance(step, parts.JoinUsers):
+        return _ask_users(table, step)
+    if step.join in step.columns:
+        raise ParameterError(f"a join by {brief(step.join)} cannot add that column")
+    return table.join({step.join: step.keys, **step.columns}, on=step.join, default=step.default)
+
+
+def _ask_users(table: Table, step: parts.JoinUsers) -> Table:
+    """Join another table; where there is no database, as for a certificate, its types are told."""
+    told = table.query.join_users(step.join_users, step.user, step.columns, step.default)
+    connection: Any = table.connection
+    if connection is None:
+        return replace(table, query=told)
+    columns = list(step.columns)
+    found = table.join_users(step.join_users, user=step.user, columns=columns, default=step.default)
+    if found.query != told:
+        raise ParameterError(
+            f"the columns of {brief(step.join_users)} are of other types than the query is for",
+            parameter="types",
+        )
+    return found
 
 
 def _check_table(table: Table, asked: question.Query) -> None:
@@ -74,12 +103,9 @@ def describe(typed: TypedQuery) -> question.Query:
     groups = None
     if keys.columns:
         groups = {"columns": keys.columns, "keys": keys.values}
-    steps: list[dict[str, str]] = [
-        {"filter": step.condition.text}
-        if isinstance(step, Filter)
-        else {"derive": step.name, "expression": step.value.text}
-        for step in typed.steps
-    ]
+    steps = [_describe_step(step) for step in typed.steps]
+    if len(steps) > question.MOST_STEPS:
+        raise ParameterError(TOO_LONG)
     return question.Query(
         user=typed.user,
         columns=typed.used_columns(),
@@ -89,6 +115,29 @@ def describe(typed: TypedQuery) -> question.Query:
         steps=steps,
         aggregates=[_describe_aggregate(each) for each in typed.aggregates],
     )
+
+
+def _describe_step(step: Step) -> dict[str, Any]:
+    if isinstance(step, Filter):
+        return {"filter": step.condition.text}
+    if isinstance(step, Derive):
+        return {"derive": step.name, "expression": step.value.text}
+    if isinstance(step, JoinUsers):
+        names = [name for name, _ in step.columns]
+        stated = None if step.default is None else dict(zip(names, step.default, strict=True))
+        return {
+            "join_users": step.table,
+            "user": step.user,
+            "columns": dict(step.columns),
+            "default": stated,
+        }
+    defaults = {each.name: each.default for each in step.columns}
+    return {
+        "join": step.on,
+        "keys": step.keys,
+        "columns": {each.name: each.values for each in step.columns},
+        "default": defaults if step.keeps_all else None,
+    }
 
 
 def _describe_aggregate(each: Aggregate) -> Mapping[str, Any]:

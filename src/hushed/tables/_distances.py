@@ -13,6 +13,7 @@ from typing import Literal
 from hushed._numeric import float_above, root_above
 from hushed._printing import format_up, shown
 from hushed.guarantee import Guarantee
+from hushed.tables._joins import Join, JoinUsers
 from hushed.tables._measurements import Measurement
 from hushed.tables._plan import Choice, GaussianNoise, Part, PartitionSelection, PartNoise, Plan
 from hushed.tables._query import Query
@@ -188,6 +189,7 @@ def _trace_unit(query: Query, *, users: bool) -> list[DistanceStep]:
     steps = []
     if query.unit == "user":
         steps.append(DistanceStep(distance=1, of="users", why="one user"))
+    steps += _trace_joins(query)
     if rows is not None and not users:
         why = "one row" if query.unit == "row" else f"{_count(rows, 'row')} kept"
         steps.append(DistanceStep(distance=rows, of="rows", why=why))
@@ -197,6 +199,19 @@ def _trace_unit(query: Query, *, users: bool) -> list[DistanceStep]:
         why = f"in {_count(groups, 'group')}"
         steps.append(DistanceStep(distance=groups, of="groups", why=why))
     return steps
+
+
+def _trace_joins(query: Query) -> list[DistanceStep]:
+    """List the joins: none of them makes two rows, or two users, of one."""
+    unit: Literal["users", "rows"] = "users" if query.unit == "user" else "rows"
+    found = [_explain_join(step) for step in query.steps if isinstance(step, Join | JoinUsers)]
+    return [DistanceStep(distance=1, of=unit, why=why) for why in found]
+
+
+def _explain_join(step: Join | JoinUsers) -> str:
+    if isinstance(step, Join):
+        return f"each row meets one public row at most, by {shown(step.on)}"
+    return f"each row meets one row of the same user in {shown(step.table)} at most"
 
 
 def _size_noise(measurement: Measurement, law: PartNoise) -> tuple[float, float, float | None]:

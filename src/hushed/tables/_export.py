@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
-from hushed._checks import read_epsilon
+from hushed._checks import read_epsilon, require_one_of, require_within
+from hushed._decimals import read
 from hushed.statistics._candidates import CANDIDATES
+from hushed.tables._plan import NoiseName
 
 if TYPE_CHECKING:
-    from hushed.tables._question import AnyAggregate, Query
+    from hushed.tables._question import Query
+    from hushed.tables._question_parts import AnyAggregate
 
 Pairs = list[tuple[str, str | None]]  # options and their values
 
@@ -32,9 +35,14 @@ def write_python(query: Query, source: str, name: str) -> str:
     return "".join(lines)
 
 
-def write_notebook(query: Query, source: str, name: str, epsilon: float) -> str:
+def write_notebook(
+    query: Query, source: str, name: str, epsilon: float, delta: float, noise: NoiseName
+) -> str:
     """Write a notebook of four cells: words, query, price, release."""
-    epsilon = read_epsilon(epsilon)
+    epsilon, delta, noise = _read_terms(epsilon, delta, noise)
+    terms = f"epsilon={epsilon!r}"
+    terms += f", delta={delta!r}" if delta else ""
+    terms += f", noise={noise!r}" if noise != "laplace" else ""
     cells = [
         _cell(
             "markdown",
@@ -42,8 +50,8 @@ def write_notebook(query: Query, source: str, name: str, epsilon: float) -> str:
             f"epsilon {epsilon!r} whenever its cell is run: a ledger and a budget limit it.",
         ),
         _cell("code", write_python(query, source, name)),
-        _cell("code", f"print(query.quote(epsilon={epsilon!r}).explain())"),
-        _cell("code", f"answer = query.release(epsilon={epsilon!r})\nprint(answer)"),
+        _cell("code", f"print(query.quote({terms}).explain())"),
+        _cell("code", f"answer = query.release({terms})\nprint(answer)"),
     ]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
@@ -59,14 +67,28 @@ def _cell(kind: str, text: str) -> dict[str, Any]:
     return cell if kind == "markdown" else {**cell, "execution_count": None, "outputs": []}
 
 
-def write_command(query: Query, source: str, name: str, epsilon: float) -> str:
+def _read_terms(epsilon: float, delta: float, noise: NoiseName) -> tuple[float, float, NoiseName]:
+    """Read what goes into a program, as plain numbers and names."""
+    require_one_of("noise", noise, get_args(NoiseName))
+    slack = read("delta", delta, up=False)
+    require_within("delta", slack, 0, 1)
+    return read_epsilon(epsilon), slack, noise
+
+
+def write_command(
+    query: Query, source: str, name: str, epsilon: float, delta: float, noise: NoiseName
+) -> str:
     """Write a command, with options where they can say all that is asked."""
+    epsilon, delta, noise = _read_terms(epsilon, delta, noise)
     last = ["--", source] if source.startswith("-") else []  # no option, whatever its name
     words = ["hushed", "query", *([] if last else [source])]
     words += _join("--table", name) if name != "rows" else ()
     asked = _options(query, source)
     words += ["--query", json.dumps(json.loads(query.to_json()))] if asked is None else asked
-    return shlex.join([*words, "--epsilon", repr(read_epsilon(epsilon)), *last])
+    terms = ["--epsilon", repr(epsilon)]
+    terms += ["--delta", repr(delta)] if delta else []
+    terms += ["--noise", noise] if noise != "laplace" else []
+    return shlex.join([*words, *terms, *last])
 
 
 def declared_types(query: Query, source: str) -> dict[str, str]:
@@ -78,14 +100,7 @@ def declared_types(query: Query, source: str) -> dict[str, str]:
 
 def _calls(query: Query) -> list[tuple[str, str]]:
     """Give the methods of `Table` that ask the query, with their arguments."""
-    calls: list[tuple[str, str]] = []
-    for step in query.steps:
-        said = step.model_dump()
-        calls.append(
-            ("derive", f"{said['derive']!r}, {said['expression']!r}")
-            if "derive" in said
-            else ("filter", repr(said["filter"]))
-        )
+    calls = [_call_step(step.model_dump()) for step in query.steps]
     bounds = _bounds(query)
     if bounds:
         calls.append(("bound_contributions", ", ".join(f"{n}={v}" for n, v in bounds.items())))
@@ -105,6 +120,20 @@ def _calls(query: Query) -> list[tuple[str, str]]:
         before += [repr(list(said.pop("probabilities")))] if "probabilities" in said else []
         calls.append((each.kind, ", ".join([*before, *(f"{n}={v!r}" for n, v in said.items())])))
     return calls
+
+
+def _call_step(said: Mapping[str, Any]) -> tuple[str, str]:
+    if "filter" in said:
+        return "filter", repr(said["filter"])
+    if "derive" in said:
+        return "derive", f"{said['derive']!r}, {said['expression']!r}"
+    default = "" if said["default"] is None else f", default={said['default']!r}"
+    if "join_users" in said:
+        columns = f"user={said['user']!r}, columns={list(said['columns'])!r}"
+        return "join_users", f"{said['join_users']!r}, {columns}{default}"
+    public = {said["join"]: list(said["keys"])}
+    public |= {name: list(values) for name, values in said["columns"].items()}
+    return "join", f"{public!r}, on={said['join']!r}{default}"
 
 
 def _leave_out(each: AnyAggregate) -> dict[str, Any]:
@@ -148,7 +177,7 @@ def _join(option: str, value: str | None) -> tuple[str, ...]:
 def _options_of_steps(query: Query) -> Pairs | None:
     """Write filters, then derived columns, which is the order of the command."""
     kinds = [hasattr(step, "derive") for step in query.steps]
-    if kinds != sorted(kinds):
+    if kinds != sorted(kinds) or any(hasattr(step, "columns") for step in query.steps):
         return None
     words: Pairs = []
     for step in query.steps:

@@ -95,10 +95,16 @@ def _parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
 
 def _tree(text: str) -> ast.expr | None:
     """Syntax tree of an expression; None if it has none."""
+    written = text.strip()
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(written, mode="eval").body
     except (SyntaxError, ValueError):
         return None
+    if not written.isascii():  # Python reads a micro sign as a mu, which names another column
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = ast.get_source_segment(written, node) or node.id
+    return tree
 
 
 def _require_small(tree: ast.expr) -> None:

@@ -12,14 +12,19 @@ _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 Columns = Mapping[str, Sequence[Any]]
 
 
-def format_table(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
-    """Format an answer as a table of text, one line for each group."""
+def list_lines(keys: Columns, values: Columns, low: Columns, high: Columns) -> list[list[str]]:
+    """List the cells of an answer as text: the names, then one line for each group."""
     rows = [
         [shown(str(each)) for each in key]
         + [_format_cell(values[name][i], low[name][i], high[name][i]) for name in values]
         for i, key in enumerate(zip(*keys.values(), strict=True) if keys else [()])
     ]
-    head = [shown(name) for name in (*keys, *values)]
+    return [[shown(name) for name in (*keys, *values)], *rows]
+
+
+def format_table(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
+    """Format an answer as a table of text, one line for each group."""
+    head, *rows = list_lines(keys, values, low, high)
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,15 +91,29 @@ def _write_cell(cell: Any) -> Any:
 
 
 def write_new(path: str | Path, content: bytes) -> None:
-    """Write a file that does not exist yet: an answer that was paid for is never written over."""
+    """Write a file that does not exist yet, whole or not at all.
+
+    An answer that was paid for is never written over, and part of one looks like all of it.
+    """
     place = Path(path)
     try:
-        with place.open("xb") as file:
-            file.write(content)
+        file = place.open("xb")
     except FileExistsError:
         problem = f"{plain_path(place)} exists, and may be an answer that was paid for"
-    except OSError as error:
-        raise NotFound(f"{plain_path(place)} cannot be written: {error.strerror}") from None
-    else:
-        return
-    raise ParameterError(f"{problem}: name another file", parameter="path")
+        raise ParameterError(f"{problem}: name another file", parameter="path") from None
+    except (OSError, ValueError) as error:  # a name with a zero byte is no name
+        raise _refuse(place, error) from None
+    try:
+        with file:
+            file.write(content)
+    except BaseException as error:
+        with suppress(OSError):
+            place.unlink()
+        if isinstance(error, OSError):
+            raise _refuse(place, error) from None
+        raise
+
+
+def _refuse(place: Path, error: OSError | ValueError) -> NotFound:
+    reason = getattr(error, "strerror", None) or "this is no name of a file"
+    return NotFound(f"{plain_path(place)} cannot be written: {reason}")

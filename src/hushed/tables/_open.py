@@ -10,7 +10,7 @@ from hushed._printing import brief
 from hushed._types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
-from hushed.tables._expressions import find_column
+from hushed.tables._expressions import find_column, is_sendable
 from hushed.tables._query import Query
 from hushed.tables._requests import GROUPABLE, KEY_TYPES
 from hushed.tables._table import Table
@@ -23,6 +23,7 @@ def table(
     user: str | None = None,
     types: Mapping[str, ColumnType] | None = None,
     header: str | None = None,
+    newlines_in_values: bool = False,
 ) -> Table:
     """Open a private table.
 
@@ -30,7 +31,8 @@ def table(
     ----------
     source : str, path, pandas.DataFrame, polars.DataFrame or pyarrow.Table
         ``duckdb:///file.db``, ``postgresql://user@host/database``, ``spark://...``; the path of a
-        CSV, Parquet or Arrow file; or a frame.
+        CSV, Parquet or Arrow file; a folder of Parquet files, or a pattern that names some, such as
+        ``"visits/2024-*.parquet"``; or a frame.
     name : str, default "rows"
         Name of the table in a database.
     user : str, optional
@@ -43,12 +45,20 @@ def table(
     header : str, optional
         For a CSV file without a line of column names: that line, such as ``"patient;city;cost"``,
         with the delimiter of the file. Then every line of the file is a row.
+    newlines_in_values : bool, default False
+        For a CSV file whose cells hold ends of lines: you declare that such a cell stands in
+        quotation marks and that a quotation mark in a cell is doubled, as in RFC 4180. Then a row
+        ends with the first end of line that has an even number of quotation marks before it. In a
+        file that is not written so, one row may change how the rows after it are read, and no
+        promise holds. Without it every line is a row, whatever it contains.
 
     Returns
     -------
     Table
-        Only the names and types of the columns are read, which count as public. A view causes a
-        warning, because its rows cannot be checked.
+        Only the names and types of the columns are read, which count as public; of a CSV file,
+        its first line, or nothing if `header` is given. Queries read a file anew, and refuse one
+        that changed since it was opened. A view causes a warning, because its rows cannot be
+        checked.
 
     Raises
     ------
@@ -71,8 +81,31 @@ def table(
     >>> query.quote(epsilon=1.0).accuracy("count")
     6.0
     """
+    made = open_table(
+        source,
+        name,
+        user=user,
+        types=types,
+        header=header,
+        newlines_in_values=newlines_in_values,
+    )
+    for message in made.connection.warnings:
+        warnings.warn(message, stacklevel=2)
+    return made
+
+
+def open_table(
+    source: Any,
+    name: str = "rows",
+    *,
+    user: str | None = None,
+    types: Mapping[str, ColumnType] | None = None,
+    header: str | None = None,
+    newlines_in_values: bool = False,
+) -> Table:
+    """Open a private table, and leave it to the caller to tell the warnings of its connection."""
     engine.check_installed()
-    if not isinstance(name, str) or not name or "\x00" in name:
+    if not isinstance(name, str) or not name or not is_sendable(name):
         raise ParameterError(
             f"name must be the name of a table, got {brief(str(name))}", parameter="name"
         )
@@ -81,10 +114,14 @@ def table(
             "header must be a line of names such as 'patient;city;cost'", parameter="header"
         )
     if isinstance(source, str) or hasattr(source, "__fspath__"):
-        connection = engine.connect(str(source), name, types or {}, header)
-    elif header is not None:
+        connection = engine.connect(
+            str(source), name, types or {}, header, newlines_in_values=newlines_in_values
+        )
+    elif header is not None or newlines_in_values:
+        given = "newlines_in_values" if header is None else "header"
         raise ParameterError(
-            "header is for CSV files; a frame names its columns", parameter="header"
+            f"{given} is for CSV files; a frame names its columns and separates its rows",
+            parameter=given,
         )
     else:
         connection = engine.open_frame(source, name, types or {})
@@ -92,7 +129,5 @@ def table(
         user_type = connection.columns[find_column(user, connection.columns)]
         if user_type not in GROUPABLE:
             raise ParameterError(f"user column {brief(user)} is of type {user_type}; {KEY_TYPES}")
-    for message in connection.warnings:
-        warnings.warn(message, stacklevel=2)
     query = Query(schema=tuple(connection.columns.items()), user=user)
     return Table(connection=connection, query=query)

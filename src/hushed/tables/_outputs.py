@@ -93,6 +93,18 @@ def _mean(given: _Measured) -> tuple[Any, Interval]:
     return _clip(centre + mean, *ends), (_clip(centre + low, *ends), _clip(centre + high, *ends))
 
 
+def follow_mean(
+    aggregate: Aggregate, parts: Sequence[Part], mean: float, rows: float, beta: float
+) -> tuple[float, float] | None:
+    """Follow the error bar of a mean from its value and its rows; None where it was clipped."""
+    centre, reach = _middle(parts[0])
+    if not rows >= 1 or abs(mean - centre) >= reach:
+        return None
+    errors, ends = error_bounds(parts, beta), (aggregate.low, aggregate.high)
+    low, high = _ratio((mean - centre) * rows, errors[0], rows, errors[1], -reach, reach)
+    return _clip(centre + low, *ends), _clip(centre + high, *ends)
+
+
 def _variance(given: _Measured) -> tuple[Any, Interval]:
     _, parts, noisy, errors = given
     _, reach = _middle(parts[0])

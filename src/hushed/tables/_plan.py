@@ -167,16 +167,7 @@ def plan_noise(
     selection = None
     if select_partitions:
         selection = _plan_selection(whole * select, contribution, part if half else delta)
-    normal = [
-        i for i, m in enumerate(measured) if noise_name == "gaussian" and m.role not in _CHOSEN
-    ]
-    if noise_name == "gaussian" and not normal:
-        raise ParameterError(
-            "no answer of this query gets Gaussian noise: quantiles are chosen, and bounds are "
-            "searched for, with noise of their own",
-            parameter="noise",
-            hint="leave noise out, and delta as well unless groups are selected by it",
-        )
+    normal = _choose_gaussian(measured, noise_name)
     together = sum((shares[i] for i in normal), Fraction(0))
     multiplier = 0.0
     if normal:
@@ -185,16 +176,11 @@ def plan_noise(
     parts = []
     for i, each in enumerate(measured):
         own = shares[i] / together if i in normal else Fraction(0)
-        if i in normal:
-            planned: PartNoise = _plan_gaussian(each, multiplier, own)
-        elif each.role == "rank":
-            planned = _plan_quantile(each, whole * shares[i])
-        elif each.role in ("top", "top users"):
-            places = next(asked.k for asked in aggregates if asked.name == each.output)
-            moved = each.l1 if each.role == "top" else 1  # a user counts once for each key
-            planned = plan_top(places, moved, whole * shares[i], unit)
-        else:
-            planned = _of_steps(Fraction(each.l1), whole * shares[i])
+        planned = (
+            _plan_gaussian(each, multiplier, own)
+            if i in normal
+            else _plan_pure(each, whole * shares[i], aggregates, unit)
+        )
         if any(each.output == search.output for search in searched):
             _check_any_bound(whole * shares[i], multiplier, own)
         parts.append(Part(measurement=each, noise=planned, share=float(shares[i])))
@@ -213,6 +199,37 @@ def plan_noise(
         ),
         loss=None if others else _loss(parts, multiplier),
     )
+
+
+def _choose_gaussian(measured: Sequence[Measurement], noise_name: NoiseName) -> list[int]:
+    """Say which measurements get Gaussian noise; refuse it where none would."""
+    if noise_name != "gaussian":
+        return []
+    normal = [i for i, each in enumerate(measured) if each.role not in _CHOSEN]
+    if not normal:
+        raise ParameterError(
+            "no answer of this query gets Gaussian noise: quantiles are chosen, and bounds are "
+            "searched for, with noise of their own",
+            parameter="noise",
+            hint="leave noise out, and delta as well unless groups are selected by it",
+        )
+    return normal
+
+
+def _plan_pure(
+    each: Measurement,
+    epsilon: Fraction,
+    aggregates: Sequence[Aggregate],
+    unit: Literal["user", "row"],
+) -> PartNoise:
+    """Choose the noise of a measurement that gets an epsilon of its own."""
+    if each.role == "rank":
+        return _plan_quantile(each, epsilon)
+    if each.role in ("top", "top users"):
+        places = next(asked.k for asked in aggregates if asked.name == each.output)
+        moved = each.l1 if each.role == "top" else 1  # a user counts once for each key
+        return plan_top(places, moved, epsilon, unit)
+    return _of_steps(Fraction(each.l1), epsilon)
 
 
 def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> None:

@@ -13,7 +13,7 @@ from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
 from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
-from hushed.tables._answers import Answer
+from hushed.tables._answers import Answer, Asked
 from hushed.tables._plan import Plan
 from hushed.tables._query import Query
 from hushed.tables._quotes import Quote, quote_query
@@ -32,6 +32,7 @@ class Proposal:
     query: Query  # what is asked
     plan: Plan  # its noise
     beta: float  # probability that an error bar does not hold
+    asked: Asked  # the query as data, for whoever certifies the answer
     clock: engine.Clock  # limit of the time
     digest: str  # of the question, the table and the terms
 
@@ -198,7 +199,8 @@ def _attempt(prepared: Prepared, clock: engine.Clock) -> _Attempt:
     """Answer a query that is paid for; no text of the engine's own is shown."""
     asked = prepared.proposal
     try:
-        return _Attempt(answer=run_plan(prepared.scan, asked.plan, asked.beta, clock))
+        answer = run_plan(prepared.scan, asked.plan, asked.beta, clock)
+        return _Attempt(answer=replace(answer, asked=asked.asked))
     except KeyboardInterrupt:
         return _Attempt(failed="stopped; nothing was released", stopped=True)
     except QueryFailed as error:

@@ -13,6 +13,7 @@ from hushed._printing import brief
 from hushed._types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._expressions import columns_in, parse
+from hushed.tables._joins import Join, JoinUsers, read_join, read_users_join
 from hushed.tables._measurements import (
     Measurement,
     UnitContribution,
@@ -37,6 +38,8 @@ from hushed.tables._requests import (
 from hushed.tables._searching import Search, Side, searches
 from hushed.tables._top import require_choice
 
+Step = Filter | Derive | Join | JoinUsers
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
@@ -48,7 +51,8 @@ class Query:
     # Name and type of each column, derived ones included.
     schema: tuple[tuple[str, StoredType], ...]
     user: str | None = None  # user column, if there is one
-    steps: tuple[Filter | Derive, ...] = ()  # filters and derived columns, in their order
+    # Filters, derived columns and joins, in their order.
+    steps: tuple[Step, ...] = ()
     keys: Keys = field(default_factory=Keys)  # the grouping
     # How much of one user counts.
     contribution_bounds: ContributionBounds = field(default_factory=ContributionBounds)
@@ -63,6 +67,11 @@ class Query:
     def unit(self) -> Literal["user", "row"]:
         """What the guarantee protects: one user with all rows, or one row."""
         return "row" if self.user is None else "user"
+
+    @property
+    def bounds_users(self) -> bool:
+        """Whether rows or groups of a user have to be chosen."""
+        return self.user is not None and self.contribution_bounds != ContributionBounds()
 
     @property
     def contribution(self) -> UnitContribution:
@@ -116,6 +125,24 @@ class Query:
         parsed = parse(expression, self.columns)
         step = Derive(name=name, value=parsed)
         return replace(self, steps=(*self.steps, step), schema=(*self.schema, (name, parsed.type)))
+
+    def join(self, public: Any, on: str, default: Mapping[str, Any] | None) -> Query:
+        """Add the columns of a public table."""
+        step = read_join(self.columns, public, on, default)
+        added = ((each.name, each.type) for each in step.columns)
+        return replace(self, steps=(*self.steps, step), schema=(*self.schema, *added))
+
+    def join_users(
+        self,
+        table: str,
+        user: str,
+        columns: Mapping[str, StoredType],
+        default: Mapping[str, Any] | None,
+    ) -> Query:
+        """Add columns of another private table, of one row of the same user."""
+        self._require_user()
+        step = read_users_join(self.columns, table, user, columns, default)
+        return replace(self, steps=(*self.steps, step), schema=(*self.schema, *step.columns))
 
     def group_by(
         self,
@@ -219,6 +246,9 @@ class Query:
             for each in self.aggregates
         )
         filtered = " of filtered rows" if any(isinstance(s, Filter) for s in self.steps) else ""
+        joined = {step.on for step in self.steps if isinstance(step, Join)}
+        joined |= {step.table for step in self.steps if isinstance(step, JoinUsers)}
+        filtered += f" joined by {', '.join(sorted(joined))}" if joined else ""
         grouped = f" by {', '.join(self.keys.columns)}" if self.keys.columns else ""
         return f"query: {aggregates}{filtered}{grouped}"
 
@@ -226,26 +256,44 @@ class Query:
         """Give the types of those columns of the table that the query uses."""
         used = {*self.keys.columns, *(each.column for each in self.aggregates), self.user}
         for step in self.steps:
-            expression = step.condition if isinstance(step, Filter) else step.value
-            used |= columns_in(expression.tree)
-        derived = {step.name for step in self.steps if not isinstance(step, Filter)}
-        return {name: kind for name, kind in self.schema if name in used - derived}
+            used |= needed_columns(step)
+        added = {name for step in self.steps for name in added_columns(step)}
+        return {name: kind for name, kind in self.schema if name in used - added}
 
     def facts(self) -> dict[str, Any]:
         """Give all that is asked, as plain values of JSON; equal numbers alike."""
         return {
             "columns": sorted(self.used_columns().items()),
             "user": self.user,
-            "steps": [
-                ["filter", step.condition.text]
-                if isinstance(step, Filter)
-                else ["derive", step.name, step.value.text]
-                for step in self.steps
-            ],
+            "steps": [_describe_step(step) for step in self.steps],
             "keys": [self.keys.columns, self.keys.values],
             "contribution_bounds": _canonical(asdict(self.contribution_bounds)),
             "aggregates": [_canonical(asdict(each)) for each in self.aggregates],
         }
+
+
+def needed_columns(step: Step) -> set[str]:
+    """Columns that a step reads."""
+    if isinstance(step, Join | JoinUsers):
+        return {step.on} if isinstance(step, Join) else set()  # users are needed anyway
+    return columns_in(step.condition.tree if isinstance(step, Filter) else step.value.tree)
+
+
+def added_columns(step: Step) -> tuple[str, ...]:
+    """Columns that a step adds."""
+    if isinstance(step, Join):
+        return tuple(each.name for each in step.columns)
+    if isinstance(step, JoinUsers):
+        return tuple(name for name, _ in step.columns)
+    return () if isinstance(step, Filter) else (step.name,)
+
+
+def _describe_step(step: Step) -> list[Any]:
+    if isinstance(step, Filter):
+        return ["filter", step.condition.text]
+    if isinstance(step, Derive):
+        return ["derive", step.name, step.value.text]
+    return ["join" if isinstance(step, Join) else "join_users", asdict(step)]
 
 
 def digest_question(query: Query, table: Sequence[str], terms: Mapping[str, object]) -> str:

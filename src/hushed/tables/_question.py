@@ -6,33 +6,22 @@ import hashlib
 import json
 import re
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, ValidationError
 
 from hushed._printing import brief
 from hushed._types import StoredType
 from hushed.errors import ParameterError
-from hushed.statistics._candidates import Spacing
 from hushed.tables._export import write_command, write_notebook, write_python
-from hushed.tables._requests import Counted, read_candidates
+from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part
 
 if TYPE_CHECKING:
+    from hushed.tables._plan import NoiseName
     from hushed.tables._table import Table
 
 _LONGEST_FILE = 10_000_000  # characters of a question: a million public keys
-_MOST_STEPS, _MOST_AGGREGATES = 50, 100  # as a table takes
+MOST_STEPS, _MOST_AGGREGATES = 100, 100  # a table takes no more; of used steps, fewer
 _MOST_DOTS = 50  # in one name of TOML, whose parser takes the square of their number
 _QUOTED = re.compile(  # strings and comments of TOML
     r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'
@@ -40,177 +29,24 @@ _QUOTED = re.compile(  # strings and comments of TOML
 )
 
 
-def _write_date(value: Any) -> Any:
-    """Write a date, which TOML has and JSON has not, as text."""
-    return value.isoformat() if hasattr(value, "isoformat") else value
+class _Columns(dict[str, StoredType]):
+    """Types of columns that stay as they are: whoever changed them would change the query."""
 
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a query is frozen: make another one of other columns")
 
-def _read_bound(value: Any) -> Any:
-    """Leave numbers and the word search; a number in quotes is neither."""
-    if isinstance(value, str) and value != "search":
-        raise ValueError("must be a finite number or the word search")
-    return value
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Columns, (dict(self),)
 
 
 def _name_columns(value: dict[str, StoredType]) -> dict[str, StoredType]:
-    return dict(sorted(value.items()))  # in one order, so that equal queries are written alike
+    return _Columns(sorted(value.items()))  # in one order, so that equal queries are written alike
 
 
-Number = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda value: value + 0.0)]
-Limit = Annotated[Number | Literal["search"], BeforeValidator(_read_bound)]
-Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]  # of more digits none can be written
-Key = Annotated[StrictBool | Whole | StrictStr, BeforeValidator(_write_date)]
-AtLeastOne = Annotated[Whole, Field(ge=1)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Filter(_Part):
-    """A condition that rows must fulfil, as for `Table.filter`."""
-
-    filter: str
-
-
-class Derive(_Part):
-    """A column computed row by row, as for `Table.derive`."""
-
-    derive: str
-    expression: str
-
-
-class Groups(_Part):
-    """Grouping columns and their public keys; without keys they are found by partition selection.
-
-    The order of the columns is the order of the keys in the answer.
-    """
-
-    columns: tuple[str, ...] = Field(min_length=1)
-    keys: tuple[tuple[Key, ...], ...] | None = None
-
-    @model_validator(mode="after")
-    def _check_keys(self) -> Self:
-        if self.keys is not None and len(self.keys) != len(self.columns):
-            raise ValueError("keys must list the public keys of each column, in their order")
-        return self
-
-    def named_keys(self) -> dict[str, list[Any]] | None:
-        """Give the keys of each column by its name."""
-        if self.keys is None:
-            return None
-        return {column: list(keys) for column, keys in zip(self.columns, self.keys, strict=True)}
-
-
-class _Aggregate(_Part):
-    called: ClassVar[str]  # how its default name begins
-    name: str = ""
-    weight: Number = 1.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fill_in(cls, given: Any) -> Any:
-        """Say what is left out, so that two queries that ask the same are equal."""
-        if isinstance(given, dict):
-            column = given.get("column")
-            name = cls.called if column is None else f"{cls.called}_{column}"
-            return {"name": name, **cls._complete(given)}
-        return given
-
-    @classmethod
-    def _complete(cls, given: dict[str, Any]) -> dict[str, Any]:
-        return given
-
-
-class Count(_Aggregate):
-    """Number of rows."""
-
-    called = "count"
-    kind: Literal["count"] = "count"
-
-
-class CountUsers(_Aggregate):
-    """Number of users."""
-
-    called = "users"
-    kind: Literal["count_users"] = "count_users"
-
-
-class _Bounded(_Aggregate):
-    column: str
-    low: Limit
-    high: Limit
-
-
-class Sum(_Bounded):
-    """Sum of a column."""
-
-    called = "sum"
-    kind: Literal["sum"] = "sum"
-
-
-class Mean(_Bounded):
-    """Mean of a column."""
-
-    called = "mean"
-    kind: Literal["mean"] = "mean"
-
-
-class Variance(_Bounded):
-    """Variance of a column."""
-
-    called = "variance"
-    kind: Literal["variance"] = "variance"
-
-
-class Quantiles(_Aggregate):
-    """Quantiles of a column, among public candidates."""
-
-    called = "quantiles"
-    kind: Literal["quantiles"] = "quantiles"
-    column: str
-    probabilities: tuple[Number, ...]
-    low: Number
-    high: Number
-    candidates: Whole
-    spacing: Spacing
-
-    @classmethod
-    def _complete(cls, given: dict[str, Any]) -> dict[str, Any]:
-        if given.get("candidates") is None or given.get("spacing") is None:
-            low = given.get("low", 0.0)
-            offered, spacing = read_candidates(given.get("candidates"), given.get("spacing"), low)
-            return {**given, "candidates": offered, "spacing": spacing}
-        return given
-
-
-class Histogram(_Aggregate):
-    """Number of rows in equally wide bins."""
-
-    called = "histogram"
-    kind: Literal["histogram"] = "histogram"
-    column: str
-    low: Number
-    high: Number
-    bins: Whole = 10
-
-
-class TopKeys(_Aggregate):
-    """The k groups with the most rows, or users; alone in its query, with public keys."""
-
-    called = "rank"
-    kind: Literal["top_k"] = "top_k"
-    k: AtLeastOne
-    of: Counted = "rows"
-
-
-AnyAggregate = Annotated[
-    Count | CountUsers | Sum | Mean | Variance | Quantiles | Histogram | TopKeys,
-    Field(discriminator="kind"),
-]
-
-
-class Query(_Part):
+class Query(Part):
     """What is asked of a private table, as frozen data: no table, no rows, no price.
 
     It is written to a file and read back, compared, digested, and exported as Python, as a command
@@ -228,8 +64,12 @@ class Query(_Part):
         ``{"columns": [...], "keys": [[...], ...]}``, with the public keys of each column; without
         ``keys`` they are found by private partition selection.
     steps : tuple
-        Filters and derived columns in their order, as ``{"filter": CONDITION}`` and
-        ``{"derive": NAME, "expression": EXPRESSION}``.
+        Filters, derived columns and joins with public tables in their order, as
+        ``{"filter": CONDITION}``, ``{"derive": NAME, "expression": EXPRESSION}`` and
+        ``{"join": COLUMN, "keys": [...], "columns": {NAME: [...]}, "default": {NAME: VALUE}}``;
+        and joins with private ones, ``{"join_users": TABLE, "user": COLUMN, "columns": {NAME:
+        TYPE}, "default": {NAME: VALUE}}``. Without ``default`` rows that match nothing are left
+        out.
     aggregates : tuple
         Each with its ``kind`` (count, count_users, sum, mean, variance, quantiles, histogram,
         top_k) and the parameters of the method of `Table` of that name. What is left out is filled
@@ -275,7 +115,7 @@ class Query(_Part):
     max_rows_per_user: AtLeastOne | None = None
     max_groups_per_user: AtLeastOne | None = None
     groups: Groups | None = None
-    steps: tuple[Filter | Derive, ...] = Field(default=(), max_length=_MOST_STEPS)
+    steps: tuple[AnyStep, ...] = Field(default=(), max_length=MOST_STEPS)
     aggregates: tuple[AnyAggregate, ...] = Field(default=(), max_length=_MOST_AGGREGATES)
     columns: Annotated[dict[str, StoredType], AfterValidator(_name_columns)] = Field(
         default_factory=dict
@@ -428,7 +268,15 @@ class Query(_Part):
         """
         return write_python(self, source, name)
 
-    def to_cli(self, source: str, name: str = "rows", *, epsilon: float) -> str:
+    def to_cli(
+        self,
+        source: str,
+        name: str = "rows",
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: NoiseName = "laplace",
+    ) -> str:
         """Write a command that asks the query, for a POSIX shell.
 
         Parameters
@@ -439,6 +287,10 @@ class Query(_Part):
             Name of the table in a database.
         epsilon : float
             Privacy loss of the whole query, in nats.
+        delta : float, default 0
+            Slack, as for `Table.release`.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
 
         Returns
         -------
@@ -446,9 +298,17 @@ class Query(_Part):
             ``hushed query ...``: with options, or with the whole query in JSON where it asks what
             no option can say, such as weights, names of outputs, and keys with commas.
         """
-        return write_command(self, source, name, epsilon)
+        return write_command(self, source, name, epsilon, delta, noise)
 
-    def to_notebook(self, source: str, name: str = "rows", *, epsilon: float) -> str:
+    def to_notebook(
+        self,
+        source: str,
+        name: str = "rows",
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: NoiseName = "laplace",
+    ) -> str:
         """Write a notebook that asks the query.
 
         Parameters
@@ -459,13 +319,17 @@ class Query(_Part):
             Name of the table in a database.
         epsilon : float
             Privacy loss of the whole query, in nats.
+        delta : float, default 0
+            Slack, as for `Table.release`.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
 
         Returns
         -------
         str
             A Jupyter notebook of format 4, as JSON: the query, its price, its release.
         """
-        return write_notebook(self, source, name, epsilon)
+        return write_notebook(self, source, name, epsilon, delta, noise)
 
     def _content(self) -> dict[str, Any]:
         """Give the parts that say something, as plain values."""

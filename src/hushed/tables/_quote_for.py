@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hushed._checks import is_real, require_one_of
+from hushed._notebook import Shown
 from hushed._numeric import first_true_near
 from hushed._printing import Spelling, brief, format_up, shown, spell_argument
 from hushed.errors import NotFeasible, NotFound, ParameterError
@@ -26,7 +28,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotedErrors:
+class QuotedErrors(Shown):
     """The smallest epsilon that keeps some errors, and its price. Made by `Table.quote_for`.
 
     Parameters
@@ -87,11 +89,12 @@ class Prices:
     """How a query is planned and quoted on some terms, at any epsilon."""
 
     plan: Callable[[Query, float], Plan]
-    quote: Callable[[Query, Plan], Quote]
+    quote: Callable[[Query, Plan], Quote]  # of the outputs of a query, by a plan that has them
 
     def find_misses(self, query: Query, errors: Mapping[str, float], epsilon: float) -> list[str]:
         """List the outputs whose error the quote at an epsilon does not keep."""
-        quote = self.quote(query, self.plan(query, epsilon))
+        asked = tuple(each for each in query.aggregates if each.name in errors)
+        quote = self.quote(replace(query, aggregates=asked), self.plan(query, epsilon))
         return [name for name, most in errors.items() if not (quote.accuracy(name) or 0.0) <= most]
 
     def keeps(self, query: Query, errors: Mapping[str, float], epsilon: float) -> bool:
@@ -119,8 +122,7 @@ def find_epsilon(query: Query, errors: Mapping[str, float], prices: Prices) -> f
         )
     if not _find_binding(query, errors, prices, found):
         raise ParameterError(
-            f"every epsilon keeps {wanted}, because the bounds of the column alone do: ask for a "
-            "smaller error",
+            f"every epsilon from {_LEAST:g} on keeps {wanted}: ask for a smaller error",
             parameter="errors",
         )
     return found
@@ -169,7 +171,7 @@ def _read_errors(query: Query, errors: Any, prices: Prices) -> dict[str, float]:
         if name not in known:
             there = ", ".join(map(shown, known))
             raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
-        if not is_real(most) or not 0 < most < math.inf:
+        if not is_real(most) or not 0 < most <= sys.float_info.max:  # integers may be larger
             raise ParameterError(
                 f"the error of {shown(name)} must be a finite number above 0, got {most!r}",
                 parameter="errors",
@@ -206,12 +208,12 @@ def _choose_weights(query: Query, errors: Mapping[str, float], prices: Prices) -
     Notes
     -----
     With Laplace noise, and for choices, the error of an output depends on its own part of epsilon
-    alone, so it needs the part that it has at the smallest epsilon for it alone, whatever the
-    weights are, and epsilon is least where each has what it needs. Gaussian parts have
-    ``sigma / sensitivity = m / sqrt(t)``, with one multiplier m and shares t that add up to 1. An
-    output needs ``sum (sensitivity / sigma)**2`` of what it has at its smallest epsilon; m is
-    largest, and the part of epsilon of all of them smallest, where the shares are proportional to
-    that. The sum of the weights stays, and with it the share of partition selection.
+    alone, so it needs the part that it has in a query of its own, and epsilon is least where each
+    has what it needs. Gaussian parts have ``sigma / sensitivity = m / sqrt(t)``, with one
+    multiplier m and shares t that add up to 1. An output needs ``sum (sensitivity / sigma)**2`` of
+    what it has in a query of its own; m is largest, and the part of epsilon of all of them
+    smallest, where the shares are proportional to that. The sum of the weights stays, and with it
+    the share of partition selection.
     """
     missing = [each.name for each in query.aggregates if each.name not in errors]
     if missing:
@@ -224,8 +226,9 @@ def _choose_weights(query: Query, errors: Mapping[str, float], prices: Prices) -
         return query
     needed, vector = {}, {}
     for name, most in errors.items():
-        epsilon = find_epsilon(query, {name: most}, prices)
-        parts = _parts_of(prices.plan(query, epsilon), name)
+        alone = _ask_alone(query, name)
+        epsilon = find_epsilon(alone, {name: most}, prices)
+        parts = _parts_of(prices.plan(alone, epsilon), name)
         gaussian = [part.noise for part in parts if isinstance(part.noise, GaussianNoise)]
         if gaussian:
             vector[name] = math.fsum((e.bound / e.sigma) ** 2 for e in gaussian)
@@ -241,6 +244,14 @@ def _choose_weights(query: Query, errors: Mapping[str, float], prices: Prices) -
         whole = math.fsum(vector.values())
         needed |= {name: epsilon * share * own / whole for name, own in vector.items()}
     return _weigh(query, needed)
+
+
+def _ask_alone(query: Query, name: str) -> Query:
+    """Ask for one output; where it is a choice, for a number, too: Gaussian noise needs one."""
+    others = [each for each in query.aggregates if each.kind != "quantiles" and each.name != name]
+    asked = [each for each in query.aggregates if each.name == name]
+    beside = others[:1] if asked[0].kind == "quantiles" else []
+    return replace(query, aggregates=(*asked, *beside))
 
 
 def _parts_of(plan: Plan, name: str) -> list[Part]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushed._checks import require_probability
+from hushed._notebook import Shown
 from hushed._numeric import float_above
 from hushed._printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
@@ -66,7 +67,7 @@ class QuotedOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Shown):
     """Price of a query, before anything is charged or read.
 
     Parameters

@@ -102,7 +102,8 @@ def rehearse(
     The engine plans the queries that will run. Then noise is added to one empty group, and an
     answer is made of it: what a grid, a scale or an error bar would refuse is refused now.
     """
-    ready = prepare(connection, query, int(noise.uniform_integers(1 << 63)), clock)
+    secret = int(noise.uniform_integers(1 << 63))
+    ready = prepare(connection, query, secret, clock, copied=True)
     places = query.aggregates[0].k  # a top is drawn from as many as it chooses, or more
     empty_group = [
         [[0] * part.measurement.feature.bins]

@@ -310,10 +310,10 @@ def _read_keys(values: Any, key_type: ColumnType, column: str) -> tuple[Any, ...
         raise ParameterError(
             f"the keys of {brief(column)} must be listed, got {type(values).__name__}"
         )
-    return tuple(_read_key(value, key_type, column) for value in list_in_order(values))
+    return tuple(read_key(value, key_type, column) for value in list_in_order(values))
 
 
-def _read_key(value: Any, key_type: ColumnType, column: str) -> Any:
+def read_key(value: Any, key_type: ColumnType, column: str) -> Any:
     """Convert a public key to the plain value that the engine answers with."""
     found = value.item() if isinstance(value, np.generic) else value
     message = f"a key of {brief(column)} must be of type {key_type}, got {brief(repr(found))}"

@@ -14,19 +14,19 @@ from hushed.tables import _engine as engine
 from hushed.tables._measurements import Feature
 from hushed.tables._query import Query
 from hushed.tables._scan_queries import (
-    TOO_LONG,
     Key,
-    Scan,
     aggregate_groups,
-    bound_rows,
     cell_name,
     count_bins,
     count_rungs,
+    feature_columns,
     group_columns,
-    key_names,
     look_up_keys,
+    measured_rows,
     name_features,
+    text_keys,
 )
+from hushed.tables._scan_rows import TOO_LONG, Scan, bound_rows, digest_selection, key_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,9 @@ class PreparedScan:
     """A query that the engine has planned and can run."""
 
     scan: Scan  # the scan
-    secret: int  # fresh random number in [0, 2**63), used once: the key of all hashes
+    # Fresh random number in [0, 2**63): the key of all hashes, but for rows that are copied. A copy
+    # has one of its own, which is fresh when the copy is planned.
+    secret: int
     # Rows, users and sums of every group; None if only bins are counted.
     plain: engine.PlannedQuery | None
     # Rows in each bin of every group, for each feature that is binned.
@@ -79,9 +81,17 @@ _NO_LIMIT = engine.Clock()
 
 
 def prepare(
-    connection: engine.Connection, query: Query, secret: int, clock: engine.Clock = _NO_LIMIT
+    connection: engine.Connection,
+    query: Query,
+    secret: int,
+    clock: engine.Clock = _NO_LIMIT,
+    *,
+    copied: bool = False,
 ) -> PreparedScan:
-    """Compile all queries of a scan, and let the engine plan them; no row is read."""
+    """Compile all queries of a scan, and let the engine plan them; no row is read.
+
+    The bounded rows may be copied, to share them with later queries.
+    """
     scan = Scan(
         connection=connection,
         query=query,
@@ -89,6 +99,8 @@ def prepare(
         measured=query.measured,
     )
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
+        if copied and connection.copies is not None and query.bounds_users:
+            scan = replace(scan, copy=_plan_copy(scan, secret, clock))
         if query.keys.selected:  # the last query has this form, too
             engine.plan(connection, look_up_keys(scan, secret, ["0" * 32]), clock)
         plan = partial(engine.plan, connection, clock=clock)
@@ -100,6 +112,20 @@ def prepare(
     raise ParameterError(TOO_LONG)
 
 
+def _plan_copy(scan: Scan, secret: int, clock: engine.Clock) -> engine.Copy:
+    """Find a copy of the bounded rows, or plan one; it is filled when the query is answered."""
+    connection, selection = scan.connection, digest_selection(scan.query)
+    features = [each.feature for each in scan.measured if each.feature is not None]
+    features += [each.feature for each in scan.query.searched]
+    columns: Sequence[str] = feature_columns(features)
+    found = engine.find_copy(connection, selection, columns)
+    if found is not None:
+        return found
+    columns = engine.join_columns(connection, selection, columns)
+    rows = bound_rows(scan, secret, columns)
+    return engine.plan_copy(connection, selection, columns, rows, clock)
+
+
 def prepare_again(prepared: PreparedScan, query: Query) -> PreparedScan:
     """Compile a scan with other bounds, which are constants in the same queries."""
     scan = replace(prepared.scan, query=query, measured=query.measured)
@@ -108,7 +134,7 @@ def prepare_again(prepared: PreparedScan, query: Query) -> PreparedScan:
 
 def _plan_scan(scan: Scan, secret: int, plan: Callable[[Any], engine.PlannedQuery]) -> PreparedScan:
     names = name_features(scan.measured)
-    bounded = bound_rows(scan, secret, names)
+    bounded = measured_rows(scan, secret, names)
     bin_queries = {
         feature: count_bins(scan, bounded, secret, names[feature])
         for feature in names
@@ -123,8 +149,14 @@ def _plan_scan(scan: Scan, secret: int, plan: Callable[[Any], engine.PlannedQuer
     )
 
 
+def _fill_copy(prepared: PreparedScan, clock: engine.Clock) -> None:
+    if prepared.scan.copy is not None:
+        engine.fill_copy(prepared.scan.connection, prepared.scan.copy, clock)
+
+
 def run_searches(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> list[list[int]]:
     """Count the rows on each rung, for each bound that is searched; exact."""
+    _fill_copy(prepared, clock)
     found = {}
     for feature, planned in prepared.searched.items():
         answer = engine.fetch(prepared.scan.connection, planned, clock)
@@ -141,6 +173,7 @@ def run_scan(prepared: PreparedScan, clock: engine.Clock = _NO_LIMIT) -> Cells:
     The result is exact. Groups without rows are zeros if the keys are public, and absent otherwise.
     """
     scan = prepared.scan
+    _fill_copy(prepared, clock)
     names = name_features(scan.measured)
     plain: dict[Key, dict[str, Any]] = {}
     if prepared.plain is not None:
@@ -174,6 +207,8 @@ def fetch_keys(
     query = engine.compile_query(look_up_keys(scan, prepared.secret, chosen))
     found = engine.fetch(scan.connection, query, clock)
     columns = key_names(scan)
+    for name in text_keys(scan):
+        found[name] = list(map(scan.connection.engine.read_text, found[name]))
     keys_by_id = dict(zip(found["id"], zip(*(found[c] for c in columns), strict=True), strict=True))
     if set(keys_by_id) != set(chosen):
         raise QueryFailed("the table changed during the query")

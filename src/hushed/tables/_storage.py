@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import date
 from typing import Any, get_args
@@ -10,8 +11,10 @@ from typing import Any, get_args
 from hushed.errors import DamagedLedger
 from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.releasing._keeping import raise_failure
-from hushed.tables._answers import Answer
+from hushed.tables._answers import Answer, Asked
 from hushed.tables._ladders import Candidates
+from hushed.tables._plan import NoiseName
+from hushed.tables._question import Query
 
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
@@ -50,6 +53,13 @@ def write_answer(answer: Answer) -> str:
         "neighbours": promise.neighbours,
         "unit": answer.unit,
     }
+    if answer.asked is not None:
+        asked = answer.asked
+        record["asked"] = {
+            "query": json.loads(asked.query.to_json()),
+            "noise": asked.noise,
+            "beta": asked.beta,
+        }
     return json.dumps(record)
 
 
@@ -73,6 +83,8 @@ def _read_record(record: Any) -> Answer:
         raise KeyError(record["schema"])
     if neighbours not in get_args(Neighbours):
         raise KeyError(neighbours)
+    if not all(isinstance(each, str) for each in record["warnings"]):
+        raise TypeError("warnings")
     columns = {
         name: tuple(map(date.fromisoformat, each["values"]) if each["dates"] else each["values"])
         for name, each in record["keys"].items()
@@ -81,6 +93,8 @@ def _read_record(record: Any) -> Answer:
         name: {output: tuple(column) for output, column in record[name].items()}
         for name in _MAPPINGS
     }
+    if any(isinstance(cell, bool) for each in cells.values() for cell in _list_cells(each)):
+        raise TypeError("a truth value among numbers")
     return Answer(
         keys=columns,
         values=cells["values"],
@@ -99,4 +113,25 @@ def _read_record(record: Any) -> Answer:
             epsilon=record["epsilon"], delta=record["delta"], neighbours=neighbours, unit=unit
         ),
         unit=unit,
+        asked=_read_asked(record.get("asked")),
     )
+
+
+def _list_cells(found: Any) -> Iterator[Any]:
+    """List the single values of columns, lists within them too."""
+    if isinstance(found, dict):
+        found = found.values()
+    elif not isinstance(found, list | tuple):
+        yield found
+        return
+    for each in found:
+        yield from _list_cells(each)
+
+
+def _read_asked(record: Any) -> Asked | None:
+    if record is None:
+        return None
+    noise: NoiseName = record["noise"]
+    if noise not in get_args(NoiseName):
+        raise KeyError(noise)
+    return Asked(query=Query(**record["query"]), noise=noise, beta=float(record["beta"]))

@@ -1,93 +1,44 @@
-"""A query on a private table, from the first filter to the paid answer."""
+"""A query on a private table, from what is asked to the paid answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from hushed._checks import require_probability
-from hushed._types import StoredType
+from hushed.errors import ParameterError
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import default_note
-from hushed.statistics._candidates import Spacing
 from hushed.tables import _engine as engine
 from hushed.tables import _question as question
-from hushed.tables._answers import Answer
-from hushed.tables._asking import ask
+from hushed.tables._answers import Answer, Asked
+from hushed.tables._asking import ask, describe
+from hushed.tables._builder import QueryBuilder
 from hushed.tables._plan import NoiseName, Plan
 from hushed.tables._prepared import Prepared, Proposal, prepare_query, release_query
 from hushed.tables._query import Query, digest_question
 from hushed.tables._quote_for import Prices, QuotedErrors, Share, solve_errors
-from hushed.tables._quotes import Quote, quote_query
+from hushed.tables._quotes import Quote, quote_plan, quote_query
 from hushed.tables._release import plan_query
-from hushed.tables._requests import (
-    Aggregate,
-    AggregateKind,
-    Bound,
-    ContributionBounds,
-    Counted,
-    Derive,
-    Filter,
-    Keys,
-    read_candidates,
-    read_probabilities,
-)
 
 _BETA = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(QueryBuilder):
     """A query on a private table; every method returns a new one. Made by `table`.
 
     Parameters
     ----------
-    connection : Connection
-        Where the rows are.
     query : Query
         What is asked: plain data, which holds no connection.
+    connection : Connection
+        Where the rows are.
     """
 
     connection: engine.Connection
-    query: Query
-
-    @property
-    def user(self) -> str | None:
-        """User column, if there is one."""
-        return self.query.user
-
-    @property
-    def columns(self) -> Mapping[str, StoredType]:
-        """Type of each column: int, float, string, bool, date, timestamp, or other."""
-        return MappingProxyType(self.query.columns)
-
-    @property
-    def steps(self) -> tuple[Filter | Derive, ...]:
-        """Filters and derived columns, in their order."""
-        return self.query.steps
-
-    @property
-    def keys(self) -> Keys:
-        """The grouping."""
-        return self.query.keys
-
-    @property
-    def contribution_bounds(self) -> ContributionBounds:
-        """How much of one user counts."""
-        return self.query.contribution_bounds
-
-    @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """The aggregates."""
-        return self.query.aggregates
-
-    @property
-    def unit(self) -> Literal["user", "row"]:
-        """What the guarantee protects: one user with all rows, or one row."""
-        return self.query.unit
 
     def ask(self, query: question.Query) -> Table:
         """Ask a query that was written as data.
@@ -110,364 +61,55 @@ class Table:
         """
         return ask(self, query)
 
-    def filter(self, condition: str) -> Table:
-        """Keep the rows that fulfil a condition.
+    def join_users(
+        self,
+        name: str,
+        *,
+        user: str,
+        columns: Sequence[str],
+        default: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Add columns of another private table, which has rows of the same users.
 
-        Parameters
-        ----------
-        condition : str
-            Such as ``"age >= 18 and city in ['Rome', 'Oslo']"``. A missing value fulfils no
-            condition.
-
-        Returns
-        -------
-        Table
-            The query with the filter.
-
-        Raises
-        ------
-        ParameterError
-            If it cannot be read, names an unknown column or is not a condition.
-        """
-        return replace(self, query=self.query.filter(condition))
-
-    def derive(self, name: str, expression: str) -> Table:
-        """Add a column, computed row by row.
+        The unit of privacy is then one user with all rows in both tables.
 
         Parameters
         ----------
         name : str
-            Name of the new column. It must not exist yet.
-        expression : str
-            Such as ``"cost / 1000"`` or ``"floor(age / 10)"``.
+            Name of the other table, in the same database.
+        user : str
+            Its user column, of the same type as that of this table.
+        columns : sequence of str
+            Columns of it to add.
+        default : mapping of str to value, optional
+            The value of each added column for users without a row in the other table. Without it
+            their rows are left out.
 
         Returns
         -------
         Table
-            The query with the column.
+            The query with the columns. Of each user, one row of the other table is used: if there
+            are several, a keyed hash decides which one. So a row of this table stays one row, and
+            the contribution bounds, which count joined rows, hold across both tables.
 
         Raises
         ------
+        NotFound
+            If there is no such table.
         ParameterError
-            If it cannot be read or the name is taken.
+            If this table has no user column, or the tables do not fit together.
         """
-        return replace(self, query=self.query.derive(name, expression))
+        from hushed.tables._beside import join_beside  # noqa: PLC0415
 
-    def group_by(
-        self,
-        *columns: str,
-        keys: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
-        select_partitions: bool = False,
-    ) -> Table:
-        """Answer for each group (partition) of rows.
+        return join_beside(self, name, user, columns, default)
 
-        Parameters
-        ----------
-        *columns : str
-            Grouping columns, at least one, of type int, string, bool or date.
-        keys : sequence, or mapping of str to sequence, optional
-            Public keys: the values of the only column, or of each column. Every combination gets an
-            answer (noise around zero where there are no rows). Rows with other keys are left out.
-        select_partitions : bool, default False
-            True for keys that only the private rows hold: private partition selection. A key is
-            released if its noisy number of users reaches a threshold (tau). This costs a share of
-            epsilon, and delta.
-
-        Returns
-        -------
-        Table
-            The query with the grouping.
-
-        Raises
-        ------
-        ParameterError
-            Unless exactly one of ``keys`` and ``select_partitions=True`` is given. Keys that are
-            found in the rows would show who is in the table.
-        """
-        query = self.query.group_by(columns, keys, select_partitions=select_partitions)
-        return replace(self, query=query)
-
-    def bound_contributions(
-        self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
-    ) -> Table:
-        """Set the contribution bounds: how many rows and groups of one user count.
-
-        Parameters
-        ----------
-        max_rows_per_user : int, optional
-            At most this number of rows of one user is kept, over all groups together. A keyed hash
-            decides which ones.
-        max_groups_per_user : int, optional
-            At most this number of groups of one user is kept, chosen in the same way. Groups are
-            bounded first, then rows.
-
-        Returns
-        -------
-        Table
-            The query with the contribution bounds.
-
-        Raises
-        ------
-        ParameterError
-            If there is no user column, or a bound is not an integer of 1 or more.
-        """
-        query = self.query.bound_contributions(
-            max_rows_per_user=max_rows_per_user, max_groups_per_user=max_groups_per_user
-        )
-        return replace(self, query=query)
-
-    def count(self, *, name: str = "count", weight: float = 1.0) -> Table:
-        """Add the number of rows to the query.
-
-        Parameters
-        ----------
-        name : str, default "count"
-            Name of the output.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate.
-        """
-        return self._ask("count", name=name, weight=weight)
-
-    def count_users(self, *, name: str = "users", weight: float = 1.0) -> Table:
-        """Add the number of different users to the query.
-
-        Parameters
-        ----------
-        name : str, default "users"
-            Name of the output.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate.
-
-        Raises
-        ------
-        ParameterError
-            If there is no user column.
-        """
-        return self._ask("users", name=name, weight=weight)
-
-    def sum(
-        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
-    ) -> Table:
-        """Add the sum of a column; missing values count as 0.
-
-        Parameters
-        ----------
-        column : str
-            A numeric column.
-        low, high : float or "search"
-            Public bounds that every value is clipped to. The noise grows with the larger one.
-            "search" finds the bound in the rows, as `hushed.find_bound` does: the first power of
-            two with few rows beyond it. That takes a scan of its own and an equal part of the
-            share; one bound serves all groups, and the answer tells it.
-        name : str, optional
-            Name of the output; ``sum_COLUMN`` by default.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate.
-        """
-        return self._ask("sum", column, name, low=low, high=high, weight=weight)
-
-    def mean(
-        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
-    ) -> Table:
-        """Add the mean of a column; missing values are left out.
-
-        Parameters
-        ----------
-        column : str
-            A numeric column.
-        low, high : float or "search"
-            Public bounds that every value is clipped to; "search" as for `sum`.
-        name : str, optional
-            Name of the output; ``mean_COLUMN`` by default.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate: the middle of the bounds plus a noisy sum of
-            distances from it, divided by a noisy number of values. Each gets half of the share.
-        """
-        return self._ask("mean", column, name, low=low, high=high, weight=weight)
-
-    def variance(
-        self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
-    ) -> Table:
-        """Add the variance of a column (divisor: number of values).
-
-        Parameters
-        ----------
-        column : str
-            A numeric column.
-        low, high : float or "search"
-            Public bounds that every value is clipped to; "search" as for `sum`.
-        name : str, optional
-            Name of the output; ``variance_COLUMN`` by default.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate. It comes from a noisy sum of distances from the middle of
-            the bounds, a noisy sum of their squares, and a noisy number of values. Each gets a
-            third of the share.
-        """
-        return self._ask("variance", column, name, low=low, high=high, weight=weight)
-
-    def quantiles(
-        self,
-        column: str,
-        probabilities: Sequence[float],
-        *,
-        low: float,
-        high: float,
-        candidates: int | None = None,
-        spacing: Spacing | None = None,
-        name: str | None = None,
-        weight: float = 1.0,
-    ) -> Table:
-        """Add quantiles of a column, each chosen among public candidates.
-
-        Every value counts as the candidate nearest to it.
-
-        Parameters
-        ----------
-        column : str
-            A numeric column.
-        probabilities : sequence of float
-            Which quantiles; ``[0.5]`` is the median. Several answers of one group are sorted.
-        low, high : float
-            Smallest and largest candidate.
-        candidates : int, optional
-            Number of candidates, evenly spaced unless `spacing` says otherwise; 2 to 10001. By
-            default 2,000, geometric where `low` is 0 or more, as those of `hushed.statistics`.
-        spacing : {"geometric", "even"}, optional
-            Geometric candidates are each the same multiple of the one before, and a value is off by
-            the same percentage anywhere; where `low` is 0 they are 0 and the numbers from a
-            millionth of `high` on.
-        name : str, optional
-            Name of the output; ``quantiles_COLUMN`` by default.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates; divided among the quantiles.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate. It takes a scan of its own.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter cannot be used.
-        """
-        offered, chosen = read_candidates(candidates, spacing, low)
-        return self._ask(
-            "quantiles",
-            column,
-            name,
-            low=low,
-            high=high,
-            weight=weight,
-            bins=offered,
-            spacing=chosen,
-            probabilities=read_probabilities(probabilities),
-        )
-
-    def histogram(
-        self,
-        column: str,
-        *,
-        low: float,
-        high: float,
-        bins: int = 10,
-        name: str | None = None,
-        weight: float = 1.0,
-    ) -> Table:
-        """Add the number of rows in equally wide bins.
-
-        Parameters
-        ----------
-        column : str
-            A numeric column.
-        low, high : float
-            Ends of the first and the last bin. Values outside count in the first or the last bin.
-        bins : int, default 10
-            Number of bins; 1 to 10000.
-        name : str, optional
-            Name of the output; ``histogram_COLUMN`` by default.
-        weight : float, default 1
-            Share of epsilon relative to the other aggregates.
-
-        Returns
-        -------
-        Table
-            The query with the aggregate. It takes a scan of its own.
-        """
-        return self._ask("histogram", column, name, low=low, high=high, weight=weight, bins=bins)
-
-    def top_k(
-        self,
-        *columns: str,
-        k: int,
-        keys: Sequence[Any] | Mapping[str, Sequence[Any]],
-        of: Counted = "rows",
-        name: str = "rank",
-    ) -> Table:
-        """Choose the k keys with the most rows, all together; only their names are released.
-
-        Parameters
-        ----------
-        *columns : str
-            Columns whose values are the keys, at least one, as for `group_by`.
-        k : int
-            How many keys are chosen; 1 or more, at most the number of keys.
-        keys : sequence, or mapping of str to sequence
-            Public keys to choose from, as for `group_by`.
-        of : {"rows", "users"}, default "rows"
-            What is counted for each key. A user counts once for each key with a row of theirs,
-            which needs no contribution bound.
-        name : str, default "rank"
-            Name of the output: 1 for the first key, and so on.
-
-        Returns
-        -------
-        Table
-            The query, which takes no further aggregate. The answer has one row for each chosen key,
-            the one meant for the most first. It gets all of epsilon, which does not grow with
-            k; numbers come from a second query.
-
-        Raises
-        ------
-        ParameterError
-            If a parameter cannot be used, or the query has a grouping or an aggregate already.
-
-        Notes
-        -----
-        `hushed.TopK`, the joint exponential mechanism. One user moves each number of rows by
-        ``max_rows_per_user`` at most, each number of users by 1, and all of them the same way.
-        """
-        return replace(self, query=self.query.top_k(columns, k, keys, of=of, name=name))
-
-    def _ask(
-        self, kind: AggregateKind, column: str | None = None, name: str | None = None, **how: Any
-    ) -> Table:
-        return replace(self, query=self.query.add(kind, column, name, **how))
+    def _check_public(self, public: Any) -> None:
+        frame = getattr(self.connection, "frame", None)  # a certificate is read without a table
+        if frame is not None and frame() is public:
+            raise ParameterError(
+                "this is the private table itself, and a join would write all of it into the query",
+                parameter="public",
+            )
 
     def quote(
         self,
@@ -583,7 +225,7 @@ class Table:
             return plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
 
         def quote(query: Query, planned: Plan) -> Quote:
-            return quote_query(self.connection, query, planned, beta=beta, rows=rows)
+            return quote_plan(planned, query.aggregates, beta=beta, rows=rows, left=None)
 
         query, epsilon, binding = solve_errors(self.query, errors, Prices(plan, quote), share)
         solved = replace(self, query=query)
@@ -649,12 +291,14 @@ class Table:
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
-        place = (self.connection.engine.name, self.connection.place)
+        others = (each.place for _, each in sorted(self.connection.others.items()))
+        place = (self.connection.engine.name, self.connection.place, *others)
         return Proposal(
             connection=self.connection,
             query=self.query,
             plan=plan,
             beta=beta,
+            asked=Asked(query=describe(self.query), noise=noise, beta=float(beta)),
             clock=clock,
             digest=digest_question(self.query, place, {**terms, "timeout": timeout}),
         )

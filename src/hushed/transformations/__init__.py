@@ -1,20 +1,19 @@
 """Stable functions of rows, how they chain, and how far an answer moves when rows change."""
 
 from hushed.transformations._arithmetic import enlarged, summation_error
+from hushed.transformations._casts import cast
 from hushed.transformations._chain import Step, Transformation
 from hushed.transformations._counting import count, histogram, quantile_scores
 from hushed.transformations._custom import declared, from_sensitivity
 from hushed.transformations._grouping import each, group_by
 from hushed.transformations._people import count_users
 from hushed.transformations._resizing import limit_rows, resize
+from hushed.transformations._row_functions import filter_rows, map_rows
 from hushed.transformations._rowwise import (
-    cast,
     clip,
     clip_norm,
     drop_missing,
-    filter_rows,
     impute,
-    map_rows,
     select,
     stack,
     to_change_one,

@@ -12,7 +12,12 @@ from hushed.auditing._scores.bins import (
     find_values,
     read_quantiles,
 )
-from hushed.auditing._scores.histogram import Binning, fit_family, fit_histograms
+from hushed.auditing._scores.histogram import (
+    Binning,
+    fit_columns,
+    fit_family,
+    fit_histograms,
+)
 
 MANY = 100_000  # above what is sorted, and above what is looked up by cells
 
@@ -107,3 +112,34 @@ def test_sorted_numbers_are_counted_as_others_are(numbers):
     wanted, often = np.unique(np.array(numbers), return_counts=True)
     assert values.tolist() == wanted.tolist()
     assert counts.tolist() == often.tolist()
+
+
+def test_edges_in_groups_far_apart():
+    """Three groups a hundred thousand apart, and NaN: the bins of a plain binary search."""
+    rng = np.random.default_rng(3)
+    column = rng.laplace(scale=20, size=9_000) + rng.choice([-1e5, 0.0, 1e5], size=9_000)
+    column[:5] = np.nan
+    edges = np.unique(np.concatenate([rng.choice(column[5:], 150), [-np.inf, np.inf]]))
+    wanted = np.searchsorted(edges, column, side="right")
+    wanted[:5] = len(edges) + 1
+    assert assign_bins(column, edges).tolist() == wanted.tolist()
+
+
+def test_one_count_for_several_rows_of_edges():
+    """Shares of two laws in coarse and fine bins at once are those of each by itself."""
+    rng = np.random.default_rng(4)
+    sides = rng.normal(size=5_000), rng.normal(0.3, 1, size=4_000)
+    sides[0][:9] = np.nan
+    binnings = [
+        Binning(bins=64, penalty=3.0),
+        Binning(bins=16, penalty=None),
+        Binning(bins=64, penalty=None, smooth=True),
+    ]
+    together = fit_columns(sides, binnings)
+    for binning, (edges, ratios) in zip(binnings, together, strict=True):
+        (alone,) = fit_columns(sides, [binning])
+        assert (alone[0].tolist(), alone[1].tolist()) == (edges.tolist(), ratios.tolist())
+    edges, ratios = together[1]
+    shares = [np.histogram(each, [-np.inf, *edges, np.inf])[0] + 0.5 for each in sides]
+    wanted = np.log(shares[0] / shares[1] / (5_000 / 4_000))
+    assert ratios[:-1].tolist() == pytest.approx(wanted.tolist())

@@ -9,7 +9,7 @@ import pytest
 from hushed.auditing import _runs, audit
 from hushed.auditing._outputs import Encoder
 from hushed.auditing._scores.histogram import Binning, fit_histograms
-from hushed.auditing._scores.pattern import fit_categories, fit_mixture
+from hushed.auditing._scores.pattern import fit_categories, fit_mixtures
 from hushed.auditing._scores.smoothing import partition_bins
 from hushed.auditing._sequential import Betting, choose_bets, close_tests, make_grid
 from hushed.guarantee import Guarantee
@@ -101,7 +101,8 @@ class TestMixture:
             yes = rng.random(size) < chance
             return np.where(yes, shift + rng.laplace(size=size), -7.0)[:, None]
 
-        found = fit_mixture(arrays(1), draw(0.6, 0.5, 100_000), draw(0.4, 0.0, 100_000), BINNING)
+        sides = draw(0.6, 0.5, 100_000), draw(0.4, 0.0, 100_000)
+        [found] = fit_mixtures(arrays(1), *sides, (BINNING,))
         outputs = np.array([[-7.0], [3.0], [-3.0]])
         expected = [math.log(0.4 / 0.6), math.log(1.5) + 0.5, math.log(1.5) - 0.5]
         assert found.evaluate(outputs).tolist() == pytest.approx(expected, abs=0.06)
@@ -110,8 +111,8 @@ class TestMixture:
         """Outputs without repeated values, or of nothing else, have no mixture."""
         rng = np.random.default_rng(7)
         free, coins = rng.random((2, 1000, 3)), rng.integers(0, 2, (2, 1000, 3)).astype(float)
-        assert fit_mixture(arrays(3), *free, BINNING) is None
-        assert fit_mixture(arrays(3), *coins, BINNING) is None
+        assert fit_mixtures(arrays(3), *free, (BINNING,)) == []
+        assert fit_mixtures(arrays(3), *coins, (BINNING,)) == []
 
 
 class TestClosedTesting:

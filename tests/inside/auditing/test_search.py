@@ -91,6 +91,7 @@ class TestProgress:
         replace(begun, span=(0.5, 1.0)).report("b", 0.5)
         assert told == [f"{a}; 75 % of the runs made, about 10 s left at most" for a in "ab"]
 
+    @pytest.mark.slow_cases("families", "population")
     @pytest.mark.parametrize("kind", ["one pair", "families", "population", "sequential"])
     def test_shares_grow_to_what_the_final_split_leaves(self, kind):
         """Each line tells a larger share of the runs than the one before, and not too much."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hushed.auditing._outputs import Encoder
-from hushed.auditing._scores.histogram import Binning, fit_column, fit_histograms
-from hushed.auditing._scores.pattern import fit_mixture
+from hushed.auditing._scores.histogram import Binning, fit_columns, fit_histograms
+from hushed.auditing._scores.pattern import fit_mixtures
 from hushed.auditing._scores.smoothing import fit_p_spline
 
 SMOOTH = Binning(bins=64, penalty=None, smooth=True)
@@ -65,7 +65,8 @@ class TestColumn:
     def test_gaussian_tail(self):
         """Log ratio of two normal laws far out, where a histogram has its last bin."""
         rng = np.random.default_rng(5)
-        edges, ratios = fit_column(rng.normal(0.2, 1, 400_000), rng.normal(0, 1, 400_000), SMOOTH)
+        sides = rng.normal(0.2, 1, 400_000), rng.normal(0, 1, 400_000)
+        [(edges, ratios)] = fit_columns(sides, (SMOOTH,))
         at = np.array([-3.0, 3.0])
         found = ratios[np.searchsorted(edges, at, side="right")]
         assert found.tolist() == pytest.approx((0.2 * at - 0.02).tolist(), abs=0.08)
@@ -76,7 +77,7 @@ class TestColumn:
         first, second = (rng.normal(size=40_000) for _ in range(2))
         first[:8_000] = 0.0
         second[:4_000] = 0.0
-        edges, ratios = fit_column(first, second, SMOOTH)
+        [(edges, ratios)] = fit_columns((first, second), (SMOOTH,))
         at, beside = np.searchsorted(edges, [0.0, 0.01], side="right")
         assert ratios[at] == pytest.approx(math.log(2), abs=0.06)
         assert ratios[beside] == pytest.approx(math.log(32 / 36), abs=0.06)
@@ -89,7 +90,7 @@ class TestColumn:
         rng = np.random.default_rng(7)
         first, second = (rng.normal(size=40_000) for _ in range(2))
         first[:400] = second[:800] = np.nan
-        _, ratios = fit_column(first, second, SMOOTH)
+        [(_, ratios)] = fit_columns((first, second), (SMOOTH,))
         assert ratios[-1] == pytest.approx(-math.log(2), abs=0.15)
         assert np.abs(ratios[:-1]).max() < 0.2  # the largest numbers, last of all, included
 
@@ -162,8 +163,8 @@ def test_rare_outputs_of_a_sparse_vector():
     ideal = shown(np.log(laws[0] / laws[1]).ravel())
     encoder = Encoder(width=10, objects=False)
     smooth, stepped = (
-        shown(fit_mixture(encoder, *sides, binning).evaluate(outputs.reshape(-1, 10)))
-        for binning in (SMOOTH, STEPPED)
+        shown(found.evaluate(outputs.reshape(-1, 10)))
+        for found in fit_mixtures(encoder, *sides, (SMOOTH, STEPPED))
     )
     assert ideal == pytest.approx(0.236, abs=0.005)
     assert smooth > 0.75 * ideal

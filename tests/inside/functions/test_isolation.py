@@ -50,6 +50,26 @@ class TestAnswers:
         assert answers[:2].tolist() == [1.0, 0.0]
         assert np.isnan(answers[2])
 
+    def test_what_is_masked_is_no_answer(self):
+        """A masked number is none, alone or among others; what has no mask is as it is."""
+
+        def hide(rows):
+            return np.ma.masked_array([1.0, 2.0], mask=[rows[0] > 1, False])
+
+        found = call_isolated(hide, [[1], [2]], shape=(2,))
+        assert found[0].tolist() == [1.0, 2.0]
+        assert np.isnan(found[1]).all()
+
+    def test_a_call_loads_nothing_that_numpy_loads_late(self):
+        """A median loads masked arrays, and a draw the generators: both are there beforehand."""
+
+        def loads(rows):
+            before = set(sys.modules)
+            np.median(rows), np.random.random()
+            return len(set(sys.modules) - before)
+
+        assert call_isolated(loads, [np.arange(3.0)]).tolist() == [0.0]
+
     def test_a_part_that_cannot_be_sent_fails_alone(self):
         """As any other failure of a call."""
         answers = call_isolated(len, [[(each for each in ())], [lambda: 0]])

@@ -195,25 +195,26 @@ class TestOnePlace:
         (tmp_path / "f.py").write_text("def mean(rows):\n    return rows.mean()\n")
         np.savetxt(tmp_path / "rows.csv", np.linspace(0, 1, 50))
         code = (
-            "import sys; sys.path.insert(0, sys.argv[1]);"
-            "from test_records import Toy, ToyNoise, LAWS, MECHANISMS;"
-            "MECHANISMS['toy'], LAWS['toy'] = Toy, ToyNoise;"
-            "from hushed.cli import app; app(sys.argv[2:])"
+            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "from test_records import Toy, ToyNoise, LAWS, MECHANISMS\n"
+            "MECHANISMS['toy'], LAWS['toy'] = Toy, ToyNoise\n"
+            "from hushed.cli import app\n"
+            "for target in ('--epsilon', '--error'):\n"
+            "    app([*sys.argv[2:], target, '1'], standalone_mode=False)\n"
         )
-        for target in ("--epsilon", "--error"):
-            arguments = ["release", "rows.csv", "f.py:mean", "--population", "uniform:0,1"]
-            arguments.append("--header")
-            arguments += [target, "1", "--mechanism", "toy", "--gamma", "0.1", "--json"]
-            here = __file__.rpartition("/")[0]
-            done = subprocess.run(
-                [sys.executable, "-c", code, here, *arguments],
-                cwd=tmp_path,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["certificate"]["mechanism"]["name"] == "toy"
+        arguments = ["release", "rows.csv", "f.py:mean", "--population", "uniform:0,1", "--header"]
+        arguments += ["--mechanism", "toy", "--gamma", "0.1", "--json"]
+        here = __file__.rpartition("/")[0]
+        done = subprocess.run(
+            [sys.executable, "-c", code, here, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        told = [json.loads(line)["certificate"] for line in done.stdout.splitlines()]
+        assert [each["mechanism"]["name"] for each in told] == ["toy", "toy"]
 
 
 def test_the_draws_of_a_law_are_those_of_its_integer_noise(monkeypatch):

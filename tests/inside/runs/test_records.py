@@ -37,6 +37,15 @@ def test_results_of_any_shape_are_kept(shape):
     assert found.values.shape == shape
 
 
+def test_a_note_comes_back_with_its_record():
+    """In plain letters, however it was written, and cut where it is endless."""
+    (found,), unread = read_records(write_record(7, FIRST, "other bits é\n"), "here")
+    assert (found.note, unread) == ("other bits \\xe9\n", 0)
+    assert found.values.tobytes() == FIRST.tobytes()
+    (found,), _ = read_records(write_record(7, FIRST, "x" * 10**6), "here")
+    assert set(found.note) == {"x"}
+
+
 def test_a_tail_torn_at_any_byte_costs_the_last_record_alone():
     """The record before it is whole, and of the torn one nothing is read."""
     kept = read(write_record(0, FIRST))

@@ -8,6 +8,7 @@ from hushed._functions._fingerprints.looks import (
     list_changes,
     list_unseen,
     look,
+    look_at_kinds,
     same_function,
     strangers,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "list_changes",
     "list_unseen",
     "look",
+    "look_at_kinds",
     "same_function",
     "strangers",
 ]

@@ -11,7 +11,7 @@ import re
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -139,10 +139,17 @@ def is_library(name: str | None) -> bool:
 
 
 def is_installed(function: types.FunctionType) -> bool:
-    """Tell whether a function was made by installed code."""
+    """Tell whether a function was made by installed code, also where it came out of a pickle.
+
+    One that a decorator, or a class like those of `namedtuple`, brings along travels by its code.
+    """
     name = function.__globals__.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
-    return bool(is_library(name) and getattr(module, "__dict__", None) is function.__globals__)
+    if module is None or not is_library(name):
+        return False
+    file = getattr(module, "__file__", None)
+    own = getattr(module, "__dict__", None) is function.__globals__
+    return own or (file is not None and function.__code__.co_filename == file)
 
 
 def is_kept(name: str, value: Any) -> bool:
@@ -185,6 +192,34 @@ def _is_found(module: str, path: str, value: Any) -> bool:
         return False
 
 
+_FRAMES = {
+    "pandas": ("DataFrame", "Series", "Index"),
+    "polars": ("DataFrame", "Series", "LazyFrame", "Expr"),
+}
+
+
+def list_added(names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Give what a program added to frames under some names: accessors, and methods put there.
+
+    Code reaches them by its rows, which nobody follows.
+    """
+    for library, kinds in _FRAMES.items():
+        for kind in kinds:
+            held = vars(getattr(sys.modules.get(library), kind, object))
+            for name in sorted(held.keys() & names):
+                if is_added(held[name]):
+                    yield f"{kind}.{name}", held[name]
+
+
+def is_added(value: Any) -> bool:
+    """Tell whether an attribute of an installed class was not put there by installed code."""
+    held = ("_ns", "_accessor", "fget", "__func__")  # by accessors, properties, class methods
+    value = next((getattr(value, name) for name in held if hasattr(value, name)), value)
+    if isinstance(value, types.FunctionType):
+        return not is_installed(value)
+    return not is_library((value if isinstance(value, type) else type(value)).__module__)
+
+
 _BOUND = (types.MethodType, types.BuiltinMethodType)
 
 
@@ -201,12 +236,24 @@ def fields_of(kind: type) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
+_MADE_BY_PYTHON = frozenset(
+    {
+        "__abstractmethods__", "__annotations__", "__annotations_cache__", "__annotate_func__",
+        "__match_args__", "__orig_bases__", "__parameters__", "__slotnames__", "__slots__",
+        "__static_attributes__", "__type_params__",
+    }
+)  # fmt: skip
+_MADE_BY_LIBRARIES = ("__attrs", "__dataclass", "__non_callable", "__protocol", "__pydantic")
+
+
 def _is_own(name: str, value: Any) -> bool:
     """Whether what stands under a special name of a class was put there by whoever wrote it."""
     if isinstance(value, types.FunctionType | staticmethod | classmethod | property):
         return True
     if isinstance(value, bool | int | float | str | bytes):
         return name not in ("__module__", "__qualname__", "__doc__", "__firstlineno__")
+    if isinstance(value, list | dict | set | tuple | frozenset | np.ndarray):
+        return name not in _MADE_BY_PYTHON and not name.startswith(_MADE_BY_LIBRARIES)
     return (
         callable(value) and not isinstance(value, type) and not is_library(type(value).__module__)
     )

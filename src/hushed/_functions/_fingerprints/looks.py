@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._functions._fingerprints.walk import Walk, digest_bytes
+from hushed._functions._fingerprints.code import is_library
+from hushed._functions._fingerprints.walk import Marks, Walk, digest_bytes
 
 _CACHE = "the cache of "
 
@@ -24,11 +25,31 @@ class Look:
     packages: frozenset[str]  # installed packages that it uses
 
 
-def look(function: Any) -> Look:
-    """Look at the code of a function and all that it uses."""
+def look(function: Any, kinds: Iterable[type] = ()) -> Look:
+    """Look at the code of a function and all that it uses, and at classes of what is in rows."""
     walk = Walk()
     walk.visit("", function)
-    return Look(marks=walk.marks, unseen=walk.unseen, packages=frozenset(walk.packages))
+    found = look_at_kinds(kinds)
+    return Look(
+        marks=walk.marks | found.marks,
+        unseen=walk.unseen | found.unseen,
+        packages=frozenset(walk.packages) | found.packages,
+    )
+
+
+def look_at_kinds(kinds: Iterable[type]) -> Look:
+    """Look at classes, each by itself, but for those of installed code."""
+    marks, packages = Marks(), set()
+    unseen: dict[str, Any] = {}
+    for kind in kinds:
+        if not is_library(kind.__module__):
+            walk = Walk()
+            walk.visit(f"rows' {kind.__qualname__}", kind)
+            for name, mark in walk.marks.items():
+                marks[name] = mark
+            unseen |= walk.unseen
+            packages |= walk.packages
+    return Look(marks=marks, unseen=unseen, packages=frozenset(packages))
 
 
 def content(value: Any) -> str:

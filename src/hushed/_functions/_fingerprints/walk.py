@@ -28,6 +28,7 @@ from hushed._functions._fingerprints.code import (
     is_installed,
     is_kept,
     is_library,
+    list_added,
     list_texts,
     reference,
 )
@@ -111,7 +112,10 @@ class Walk:
                 self.visit(within + key, each)
         elif isinstance(value, MethodType):
             self.visit(f"{within}{value.__name__}", value.__func__)
-            self._attributes(name, within, value.__self__)
+            if isinstance(value.__self__, type):  # a class method
+                self.visit(f"{within}{value.__self__.__name__}", value.__self__)
+            else:
+                self._attributes(name, within, value.__self__)
         elif isinstance(value, staticmethod | classmethod | property):
             self._descriptor(name, within, value)
         elif isinstance(value, type):
@@ -137,6 +141,8 @@ class Walk:
         open_to_all = not names or _ANY in names  # in a container; or looked into by text
         if open_to_all and not is_library(module.__name__) and module.__name__ != "__main__":
             names = names | known
+        if not is_library(module.__name__):
+            names = names | {"__getattr__"}  # gives what is not there
         for each in sorted(names & module.__dict__.keys()):
             key = (id(module), each)
             if key not in self.seen:
@@ -147,7 +153,7 @@ class Walk:
         """Note an attribute of a module; an object that installed code keeps there by name."""
         value = module.__dict__[each]
         kept = is_library(module.__name__) and is_library(type(value).__module__)
-        if module is sys:  # its lists change all the time
+        if module is sys and type(value) not in _PLAIN:  # its lists change all the time
             self.marks[name] = f"=sys.{each}"
             return
         if kept and not isinstance(value, _FOLLOWED) and type(value) not in _PLAIN:
@@ -177,7 +183,7 @@ class Walk:
         for key, each in (*sorted(function.__dict__.items()), *_written_over(function)):
             self.visit(within + key, each)
         if not library:
-            for key, each in _globals(function, names):
+            for key, each in (*_globals(function, names), *list_added(names.all)):
                 self.visit(within + key, each, looked_up)
 
     def _class(self, name: str, within: str, kind: type) -> None:

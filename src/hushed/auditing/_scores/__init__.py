@@ -6,20 +6,35 @@ event, so a bad score makes a bound small and never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed.auditing._outputs import Encoder, FeatureMap
-from hushed.auditing._scores.histogram import Binning, Histograms, fit_family
-from hushed.auditing._scores.pattern import Categories, fit_categories, fit_mixtures
+from hushed.auditing._scores.histogram import Binning, Histograms, fit_family, score_together
+from hushed.auditing._scores.pattern import (
+    Categories,
+    Mixture,
+    fit_categories,
+    fit_mixtures,
+    score_mixtures,
+)
 from hushed.auditing._scores.smoothing import fit_slope
 from hushed.auditing._scores.trees import fit_boosted
 
-__all__ = ["Effort", "Event", "Histograms", "Score", "fit_scores", "fit_slope", "fit_trees"]
+__all__ = [
+    "Effort",
+    "Event",
+    "Family",
+    "Histograms",
+    "Score",
+    "fit_scores",
+    "fit_slope",
+    "fit_trees",
+]
 
 Floats = NDArray[np.float64]
 Effort = Literal["quick", "bins", "trees"]
@@ -40,6 +55,22 @@ class Score(Protocol):
 
     def describe(self, threshold: float, *, first: bool) -> str:
         """Say which outputs have a score of at least (or, for the second table, at most) this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Family:
+    """Scores that look at outputs in the same way, more or less finely."""
+
+    name: str
+    scores: list[Any]
+
+    def evaluate(self, encoded: Floats) -> list[Floats]:
+        """Score each output by each; what they have in common is computed once."""
+        if isinstance(self.scores[0], Histograms):
+            return list(score_together(self.scores, encoded))
+        if isinstance(self.scores[0], Mixture):
+            return list(score_mixtures(self.scores, encoded))
+        return [each.evaluate(encoded) for each in self.scores]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,23 +101,33 @@ class Event:
 
 
 def fit_scores(
-    encoder: Encoder, first: Floats, second: Floats, *, effort: Effort, bits: bool = True
-) -> Iterator[Score]:
-    """Fit the scores worth trying on training samples of the two tables, one after the other.
+    encoder: Encoder,
+    first: Floats,
+    second: Floats,
+    *,
+    effort: Effort,
+    bits: bool = True,
+    without: Collection[str] = (),
+) -> Iterator[Family]:
+    """Fit the scores worth trying on training samples of the two tables, one family at a time.
 
     Whole outputs if they are few; patterns with numbers given them; histograms of the feature
     maps. `effort` says how many: one kind of bins ("quick"), or finer and pooled ones, too. `bits`
-    says whether to look at the bit patterns of doubles.
+    says whether to look at the bit patterns of doubles; `without` names families to leave out, as
+    long as any other one is left.
     """
     categories = fit_categories(encoder, first, second)
     if categories is not None:
-        yield categories
+        yield Family(name="categories", scores=[categories])
         if encoder.columns == 1 or len(categories.keys) < _FEW_CATEGORIES:
             return
         bits = bits and encoder.objects
-    binnings = _QUICK if effort == "quick" else _FINE
+    binnings, mixtures = _QUICK if effort == "quick" else _FINE, []
     if categories is None:
-        yield from fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
+        if "mixtures" not in without:
+            mixtures = fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
+        if mixtures:
+            yield Family(name="mixtures", scores=mixtures)
         # One number needs no curve: only its mixtures are tried with one.
         binnings = (*binnings, _SMOOTH) if encoder.width > 1 else binnings
     own: tuple[FeatureMap, ...] = ("structure",) if encoder.objects else ()
@@ -95,9 +136,10 @@ def fit_scores(
         groups.append(("bits",))
     if encoder.width > 1:
         groups += [(*own, "increments"), ("summaries",)]
-    for maps in groups:
+    wanted = [maps for maps in groups if maps[-1] not in without]
+    for maps in wanted if wanted or categories or mixtures else groups:
         chosen = _choose_binnings(maps, binnings, pooled=encoder.width > 1)
-        yield from fit_family(encoder, first, second, maps, chosen)
+        yield Family(name=maps[-1], scores=fit_family(encoder, first, second, maps, chosen))
 
 
 def fit_trees(encoder: Encoder, first: Floats, second: Floats, *, beside: Score) -> Score | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,14 @@ from hushed.auditing._outputs import (
     iterate_columns,
     name_columns,
 )
-from hushed.auditing._scores.bins import Quantiles, assign_bins, choose_edges, read_quantiles
+from hushed.auditing._scores.bins import assign_bins, choose_edges, read_quantiles
 from hushed.auditing._scores.smoothing import HALF, fit_p_spline, partition_bins
 
 Floats = NDArray[np.float64]
 
 _POOLED = 2**20  # numbers on each table from which pooled edges are chosen
 _GLANCED = 64
+_BLOCK = 2**14  # outputs that are scored together, for they stay near the processor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +66,7 @@ class Histograms:
 
     def evaluate(self, encoded: Floats) -> Floats:
         """Score each output."""
-        columns = iterate_columns(self.encoder, encoded, self.maps, self.kept)
-        total = np.zeros(len(encoded))
-        for column, edges, ratios in zip(columns, self.edges, self.ratios, strict=True):
-            total += ratios.take(assign_bins(column, edges))
-        return total
+        return np.asarray(score_together([self], encoded)[0])
 
     def describe(self, threshold: float, *, first: bool) -> str:
         """Name the intervals of a single column; the sum of many."""
@@ -87,6 +85,25 @@ class Histograms:
             texts = [self.encoder.names.get(float(code), "another one") for code in known]
             return f"{used[0]} is {' or '.join(texts) or 'another one'}"
         return f"{used[0]} lies in {_describe_intervals(self.edges[0], inside)}"
+
+
+def score_together(family: list[Histograms], encoded: Floats) -> Floats:
+    """Score each output by several histograms of the same maps, whose columns are made once."""
+    used = sorted({number for each in family for number in each.kept})
+    tables = [
+        {number: (edges, ratios) for number, edges, ratios in zip(*parts, strict=True)}
+        for parts in ((each.kept, each.edges, each.ratios) for each in family)
+    ]
+    totals = np.zeros((len(family), len(encoded)))
+    for start in range(0, len(encoded), _BLOCK):
+        part = encoded[start : start + _BLOCK]
+        columns = iterate_columns(family[0].encoder, part, family[0].maps, tuple(used))
+        for number, column in zip(used, columns, strict=True):
+            for total, known in zip(totals[:, start : start + _BLOCK], tables, strict=True):
+                if number in known:
+                    edges, ratios = known[number]
+                    np.add(total, ratios.take(assign_bins(column, edges)), out=total)
+    return totals
 
 
 def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
@@ -111,18 +128,29 @@ def compute_log_ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
     return np.asarray(np.log((first + HALF) / (second + HALF) / totals))
 
 
-def fit_column(
-    one: Floats, other: Floats, binning: Binning, order: Quantiles | None = None
-) -> tuple[Floats, Floats]:
-    """Histogram of one column on the two tables: edges, and log ratio of each bin, NaN's last.
+def fit_columns(
+    sides: tuple[Floats, Floats], binnings: Sequence[Binning]
+) -> list[tuple[Floats, Floats]]:
+    """Histograms of one column, one for each binning: edges, and log ratio of each bin, NaN's last.
 
-    `order` is that of both together, if it is known.
+    The column is ordered and counted once.
     """
-    order = order or read_quantiles(np.concatenate([one, other]))
-    edges = choose_edges(order, binning.bins, even=binning.smooth)
-    return _weigh_bins(
-        edges, np.stack([_count_bins(each, edges) for each in (one, other)]), binning
-    )
+    order = read_quantiles(np.concatenate(sides))
+    edges = [choose_edges(order, each.bins, even=each.smooth) for each in binnings]
+    return list(map(_weigh_bins, edges, _count_together(sides, edges), binnings))
+
+
+def _count_together(
+    sides: tuple[Floats, Floats], edges: Sequence[Floats]
+) -> list[NDArray[np.int64]]:
+    """Count a column on the two tables in the bins of several rows of edges."""
+    every = np.unique(np.concatenate(edges))
+    counts = np.stack([_count_bins(each, every) for each in sides])
+    # The bins of a row of edges are bins of all edges put together; the last one is that of NaN.
+    starts = [
+        np.concatenate([[0], every.searchsorted(each) + 1, [len(every) + 1]]) for each in edges
+    ]
+    return [np.add.reduceat(counts, each, axis=1) for each in starts]
 
 
 def _count_bins(column: Floats, edges: Floats) -> NDArray[np.int64]:
@@ -178,23 +206,37 @@ def fit_family(
     Codes of texts and types have no order, so their bins always stand apart.
     """
     coded = len(STRUCTURE[:-1]) * encoder.objects * ("structure" in maps)
-    pools = [
-        _fit_pool(encoder, (first, second), maps, coded, b) if b.pooled else None for b in binnings
-    ]
+    sides = [list(iterate_columns(encoder, each, maps)) for each in (first, second)]
+    pools = {
+        at: _choose_pooled_edges([each[coded:] for each in sides], binning)
+        for at, binning in enumerate(binnings)
+        if binning.pooled
+    }
+    counted = {at: np.zeros((2, len(edges) + 2), dtype=np.int64) for at, edges in pools.items()}
     found: list[list[tuple[int, Floats, Floats]]] = [[] for _ in binnings]
-    columns = (iterate_columns(encoder, each, maps) for each in (first, second))
-    for number, (one, other) in enumerate(zip(*columns, strict=True)):
-        if _is_constant(one) and _is_constant(other):
+    pooled: list[tuple[int, bool]] = []  # columns, and whether they have gaps
+    for number, column in enumerate(zip(*sides, strict=True)):
+        constant, free = all(map(_is_constant, column)), number >= coded
+        if constant and not (free and pools):
             continue
-        order = read_quantiles(np.concatenate([one, other]))
-        gaps = len(order.known) < len(one) + len(other)
-        for binning, pool, kept in zip(binnings, pools, found, strict=True):
-            apart = Binning(bins=binning.bins, penalty=None) if number < coded else binning
-            edges, ratios = (
-                pool if pool and number >= coded else fit_column(one, other, apart, order)
-            )
-            if len(edges) or gaps:
-                kept.append((number, edges, ratios))
+        order = read_quantiles(np.concatenate(column))
+        gaps = len(order.known) < sum(map(len, column))
+        apart = [each if free else Binning(bins=each.bins, penalty=None) for each in binnings]
+        edges = [
+            pools[at] if free and at in pools else choose_edges(order, b.bins, even=b.smooth)
+            for at, b in enumerate(apart)
+        ]
+        for at, counts in enumerate(_count_together(column, edges)):
+            if free and at in pools:
+                counted[at] += counts
+            elif not constant:
+                known, ratios = _weigh_bins(edges[at], counts, apart[at])
+                if len(known) or gaps:
+                    found[at].append((number, known, ratios))
+        pooled += [(number, gaps)] * (free and not constant)
+    for at, edges_of_all in pools.items():
+        known, ratios = _weigh_bins(edges_of_all, counted[at], binnings[at])
+        found[at] += [(number, known, ratios) for number, gaps in pooled if len(known) or gaps]
     return [_gather_columns(encoder, maps, kept) for kept in found]
 
 
@@ -210,20 +252,11 @@ def _gather_columns(
     )
 
 
-def _fit_pool(
-    encoder: Encoder,
-    sides: tuple[Floats, Floats],
-    maps: tuple[FeatureMap, ...],
-    coded: int,
-    binning: Binning,
-) -> tuple[Floats, Floats]:
-    """One histogram of all columns after the coded ones; its edges are those of some outputs."""
-    some = np.concatenate([each[:: 1 + each.size // _POOLED] for each in sides])
-    known = np.concatenate(list(iterate_columns(encoder, some, maps))[coded:])
-    edges = choose_edges(read_quantiles(known), binning.bins, even=binning.smooth)
-    every = [list(iterate_columns(encoder, each, maps))[coded:] for each in sides]
-    counts = [np.sum([_count_bins(one, edges) for one in each], axis=0) for each in every]
-    return _weigh_bins(edges, np.stack(counts), binning)
+def _choose_pooled_edges(sides: list[list[Floats]], binning: Binning) -> Floats:
+    """Edges of one histogram of all columns; those of some outputs."""
+    step = 1 + max(sum(map(len, each)) for each in sides) // _POOLED
+    known = np.concatenate([column[::step] for each in sides for column in each])
+    return choose_edges(read_quantiles(known), binning.bins, even=binning.smooth)
 
 
 def _is_constant(column: Floats) -> bool:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed.auditing._outputs import STRUCTURE, Encoder, FeatureMap, apply_feature_map
-from hushed.auditing._scores.bins import assign_bins, find_places, find_values, read_quantiles
+from hushed.auditing._scores.bins import assign_bins, find_places, find_values
 from hushed.auditing._scores.histogram import (
     Binning,
     compute_log_ratios,
-    fit_column,
+    fit_columns,
     fit_histograms,
 )
 from hushed.auditing._scores.smoothing import fit_slope
@@ -161,15 +161,7 @@ class Mixture:
 
     def evaluate(self, encoded: Floats) -> Floats:
         """Score each output."""
-        parts = _join_parts(self.encoder, encoded)
-        codes = _encode_patterns(parts, self.atoms)
-        at = find_places(codes, self.patterns)
-        total = self.ratios[at]
-        for number, columns in enumerate(self.free):
-            here = np.flatnonzero(at == number) if columns else ()
-            for column, edges, ratios in columns:
-                total[here] += ratios[assign_bins(parts[here, column], edges)]
-        return total
+        return np.asarray(score_mixtures([self], encoded)[0])
 
     def describe(self, threshold: float, *, first: bool) -> str:
         """Name the sum."""
@@ -180,11 +172,18 @@ class Mixture:
         )
 
 
-def fit_mixture(
-    encoder: Encoder, first: Floats, second: Floats, binning: Binning
-) -> Mixture | None:
-    """Fit patterns and the numbers given them; None if there is no mixture."""
-    return next(iter(fit_mixtures(encoder, first, second, (binning,))), None)
+def score_mixtures(family: list[Mixture], encoded: Floats) -> Floats:
+    """Score each output by several mixtures of the same patterns."""
+    one = family[0]
+    parts = _join_parts(one.encoder, encoded)
+    at = find_places(_encode_patterns(parts, one.atoms), one.patterns)
+    totals = np.stack([each.ratios[at] for each in family])
+    for number in range(len(one.patterns)):
+        here = np.flatnonzero(at == number) if any(each.free[number] for each in family) else ()
+        for total, each in zip(totals, family, strict=True):
+            for column, edges, ratios in each.free[number]:
+                total[here] += ratios[assign_bins(parts[here, column], edges)]
+    return totals
 
 
 def fit_mixtures(
@@ -259,9 +258,8 @@ def _fit_free_columns(
         pattern, digit = divmod(pattern, len(atoms[column]) + 2)
         one, other = (side[:, column] for side in sides)
         if digit == 0 and len(one) and len(other):
-            order = read_quantiles(np.concatenate([one, other]))
-            for binning, kept in zip(binnings, found, strict=True):
-                edges, ratios = fit_column(one, other, binning, order)
+            fitted = fit_columns((one, other), binnings)
+            for kept, (edges, ratios) in zip(found, fitted, strict=True):
                 if len(edges):
                     kept.append((column, edges, ratios))
     return [tuple(each) for each in found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ Floats = NDArray[np.float64]
 
 _TINY = 1e-300
 HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
-_PENALTIES = np.logspace(8, -2, 21)
+_PENALTIES = np.logspace(8, -2, 11)  # then the halves of a decade beside the best
+_BESIDE = 10 ** np.array([0.5, -0.5])
 _STEPS = 50
 _STEP = 3.0
 _NEAR = 1e-6
+_NEARLY = 1e-3  # step of a Newton search after which the next would be about its square
 _FEWEST = 4
 _STEEPEST = 3.0
 _SLOPE_STEPS = 20
@@ -37,21 +40,32 @@ def partition_bins(
     ahead = np.concatenate([[0.0], np.cumsum(first)])
     behind = np.concatenate([[0.0], np.cumsum(second)])
     bins = len(first)
+    # worth[end, start] is the value of one segment from the bin `start` up to the bin `end`.
+    worth = _weigh_segments(ahead, behind)
     # best[end] is the value of the best cut of the first `end` bins, last[end] where its last
     # segment starts.
     best, last = np.zeros(bins + 1), np.zeros(bins + 1, dtype=np.int64)
     for end in range(1, bins + 1):
-        a, b = ahead[end] - ahead[:end], behind[end] - behind[:end]
-        total = np.maximum(a + b, _TINY)
-        fit = a * np.log(np.maximum(a, _TINY) / total) + b * np.log(np.maximum(b, _TINY) / total)
-        values = best[:end] + fit - penalty
-        last[end] = int(values.argmax())
-        best[end] = values[last[end]]
+        values = best[:end] + worth[end, :end]
+        last[end] = start = values.argmax()
+        best[end] = values[start] - penalty
     labels, end, number = np.zeros(bins, dtype=np.int64), bins, 0
     while end > 0:  # from the last segment back to the first
         labels[last[end] : end] = number
         end, number = int(last[end]), number + 1
     return np.asarray(number - 1 - labels)
+
+
+def _weigh_segments(ahead: Floats, behind: Floats) -> Floats:
+    """Log-likelihood of every segment by itself, from the bin of the column to that of the row."""
+    worth = np.zeros((len(ahead), len(ahead)))
+    ends, starts = np.tril_indices(len(ahead), -1)
+    a, b = ahead[ends] - ahead[starts], behind[ends] - behind[starts]
+    total = np.maximum(a + b, _TINY)
+    fit = a * np.log(np.maximum(a, _TINY) / total)
+    fit += b * np.log(np.maximum(b, _TINY) / total)
+    worth[ends, starts] = fit
+    return worth
 
 
 def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: float) -> Floats:
@@ -72,15 +86,18 @@ def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: fl
     if len(one) < _FEWEST:
         return np.asarray(np.log(one / other) - offset)
     rough = _build_roughness(len(one))
-    curve = best = np.zeros(len(one))
-    likeliest = -np.inf
-    for penalty in _PENALTIES:  # from the straightest on, each from where the last one ended
-        curve, likelihood = _fit_penalised(one, other, offset, penalty * rough, curve)
+
+    def fit(penalty: float, start: Floats) -> tuple[float, float, Floats]:
+        curve, likelihood = _fit_penalised(one, other, offset, penalty * rough, start)
         # The penalty has rank bins - 2: lines cost nothing, so the prior has that many dimensions.
-        likelihood += (len(one) - 2) / 2 * np.log(penalty)
-        if likelihood > likeliest:
-            best, likeliest = curve, likelihood
-    return best
+        return likelihood + (len(one) - 2) / 2 * math.log(penalty), penalty, curve
+
+    tried = [fit(_PENALTIES[0], np.zeros(len(one)))]
+    for penalty in _PENALTIES[1:]:  # from the straightest on, each from where the last one ended
+        tried.append(fit(penalty, tried[-1][2]))
+    best = max(tried, key=itemgetter(0))
+    tried = [best, *(fit(best[1] * factor, best[2]) for factor in _BESIDE)]
+    return max(tried, key=itemgetter(0))[2]
 
 
 def _build_roughness(bins: int) -> Floats:
@@ -99,9 +116,9 @@ def _fit_penalised(
 ) -> tuple[Floats, float]:
     """Penalised fit by Newton's method, and its log marginal likelihood up to a constant."""
     from scipy import special  # noqa: PLC0415
-    from scipy.linalg import lapack  # noqa: PLC0415
+    from scipy.linalg import blas, lapack  # noqa: PLC0415
 
-    total = one + other
+    total, bends = one + other, len(penalty) - 1
 
     def find_curvature() -> tuple[Floats, Floats]:
         share = special.expit(curve + offset)
@@ -111,32 +128,23 @@ def _fit_penalised(
 
     for _ in range(_STEPS):
         share, hessian = find_curvature()
-        gradient = one - total * share - _multiply_banded(penalty, curve)
-        # Clipped, for where the samples are separated a full step would overshoot to infinity.
+        gradient = one - total * share - blas.dsbmv(bends, 1.0, penalty, curve)
         # LAPACK itself, for its wrappers take many times as long as so small a system.
-        _, solution, failed = lapack.dpbsv(hessian, gradient, overwrite_ab=True, overwrite_b=True)
+        _, step, failed = lapack.dpbsv(hessian, gradient, overwrite_ab=True, overwrite_b=True)
         if failed:
             break
-        step = np.clip(solution, -_STEP, _STEP)
-        curve = curve + step
-        if np.abs(step).max() < _NEAR:
+        # Clipped, for where the samples are separated a full step would overshoot to infinity.
+        largest = max(step.max(), -step.min())
+        curve = curve + (step if largest <= _STEP else np.clip(step, -_STEP, _STEP))
+        if largest < _NEARLY:
             break
     logit = curve + offset
     likelihood = -float(one @ np.logaddexp(0, -logit) + other @ np.logaddexp(0, logit))
     # Half the log determinant of the Hessian: the volume of the Gaussian around the best curve.
     factor, _ = lapack.dpbtrf(find_curvature()[1], overwrite_ab=True)
     volume = float(np.log(factor[-1]).sum())
-    return curve, likelihood - float(curve @ _multiply_banded(penalty, curve)) / 2 - volume
-
-
-def _multiply_banded(bands: Floats, vector: Floats) -> Floats:
-    """Symmetric banded matrix times a vector."""
-    product = bands[-1] * vector
-    for shift in range(1, len(bands)):
-        side = bands[-1 - shift, shift:]
-        product[:-shift] += side * vector[shift:]
-        product[shift:] += side * vector[:-shift]
-    return np.asarray(product)
+    bent = float(curve @ blas.dsbmv(bends, 1.0, penalty, curve)) / 2
+    return curve, likelihood - bent - volume
 
 
 def fit_slope(first: NDArray[Any], second: NDArray[Any], guess: Floats) -> float:

@@ -30,8 +30,18 @@ def question_of(
         "rows": None if sampling is None else [sampling.rows, sampling.seed],
         "population": None if sampling is None or not public else sampling.population,
         "outside": outside,
+        "promise": [*_list_promise(read), sensitivity.person],
     }
     if read.stated:  # its name and parameters do not say how it draws
         facts["drawing"] = sorted(look(type(read.mechanism).draw).marks.items())
     text = json.dumps(facts, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _list_promise(mechanism: Admitted) -> list[Any]:
+    """List whom a release promises something, beyond what sensitivity and parameters say."""
+    promise, sampling = mechanism.guarantee, mechanism.sensitivity.sampling
+    whom = [promise.gamma, promise.protect, promise.distance, promise.marginal]
+    if sampling is None:
+        return whom
+    return [*whom, sampling.position, sampling.sizes, repr(sampling.user), sampling.symmetric]

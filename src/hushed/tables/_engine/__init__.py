@@ -7,7 +7,20 @@ are fetched.
 """
 
 from hushed.tables._engine.clock import Clock
-from hushed.tables._engine.connections import Connection, normalise_columns
+from hushed.tables._engine.connections import (
+    Connection,
+    add_other,
+    normalise_columns,
+    open_beside,
+)
+from hushed.tables._engine.copies import (
+    Copy,
+    fill_copy,
+    find_copy,
+    join_columns,
+    plan_copy,
+    read_copy,
+)
 from hushed.tables._engine.databases import check_installed
 from hushed.tables._engine.dialect import Dialect, PlannedQuery
 from hushed.tables._engine.execution import (
@@ -18,22 +31,31 @@ from hushed.tables._engine.execution import (
     plan,
     require_time,
 )
-from hushed.tables._engine.files import open_frame
+from hushed.tables._engine.files import open_frame, read_public
 from hushed.tables._engine.opening import connect
 
 __all__ = [
     "Clock",
     "Connection",
     "ConnectionLost",
+    "Copy",
     "Dialect",
     "PlannedQuery",
+    "add_other",
     "check_installed",
     "compile_query",
     "connect",
     "fetch",
+    "fill_copy",
+    "find_copy",
     "hold",
+    "join_columns",
     "normalise_columns",
+    "open_beside",
     "open_frame",
     "plan",
+    "plan_copy",
+    "read_copy",
+    "read_public",
     "require_time",
 ]

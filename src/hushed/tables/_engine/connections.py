@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
@@ -12,10 +12,11 @@ from typing import Any
 
 from hushed._printing import brief, plain_path
 from hushed._types import ColumnType, StoredType
-from hushed.errors import ParameterError
+from hushed.errors import EngineUnavailable, ParameterError
 from hushed.tables._engine.databases import missing_table
 from hushed.tables._engine.dialect import Dialect
 from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, choose_cast
+from hushed.tables._engine.parts import state_of
 from hushed.tables._expressions import find_column
 
 
@@ -34,13 +35,24 @@ class Connection:
     warnings: tuple[str, ...] = field(default=(), repr=False)
     # Held from the plan of a query to its last answer: one thread queries at a time.
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
+    # The copies of bounded rows that are filled, that of the last query last; changed under the
+    # lock only. None where none are kept.
+    copies: list[Any] | None = field(default=None, repr=False, compare=False)
     # The process that opened it. Only this process may query: a forked one would share the
     # connection, and receive answers of the other.
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
-    # A file that queries read, and not only opening does.
+    # Whether it is a table of a database, of which others can be joined; and those that are joined,
+    # by their names.
+    in_database: bool = False
+    others: Mapping[str, Connection] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False, compare=False
+    )
+    # Weak reference to the frame that was opened, if it was one.
+    frame: Any = field(default=None, repr=False, compare=False)
+    # A file that queries read, and not only opening does; or several, as a folder or a pattern.
     file: Path | None = field(default=None, repr=False, compare=False)
-    # Inode, size and time of that file when it was opened.
-    state: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
+    # Inode, size and time of that file when it was opened, or of each.
+    state: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
 
     @property
     def columns(self) -> Mapping[str, StoredType]:
@@ -51,15 +63,6 @@ class Connection:
     def changed(self) -> bool:
         """Whether the file differs from the one that was opened."""
         return self.file is not None and state_of(self.file) != self.state
-
-
-def state_of(path: Path) -> tuple[int, ...] | None:
-    """Inode, size and time of a file; None if it is not there."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def open_stored(
@@ -78,16 +81,64 @@ def open_stored(
     place, _, short = name.rpartition(".")
     rows = _find_rows(engine, backend, name, place, short)
     stored = {column: column for column in rows.schema()}
+    warnings = engine.warnings(backend, place, short)
     return Connection(
         engine=engine,
         rows=rows,
-        place=f"{home} {name}",
-        warnings=engine.warnings(backend, place, short),
+        place=f"{home} {_name_whole(rows, name)}",
+        warnings=warnings,
+        copies=[] if engine.copies and not warnings else None,
+        in_database=True,
         casts=_choose_casts(engine, rows, stored, types),
         stored=MappingProxyType(stored),
         lock=engine.lock(),
         file=file,
         state=state,
+    )
+
+
+def _name_whole(rows: Any, name: str) -> str:
+    """Name of a table with its schema: the same name is another table in another search path."""
+    parts = (rows.op().namespace.catalog, rows.op().namespace.database, rows.op().name)
+    return ".".join(map(str, filter(None, parts))) or name
+
+
+def open_beside(connection: Connection, name: str) -> Connection:
+    """Open another table of the same database, through the same connection."""
+    if not connection.in_database:
+        raise ParameterError(
+            "only tables of one database can be joined by their users: put both into one, such as "
+            "a DuckDB file",
+            parameter="table",
+        )
+    if os.getpid() != connection.process:
+        raise EngineUnavailable(
+            "the table was opened by the process that this one was forked from; open it again here"
+        )
+    engine, backend = connection.engine, connection.rows.get_backend()
+    with connection.lock:
+        engine.check_table(backend, name)
+        place, _, short = name.rpartition(".")
+        rows = _find_rows(engine, backend, name, place, short)
+        warnings = engine.warnings(backend, place, short)
+    stored = {column: column for column in rows.schema()}
+    return replace(
+        connection,
+        rows=rows,
+        place=_name_whole(rows, name),
+        warnings=warnings,
+        casts=_choose_casts(engine, rows, stored, {}),
+        stored=MappingProxyType(stored),
+        others=MappingProxyType({}),
+    )
+
+
+def add_other(connection: Connection, name: str, other: Connection) -> Connection:
+    """Add a table that is joined; of views, which may read what is outside, no copy is kept."""
+    return replace(
+        connection,
+        others=MappingProxyType({**connection.others, name: other}),
+        copies=None if other.warnings else connection.copies,
     )
 
 
@@ -112,6 +163,7 @@ def open_own(
         casts=_choose_casts(engine, rows, stored, types),
         stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=engine.lock(),
+        copies=[] if engine.copies else None,
     )
 
 

@@ -34,8 +34,9 @@ class PlannedQuery:
 class KeyedHash:
     """The engine's own hash of a value and of another hash, to 64 bits."""
 
-    # Its names for integers and for strings.
+    # Its names for integers, for doubles and for strings.
     whole: str
+    real: str
     text: str
     type: str  # type of a hash
     # Whether the value is the first argument, and the other hash the second.
@@ -81,9 +82,16 @@ class Dialect:
     hash: KeyedHash = field(repr=False)  # its fast hash
     # String in, SHA-256 of its bytes in hexadecimal digits out.
     sha256: Callable[[Any], Any] = field(repr=False)
+    # String in, what is fetched in its place out; and the string of it. An engine may hold strings
+    # that it does not hand out.
+    send_text: Callable[[Any], Any] = field(default=lambda text: text, repr=False)
+    read_text: Callable[[str], str] = field(default=lambda text: text, repr=False)
     # Connection and clock in: what holds while it is queried, such as settings and a time limit.
     session: Callable[[Backend, Clock], AbstractContextManager[None]] = field(repr=False)
     stoppable: bool = field(default=True, repr=False)  # whether a query can have a time limit
+    # Whether copies of bounded rows are kept, because its tables change only as files that are
+    # watched, and a table of its session is in this process: see `copies.py`.
+    copies: bool = field(default=False, repr=False)
     # Connection and SQL in: plans a query, checks names, types and rights, reads no row.
     plan: Callable[[Backend, str], None] = field(repr=False)
     # Connection and planned query in, rows out.

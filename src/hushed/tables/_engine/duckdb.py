@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +34,7 @@ from hushed.tables._engine.dialect import (
     builtin_function,
     common_errors,
 )
+from hushed.tables._engine.frames import repair_bytes
 
 _LISTED = (
     "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
@@ -43,6 +49,15 @@ _OWN_FUNCTION = (  # of the database, found in place of one of DuckDB's
     "SELECT min(function_name) FROM duckdb_functions() WHERE NOT internal "
     "AND schema_name = current_schema() AND lower(function_name) IN "
     "(SELECT lower(function_name) FROM duckdb_functions() WHERE internal)"
+)
+# What a Parquet file holds may be no UTF-8. DuckDB ends a string at a byte FF where it sorts: it
+# would take two users for one, and read the columns behind wrongly. So a string with this byte is
+# written in hexadecimal digits behind a mark, and one that begins with the mark, too.
+_MARK = "\uef7f"
+_SORTABLE = (
+    "CASE WHEN regexp_matches(hex(encode({0})), '^(?:..)*FF') "
+    f"OR starts_with({{0}}, '{_MARK}') "
+    f"THEN '{_MARK}' || hex(encode({{0}})) ELSE {{0}} END COLLATE C"
 )
 _FORMS: Mapping[str, str] = MappingProxyType(
     {
@@ -82,8 +97,24 @@ def open_backend(path: str = ":memory:", *, read_only: bool = False) -> Any:
     import ibis  # noqa: PLC0415
 
     backend = ibis.duckdb.connect(path, read_only=read_only)
-    backend.con.execute("SET enable_progress_bar = false")
+    ((on,),) = backend.con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if on:  # in a notebook without ipywidgets it is off, and even turning it off is refused
+        backend.con.execute("SET enable_progress_bar = false")
+    _spill_privately(backend)
     return backend
+
+
+def _spill_privately(backend: Any) -> None:
+    """Give rows that do not fit into the memory a folder that only this user can read."""
+    folder = tempfile.mkdtemp(prefix="hushed-")
+    backend.con.execute("SET temp_directory = $1", [folder])
+    weakref.finalize(backend, _remove_once, folder, os.getpid())
+
+
+def _remove_once(folder: str, process: int) -> None:
+    """Remove a folder, but not in a forked process: the other one may still use it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _connect(url: str) -> tuple[Any, str]:
@@ -159,6 +190,22 @@ def _sha256(text: Any) -> Any:
     return builtin_function("sha256", ("string",), "string")(text)
 
 
+def _send_text(text: Any) -> Any:
+    """Bytes of a string: those of a Parquet file may be no UTF-8, and cannot be fetched."""
+    held = builtin_function("encode", ("string",), "binary")(text)
+    return builtin_function("hex", ("binary",), "string")(held)
+
+
+def _read_text(digits: str) -> str:
+    held = bytes.fromhex(digits)
+    if held.startswith(_MARK.encode()):
+        held = bytes.fromhex(held.decode().removeprefix(_MARK))
+    try:
+        return held.decode()
+    except UnicodeDecodeError:
+        return repair_bytes(held).decode()
+
+
 @contextmanager
 def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """Interrupt the query when the time is over."""
@@ -203,7 +250,8 @@ DUCKDB = Dialect(
     forms=_FORMS,
     readings=READINGS,
     barrier=True,
-    hash=KeyedHash(whole="hash", text="hash", type="uint64"),
+    copies=True,
+    hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),
     sha256=_sha256,
     session=_session,
     plan=_plan,
@@ -213,4 +261,11 @@ DUCKDB = Dialect(
     reasons=MappingProxyType(
         {"CatalogException": "the table is gone, or a type has no such function"}
     ),
+)
+
+PARQUET = replace(
+    DUCKDB,
+    forms=MappingProxyType({**_FORMS, "string": _SORTABLE.format("CAST({0} AS VARCHAR)")}),
+    send_text=_send_text,
+    read_text=_read_text,
 )

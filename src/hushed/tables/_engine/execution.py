@@ -7,7 +7,7 @@ types and rights, and reads no row. So a failure there does not depend on the ro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,7 @@ from hushed.tables._engine.connections import Connection
 from hushed.tables._engine.dialect import PlannedQuery
 
 _NOT_ENCODED = "a key or constant does not fit the encoding of the database"
+_GONE = "; the connection is lost: open the table again"
 
 
 class ConnectionLost(QueryFailed):
@@ -63,20 +64,21 @@ def compile_query(query: Any) -> PlannedQuery:
 def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
     """Let the engine plan a query, and check names, types and rights; no row is read."""
     planned = compile_query(query)
-    engine, name, lost = connection.engine, "", False
+    engine, name, lost, gone = connection.engine, "", False, False
     try:
         with _session(connection, clock) as backend:
             engine.plan(backend, planned.sql)
     except _TimeOver:
         name, lost = "TimeOver", True
     except engine.errors() as error:
-        name, lost = type(error).__name__, engine.is_lost(error)
+        name, lost, gone = type(error).__name__, engine.is_lost(error), engine.is_gone(error)
     if not name:
         return planned
     if clock.left == 0:
         raise EngineUnavailable(f"{engine} did not plan the query within {clock}; {UNPAID}")
     if lost:
-        raise EngineUnavailable(f"{engine} does not answer ({name}); {UNPAID}")
+        again = _GONE if gone else ""
+        raise EngineUnavailable(f"{engine} does not answer ({name}); {UNPAID}{again}")
     known = {"UnicodeEncodeError": _NOT_ENCODED, **engine.reasons}.get(name)  # no row was read
     message = f"{engine} does not accept the query ({name}"
     message += f": {known}); {UNPAID}" if known else f"); {UNPAID}"
@@ -85,6 +87,20 @@ def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
 
 def fetch(connection: Connection, query: PlannedQuery, clock: Clock) -> dict[str, list[Any]]:
     """Run a planned query and fetch the answer."""
+    rows = _run(connection, query, clock)
+    columns = list(zip(*rows, strict=True)) or [()] * len(query.names)
+    return {
+        name: [_plain(value) for value in column]
+        for name, column in zip(query.names, columns, strict=True)
+    }
+
+
+def run_command(connection: Connection, sql: str, clock: Clock) -> None:
+    """Run a command, such as one that makes a table of this session; it fails as a query."""
+    _run(connection, PlannedQuery(query=None, sql=sql, names=()), clock)
+
+
+def _run(connection: Connection, query: PlannedQuery, clock: Clock) -> Sequence[tuple[Any, ...]]:
     engine, reason, rows, gone = connection.engine, "", None, False
     try:
         with _session(connection, clock) as backend:
@@ -93,15 +109,14 @@ def fetch(connection: Connection, query: PlannedQuery, clock: Clock) -> dict[str
         reason = "TimeOver"
     except engine.errors() as error:
         reason, gone = type(error).__name__, engine.is_gone(error)
+    if connection.changed and connection.file is not None:
+        raise QueryFailed(f"{connection.file.name} changed while it was read; open it again")
     if rows is None:
         require_time(connection, clock)
-        problem = ConnectionLost if gone else QueryFailed
-        raise problem(f"{engine} did not finish the query ({reason})")
-    columns = list(zip(*rows, strict=True)) or [()] * len(query.names)
-    return {
-        name: [_plain(value) for value in column]
-        for name, column in zip(query.names, columns, strict=True)
-    }
+        if gone:
+            raise ConnectionLost(f"{engine} did not finish the query ({reason}){_GONE}")
+        raise QueryFailed(f"{engine} did not finish the query ({reason})")
+    return rows
 
 
 def require_time(connection: Connection, clock: Clock) -> None:

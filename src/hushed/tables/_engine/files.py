@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
+from hushed._checks import list_in_order
 from hushed._printing import plain_path
 from hushed._types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
-from hushed.tables._engine.connections import Connection, check_types, open_own, state_of
+from hushed.tables._engine.connections import Connection, check_types, open_own
+from hushed.tables._engine.csv_files import lines_query, open_csv
 from hushed.tables._engine.databases import require_distinct
-from hushed.tables._engine.duckdb import DUCKDB, READINGS, open_backend
+from hushed.tables._engine.duckdb import DUCKDB, PARQUET, READINGS, open_backend
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
-    lines_query,
     make_readable,
-    read_lines,
     readable_schema,
 )
+from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
+
+_MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 
 
 def open_frame(
     frame: Any, name: str, types: Mapping[str, ColumnType], home: str = ""
 ) -> Connection:
     """Open a frame in memory with DuckDB."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    module = type(frame).__module__.partition(".")[0]
-    if isinstance(frame, pa.Table):
-        arrow = frame
-    elif module == "pandas" and hasattr(frame, "columns"):
-        arrow = from_pandas(frame)
-    elif module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
-        arrow = from_polars(frame)
-    else:
+    arrow = _read_frame(frame)
+    if arrow is None:
         raise ParameterError(
             "a table must be an address, the path of a file, or a pandas, Polars or Arrow frame, "
             f"got {type(frame).__name__}"
@@ -51,15 +50,60 @@ def open_frame(
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would confuse "City" and "city"
     backend.con.register(name, make_readable(arrow).rename_columns(short))
     stored = dict(zip(names, short, strict=True))
-    return open_own(DUCKDB, backend, name, types, stored, home or "a frame")
+    opened = open_own(DUCKDB, backend, name, types, stored, home or "a frame")
+    with suppress(TypeError):  # not every frame can be referred to
+        return replace(opened, frame=weakref.ref(frame))
+    return opened
+
+
+def _read_frame(frame: Any) -> Any:
+    """Read a frame as an Arrow table; None for what is no frame."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    module = type(frame).__module__.partition(".")[0]
+    if isinstance(frame, pa.Table):
+        return frame
+    if module == "pandas" and hasattr(frame, "columns"):
+        return from_pandas(frame)
+    if module == "polars" and hasattr(frame, "to_arrow") and hasattr(frame, "columns"):
+        return from_polars(frame)
+    return None
+
+
+def read_public(given: Any) -> dict[str, list[Any]]:
+    """Read the columns of a public table: a frame, or a mapping of names to lists."""
+    if isinstance(given, Mapping) and all(map(_is_list, given.values())):
+        return {name: list_in_order(values) for name, values in given.items()}
+    arrow = None if isinstance(given, Mapping) else _read_frame(given)
+    if arrow is None:
+        raise ParameterError(
+            "a public table must be a pandas, Polars or Arrow frame, or a mapping such as "
+            f"{{'ward': ['A', 'B'], 'beds': [10, 20]}}, got {type(given).__name__}; a private "
+            "one is joined by its users, with join_users",
+            parameter="public",
+        )
+    names = require_distinct(arrow.column_names)
+    return {name: arrow.column(name).to_pylist() for name in names}
+
+
+def _is_list(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping)
 
 
 def open_file(
-    path: Path, name: str, types: Mapping[str, ColumnType], header: str | None
+    path: Path,
+    name: str,
+    types: Mapping[str, ColumnType],
+    header: str | None = None,
+    *,
+    newlines_in_values: bool = False,
 ) -> Connection:
-    if not isfile(path):  # pathlib would raise for a name that is too long
-        raise NotFound(f"there is no file {plain_path(path)}")
-    kind = path.suffix.lower()
+    kind = ".parquet" if _is_in_parts(path) else path.suffix.lower()
+    if newlines_in_values and kind not in (".csv", ".tsv"):
+        raise ParameterError(
+            f"newlines_in_values is for CSV files, and {path.name} is none",
+            parameter="newlines_in_values",
+        )
     if header is not None and kind not in (".csv", ".tsv"):
         raise ParameterError(
             f"header is for CSV files; {path.name} names its columns itself", parameter="header"
@@ -69,7 +113,10 @@ def open_file(
         if kind in (".arrow", ".feather", ".ipc"):
             return _open_watched(path, lambda file: _open_arrow(file, name, types))
         if kind in (".csv", ".tsv"):
-            return _open_csv(path, types, header)
+            across = newlines_in_values
+            return _open_watched(
+                path, partial(_open_csv, types=types, header=header, newlines_in_values=across)
+            )
         if kind == ".parquet":
             return _open_watched(path, lambda file: _open_parquet(file, name, types))
     except DUCKDB.errors() as error:
@@ -80,9 +127,19 @@ def open_file(
             "have another format"
         )
     raise ParameterError(
-        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file; a DuckDB "
-        "file is named by its address, duckdb:///FILE"
+        f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file, or a "
+        "folder of .parquet files; a DuckDB file is named by its address, duckdb:///FILE"
     )
+
+
+def _is_in_parts(path: Path) -> bool:
+    """Whether a table is in several files; refuse one that is in none."""
+    if isfile(path):  # pathlib would raise for a name that is too long
+        return False
+    with suppress(OSError):
+        if read_parts(path):
+            return True
+    raise NotFound(f"there is no file {plain_path(path)}")
 
 
 def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connection:
@@ -93,9 +150,10 @@ def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connecti
 
 
 def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
+    """Read into memory: of a mapped file that is cut, whoever reads on is killed."""
     from pyarrow import feather  # noqa: PLC0415
 
-    return open_frame(feather.read_table(path, memory_map=True), name, types, str(path))
+    return open_frame(feather.read_table(path, memory_map=False), name, types, str(path))
 
 
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
@@ -103,31 +161,55 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     from pyarrow import dataset  # noqa: PLC0415
 
     backend = open_backend()
-    found = dataset.dataset(path, format="parquet").schema
+    files = [each.resolve() for each in read_parts(path)] or [path]
+    schemas = [_read_parquet_schema(each) for each in files]
+    require_one_schema(files, schemas)
+    found = schemas[0]
     require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
     schema = readable_schema(found)
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
-    backend.con.register(name, dataset.dataset(path, format="parquet", schema=schema))
+    read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
+    backend.con.register(name, read)
     stored = {each: each if each in schema.names else None for each in found.names}
-    return open_own(DUCKDB, backend, name, types, stored, str(path))
+    return open_own(PARQUET, backend, name, types, stored, str(path))
 
 
-def _open_csv(path: Path, types: Mapping[str, ColumnType], header: str | None) -> Connection:
-    """Read every line as a row of strings, and the strings as their declared types."""
+def _read_parquet_schema(path: Path) -> Any:
+    """Read the schema of a Parquet file, and none of its pages.
+
+    Arrow reads 64 kB at the end of a file to find the schema, which hold rows, too. Here it is
+    given a file of the footer alone. The footer may hold the least and the largest value of a
+    column; they are not used.
+    """
     import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
 
-    names, between, lines = read_lines(path, header)
-    declared = check_types(types, names)
+    with open(path, "rb", buffering=0) as file:
+        end = file.seek(-8, os.SEEK_END)
+        tail = file.read(8)  # the length of the footer, and four letters
+        length = int.from_bytes(tail[:4], "little") if tail.endswith(b"PAR1") else 0
+        plausible = length <= min(end - 4, _MOST_FOOTER)
+        start = end - length if plausible else end  # nothing is read of what is no footer
+        file.seek(start)
+        footer = file.read(end - start)
+    return parquet.read_schema(pa.BufferReader(b"PAR1" + footer + tail))
+
+
+def _open_csv(
+    path: Path, *, types: Mapping[str, ColumnType], header: str | None, newlines_in_values: bool
+) -> Connection:
+    """Read every record as a row of strings, and the strings as their declared types."""
+    file = open_csv(path, header, newlines_in_values=newlines_in_values)
+    declared = check_types(types, file.names)
     backend = open_backend()
-    backend.con.register("lines", pa.table({"line": lines}))
-    strings = lines_query("lines", between, len(names))
+    backend.con.register("lines", file)
+    strings = lines_query("lines", file.delimiter, len(file.names))
     cells = [
         f"{READINGS[declared[each]].format(f'c{i}') if each in declared else f'c{i}'} AS c{i}"
-        for i, each in enumerate(names)
+        for i, each in enumerate(file.names)
     ]
-    made = f"CREATE TABLE cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
+    made = f"CREATE VIEW cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
     backend.con.execute(made)
-    backend.con.unregister("lines")
-    short = {each: f"c{i}" for i, each in enumerate(names)}
-    return open_own(DUCKDB, backend, "cells", {}, short, str(path.resolve()))
+    short = {each: f"c{i}" for i, each in enumerate(file.names)}
+    return open_own(DUCKDB, backend, "cells", {}, short, str(path))

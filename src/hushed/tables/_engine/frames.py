@@ -1,26 +1,21 @@
-"""Frames and CSV files as Arrow tables; reading them fails on no cell.
+"""Frames as Arrow tables; reading them fails on no cell.
 
-The type of a column is public, so it must not depend on the cells: Python objects in a frame, and
-all cells of a CSV file, are strings unless the caller declares another type. And a line of a CSV
-file is a row, whatever it contains: a quotation mark that is never closed must not affect other
-rows.
+The type of a column is public, so it must not depend on the cells: Python objects in a frame are
+strings unless the caller declares another type.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import ParameterError
 
-_BETWEEN = ",;\t|"
-_MARK = b"\xef\xbb\xbf"  # byte order mark; some programs write it before a text
-_NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any format
+_PRIVATE_USE = re.compile(rb"\xee([\xbe\xbf])([\x80-\xbf])")  # U+EF80 to U+EFFF
+_SPELLED = b"\xed\xb3\xae\xed\xb2\\1\xed\xb2\\2"  # its bytes, each as half a pair of surrogates
 
 
 def from_pandas(frame: Any) -> Any:
@@ -99,7 +94,7 @@ def _object_strings(cells: Any, absent: Any) -> Any:
         return pa.array(strings, pa.large_string())
     except UnicodeError:  # lone surrogates
         held = [None if w is None else w.encode("utf-8", "surrogatepass") for w in strings]
-        known = [None if w is None else _repair_bytes(w).decode() for w in held]
+        known = [None if w is None else repair_bytes(w).decode() for w in held]
         return pa.array(known, pa.large_string())
 
 
@@ -178,119 +173,24 @@ def _repair_strings(column: Any) -> Any:
         column.validate(full=True)
     except pa.ArrowInvalid:
         cells = column.cast(wide[column.type]).to_pylist()
-        texts = [None if cell is None else _repair_bytes(cell).decode() for cell in cells]
+        texts = [None if cell is None else repair_bytes(cell).decode() for cell in cells]
         return pa.chunked_array([pa.array(texts, column.type)])
     return column
 
 
-def _repair_bytes(held: bytes) -> bytes:
+def may_be_repaired(held: bytes) -> bool:
+    """Whether a text may hold characters that `repair_bytes` writes for bytes."""
+    return b"\xee\xbe" in held or b"\xee\xbf" in held
+
+
+def repair_bytes(held: bytes) -> bytes:
     """Write what is not UTF-8 as private-use characters, U+EF80 to U+EFFF, one for each byte.
 
     Different strings stay different. If two users became one, the rows that count of the first one
-    would depend on those of the other, and neither would have the promise of a user.
+    would depend on those of the other, and neither would have the promise of a user. So one of
+    those characters that is in the text itself is written as its three bytes are, too.
     """
     escaped = held.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+    escaped = _PRIVATE_USE.sub(_SPELLED, escaped)
     # U+DC80 to U+DCFF in three bytes, and the same place of the private-use area
     return escaped.replace(b"\xed\xb2", b"\xee\xbe").replace(b"\xed\xb3", b"\xee\xbf")
-
-
-def read_lines(path: Path, header: str | None = None) -> tuple[list[str], str, Any]:
-    """Read a CSV file as lines."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
-
-    held = path.read_bytes()
-    tabbed = path.suffix.lower() == ".tsv"
-    if header is None:
-        head, _, _ = held.partition(b"\n")
-        start = len(head) + 1
-        first = head.decode("utf-8-sig", "replace").rstrip("\r")
-        names, between = _split_names(first, tabbed=tabbed)
-        _require_names(path, held, names, first)
-    else:
-        start = len(_MARK) if held.startswith(_MARK) else 0
-        names, between = _split_names(header, tabbed=tabbed and "\t" in header)
-        between = "\t" if tabbed else between
-        if not names or not all(map(str.strip, names)) or len(set(names)) < len(names):
-            raise ParameterError(
-                f"header must name every column, and no column twice, got {header!r}",
-                parameter="header",
-            )
-    lines = _split(held, start)
-    try:
-        lines.validate(full=True)
-    except pa.ArrowInvalid:
-        lines = _split(_repair_bytes(held[start:]), 0)
-    return names, between, pc.ascii_rtrim(lines, "\r\n")
-
-
-def _split_names(line: str, *, tabbed: bool) -> tuple[list[str], str]:
-    """Split a line of names, and find its delimiter."""
-    between = "\t" if tabbed else max(_BETWEEN, key=line.count)
-    try:
-        return next(csv.reader([line], delimiter=between), []), between
-    except csv.Error:  # a cell is too long for a name, or contains an end of line
-        return [], between
-
-
-def _require_names(path: Path, held: bytes, names: Sequence[str], first: str) -> None:
-    """Refuse a first line that may be a record; only that line decides, and it is not shown."""
-    if not held.removeprefix(_MARK).strip():
-        raise BadRows(f"{path.name} is empty: it has no first line with the names of its columns")
-    if "\x00" in first:
-        why = "contains a null character"
-    elif not names or not all(map(str.strip, names)):
-        why = "has an empty cell, or one too long for a name"
-    elif len(set(names)) < len(names):
-        why = "has the same name twice"
-    elif any(map(_numeric, names)):
-        why = "contains a number or a date"
-    else:
-        return
-    raise BadRows(
-        f"{path.name}: the first line of a CSV file must name its columns, and this one {why}; it "
-        "may be a record, so nothing of it is shown. If it is a record, give the names and the "
-        "delimiter. If not, give every column a name of its own that is not a number",
-        parameter="header",
-        hint="give header='patient;city;cost'",
-    )
-
-
-def _numeric(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return _NUMERIC.fullmatch(cell) is not None
-    return True
-
-
-def lines_query(lines: str, between: str, width: int) -> str:
-    """Write a query of DuckDB that splits each line into cells, by itself."""
-    quoted = f"""'[{between}]("(?:[^"]|"")*"|[^{between}]*)'"""
-    cell = f'(?:[^"{between}]*|"[^"{between}]*")'
-    strings = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
-    # The last way is general, but takes ten times as long: simple lines take the first.
-    return f"""WITH marked AS MATERIALIZED (SELECT line, CASE WHEN NOT contains(line, '"') THEN 0
-            WHEN regexp_full_match(line, '{cell}(?:[{between}]{cell})*') THEN 1 ELSE 2 END AS way
-            FROM {lines} WHERE line <> ''), split AS (
-        SELECT string_split(replace(line, '"', ''), '{between}') AS cells FROM marked WHERE way < 2
-        UNION ALL
-        SELECT list_transform(regexp_extract_all('{between}' || line, {quoted}, 1),
-            lambda x: CASE WHEN x LIKE '"%"' AND strlen(x) > 1
-                THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END) AS cells
-            FROM marked WHERE way = 2)
-        SELECT {strings} FROM split"""  # noqa: S608
-
-
-def _split(held: bytes, start: int) -> Any:
-    """Split bytes into lines from a position on, without a copy."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    if start >= len(held):
-        return pa.array([], pa.large_string())
-    ends = np.flatnonzero(np.frombuffer(held, np.uint8, offset=start) == ord("\n")) + start + 1
-    last = [] if ends.size and ends[-1] == len(held) else [len(held)]
-    offsets = np.concatenate([[start], ends, last]).astype(np.int64)
-    return pa.LargeStringArray.from_buffers(
-        offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(held)
-    )

@@ -93,7 +93,7 @@ def choose_cast(
             raise ParameterError(
                 f"column {name!r} is of type {found} and cannot be read as {declared}"
             )
-        if shape != declared:
+        if found != declared:  # of its own type it is read as it is: of 64 bits without a sign, too
             quoted, shape = f"({engine.readings[declared].format(quoted)})", declared
     if shape == "other":
         return ColumnCast(type="other", sql="NULL", dtype="null")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hushed._types import ColumnType
@@ -14,12 +15,28 @@ from hushed.tables._engine.files import open_file
 
 
 def connect(
-    url: str, name: str, types: Mapping[str, ColumnType], header: str | None = None
+    url: str,
+    name: str,
+    types: Mapping[str, ColumnType],
+    header: str | None = None,
+    *,
+    newlines_in_values: bool = False,
 ) -> Connection:
     """Open a table at an address."""
     scheme, found, _ = url.partition("://")
     if not found or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
-        return open_file(Path(url), name, types, header)
+        opened = open_file(Path(url), name, types, header, newlines_in_values=newlines_in_values)
+        # Names that the caller gives, and where a row ends, say which cells are asked: they belong
+        # to the question.
+        told = ("" if header is None else f" {header!r}") + (
+            " newlines_in_values" if newlines_in_values else ""
+        )
+        return replace(opened, place=opened.place + told)
+    if newlines_in_values:
+        raise ParameterError(
+            "newlines_in_values is for CSV files; a database separates its rows itself",
+            parameter="newlines_in_values",
+        )
     if header is not None:
         raise ParameterError(
             "header is for CSV files; a database names its columns", parameter="header"

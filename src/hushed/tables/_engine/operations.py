@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from hushed.tables._ladders import Ladder
 
 Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
+_KEY_TYPES = {"int": "int64", "string": "string", "bool": "boolean", "date": "date"}
 
 
 def cases(*branches: tuple[Any, Any], otherwise: Any) -> Any:
@@ -45,10 +46,9 @@ def constant_table(values: Sequence[object], column_type: ColumnType) -> Any:
     """
     import ibis  # noqa: PLC0415
 
-    words = [str(value).lower() if column_type == "bool" else str(value) for value in values]
+    words = [_write_word(value, column_type) for value in values]
     used = set("".join(words))
-    marks = map(chr, [*range(1, 32), *range(0xE000, 0xF900)])
-    between = next((mark for mark in marks if mark not in used), None)
+    between = next((mark for mark in _marks() if mark not in used), None)
     if between is None:
         raise ParameterError(
             "keys that contain every control and private-use character cannot be sent"
@@ -57,8 +57,40 @@ def constant_table(values: Sequence[object], column_type: ColumnType) -> Any:
         [*words, words[0]]
     )  # twice, because an empty string alone would split into none
     found = ibis.literal(text).split(between).unnest().name("constant").as_table()
-    types = {"int": "int64", "string": "string", "bool": "boolean", "date": "date"}
-    return found.select(constant=found["constant"].cast(types[column_type]))
+    return found.select(constant=found["constant"].cast(_KEY_TYPES[column_type]))
+
+
+def _write_word(value: object, column_type: ColumnType) -> str:
+    return str(value).lower() if column_type == "bool" else str(value)
+
+
+def _marks() -> Iterator[str]:
+    """Give the characters that may stand between words."""
+    return map(chr, [*range(1, 32), *range(0xE000, 0xF900)])
+
+
+def constant_rows(columns: Sequence[tuple[Sequence[object], ColumnType]]) -> Any:
+    """Give the rows of two or more columns of constants as a table of columns j0, j1 and so on.
+
+    They are sent as one string, as for `constant_table`. Each row is there once: a row holds a mark
+    between its cells, so that no row is empty.
+    """
+    import ibis  # noqa: PLC0415
+
+    words = [[_write_word(value, kind) for value in values] for values, kind in columns]
+    used = set().union(*(each for column in words for each in column))
+    free = (mark for mark in _marks() if mark not in used)
+    between, within = next(free, None), next(free, None)
+    if between is None or within is None:
+        raise ParameterError(
+            "rows that contain every control and private-use character cannot be sent"
+        )
+    text = between.join(map(within.join, zip(*words, strict=True)))
+    rows = ibis.literal(text).split(between).unnest().name("constant").as_table()
+    cells = rows["constant"].split(within)
+    types = {**_KEY_TYPES, "float": "float64"}
+    made = {f"j{i}": cells[i].cast(types[kind]) for i, (_, kind) in enumerate(columns)}
+    return rows.select(**made)
 
 
 def null(column_type: ColumnType) -> Any:
@@ -244,15 +276,21 @@ def keyed_hash(engine: Dialect, key: int, columns: Sequence[Any]) -> Any:
     mixed = ibis.literal(key, own.type)
     for column in columns:
         known = cases((column, 1), otherwise=0) if column.type().is_boolean() else column
-        whole = known.type().is_integer()
-        mixed = _mix(own, known.cast("int64" if whole else "string"), mixed)
+        mixed = _mix(own, known.cast(_hashed_type(known.type())), mixed)
     # Once more over all: DuckDB's own mixing ends with an exclusive or, which keeps many orders.
     return _mix(own, ibis.literal(len(columns), "int64"), mixed)
 
 
+def _hashed_type(dtype: Any) -> str:
+    if dtype.is_integer():
+        return "int64"
+    return "float64" if dtype.is_floating() else "string"
+
+
 def _mix(own: KeyedHash, value: Any, mixed: Any) -> Any:
-    """Hash an int64 or a string, together with the hash of what came before it."""
-    name, kind = (own.whole, "int64") if value.type().is_integer() else (own.text, "string")
+    """Hash an int64, a double or a string, together with the hash of what came before it."""
+    kind = _hashed_type(value.type())
+    name = {"int64": own.whole, "float64": own.real, "string": own.text}[kind]
     if own.value_first:
         return builtin_function(name, (kind, own.type), own.type)(value, mixed)
     return builtin_function(name, (own.type, kind), own.type)(mixed, value)

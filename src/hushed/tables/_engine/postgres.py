@@ -281,7 +281,11 @@ POSTGRES = Dialect(
     read_whole=_read_whole,
     barrier=True,
     hash=KeyedHash(
-        whole="hashint8extended", text="hashtextextended", type="int64", value_first=True
+        whole="hashint8extended",
+        real="hashfloat8extended",
+        text="hashtextextended",
+        type="int64",
+        value_first=True,
     ),
     sha256=_sha256,
     session=_session,

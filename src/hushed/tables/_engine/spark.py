@@ -204,7 +204,7 @@ SPARK = Dialect(
     forms=_FORMS,
     barrier=False,
     wide="decimal(28, 0)",  # its sum of 64-bit integers would wrap
-    hash=KeyedHash(whole="xxhash64", text="xxhash64", type="int64"),
+    hash=KeyedHash(whole="xxhash64", real="xxhash64", text="xxhash64", type="int64"),
     sha256=_sha256,
     session=_session,
     stoppable=False,

@@ -1,0 +1,75 @@
+"""Progress of public work: a bar in a terminal, a line that is written anew in a notebook."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hushed._notebook import Card, draw_gauge, render_card
+
+_PAUSE = 0.25  # seconds between two looks of a line in a notebook
+
+
+@contextmanager
+def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    """Show how much is done and how long the rest may take: of public work only.
+
+    How long each step takes depends on its rows. In a terminal it is shown on standard error, in a
+    notebook below the cell; it goes when the work is done. Elsewhere nothing is shown.
+    """
+    if shown and _in_notebook():
+        line = _Line(what, total)
+        try:
+            yield line.advance
+        finally:
+            line.clear()
+    elif shown and sys.stderr.isatty():
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(what, total=total)
+            yield lambda finished: bar.advance(task, finished)
+    else:
+        yield None
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this process."""
+    known = sys.modules.get("IPython")
+    shell = known.get_ipython() if known is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+class _Line:
+    """What a notebook shows of a run; a display that is replaced."""
+
+    def __init__(self, what: str, total: int) -> None:
+        from IPython.display import display  # noqa: PLC0415
+
+        self._what, self._total, self._done = what, total, 0
+        self._start = self._shown = time.monotonic()
+        show: Any = display  # it has no types
+        self._display = show(self._look(), raw=True, display_id=True)
+
+    def advance(self, finished: int) -> None:
+        self._done += finished
+        if time.monotonic() - self._shown >= _PAUSE:
+            self._shown = time.monotonic()
+            self._display.update(self._look(), raw=True)
+
+    def clear(self) -> None:
+        self._display.update({"text/plain": "", "text/html": ""}, raw=True)
+
+    def _look(self) -> dict[str, str]:
+        text = f"{self._what}: {self._done:,} of {self._total:,}"
+        if self._done:
+            passed = time.monotonic() - self._start
+            left = passed * (self._total - self._done) / self._done
+            text += f", about {left:,.0f} s left"
+        bar = draw_gauge(self._done / max(self._total, 1), text)
+        card = Card(title=text, text=text, words="", pictures=(bar,))
+        return {"text/plain": text, "text/html": render_card(card)}

@@ -1,0 +1,180 @@
+"""Reports as text, and back; what is certified is worked out again from the counts."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, astuple, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from hushed.auditing._audit import allowed_error
+from hushed.auditing._bounds import Counts
+from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
+from hushed.auditing._fixed import compute_minimum_detectable
+from hushed.auditing._goal import adapt_claim
+from hushed.auditing._pairs import Pair, Relation
+from hushed.auditing._report import AuditReport, PopulationCount, Verdict, Witness
+from hushed.errors import HushedError, ParameterError
+from hushed.guarantee import Guarantee
+
+SCHEMA, _VERSION = "hushed audit", 1
+_CLAIMS: dict[str, type[Any]] = {
+    "epsilon-delta": Guarantee,
+    "zero-concentrated": ZeroConcentrated,
+    "renyi": Renyi,
+}
+_MODES = ("fixed", "sequential", "population")
+
+
+def write_report(report: AuditReport) -> str:
+    """Write a report as JSON, every number exact; without the inputs, and without estimates."""
+    record = replace(report, estimate=None).to_dict()
+    claim = next(name for name, kind in _CLAIMS.items() if type(report.claim) is kind)
+    first, other = (
+        np.asarray(each) for each in (report.witness.pair.rows, report.witness.pair.neighbour)
+    )
+    answers = report.relation == "answers"
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "version": _VERSION,
+            **record,
+            "stated": {"kind": claim, **asdict(report.claim)},
+            "weight": report.weight,
+            "moved": [int(np.count_nonzero(first != other)), int(first.size)] if answers else None,
+        }
+    )
+
+
+def read_report(text: str) -> AuditReport:
+    """Read what `write_report` wrote, and refuse what does not follow from its counts."""
+    try:
+        report = _read(json.loads(text))
+        problems = [
+            f"{name} does not follow" for name, holds in _rules(report).items() if not holds
+        ]
+        report.explain()
+    except (HushedError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as bad:
+        raise ParameterError(
+            f"the record is no audit of this version ({type(bad).__name__})"
+        ) from None
+    if problems:
+        raise ParameterError(f"the audit contradicts its own counts: {problems[0]}")
+    return report
+
+
+def _read(told: dict[str, Any]) -> AuditReport:
+    if (told["schema"], told["version"]) != (SCHEMA, _VERSION):
+        raise KeyError("schema")
+    seen, mode, verdict = told["witness"], told["mode"], told["verdict"]
+    _require(mode, _MODES)
+    _require(verdict, get_args(Verdict))
+    _require(told["relation"], get_args(Relation))
+    _require(seen["likelier"], ("rows", "answers", "neighbour"))
+    caught = told["minimum_detectable"]
+    relation: Relation = told["relation"]
+    population = told["population"]
+    return AuditReport(
+        verdict=verdict,
+        claim=_read_claim(told["stated"]),
+        confidence=told["confidence"],
+        mode=mode,
+        epsilon_low=told["certified"]["epsilon_low"],
+        delta_low=told["certified"]["delta_low"],
+        measured=told["certified"]["measured"],
+        witness=Witness(
+            pair=_stand_in(seen["pair"], told["moved"]),
+            relation=relation,
+            likelier=seen["likelier"],
+            event=seen["event"],
+            counts=Counts(
+                hits=seen["hits"],
+                samples=seen["samples"],
+                other_hits=seen["other_hits"],
+                other_samples=seen["other_samples"],
+            ),
+        ),
+        minimum_detectable=math.inf if caught is None else caught,
+        estimate=None,
+        samples=told["samples"],
+        tried=tuple(told["tried"]),
+        seconds=told["seconds"],
+        seed=told["seed"],
+        population=None if population is None else PopulationCount(**population),
+        named=tuple(told["named"]),
+        weight=told["weight"],
+    )
+
+
+def _require(value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise KeyError(value)
+
+
+def _stand_in(name: str, moved: list[int] | None) -> Pair:
+    """Make a pair that differs in as many places: the inputs themselves are not written down."""
+    if moved is None:
+        return Pair(rows=None, neighbour=None, name=name)
+    count, size = moved
+    if not 0 <= count <= size <= _MOST_ANSWERS:
+        raise ValueError("moved")
+    return Pair(rows=[0] * size, neighbour=[1] * count + [0] * (size - count), name=name)
+
+
+_MOST_ANSWERS = 10_000_000
+
+
+def _read_claim(told: dict[str, Any]) -> Claim:
+    stated = dict(told)
+    kind = _CLAIMS[stated.pop("kind")]
+    if kind is Guarantee:
+        stated["estimates"] = tuple((name, gamma) for name, gamma in stated["estimates"])
+    found: Claim = kind(**stated)
+    return found
+
+
+def _rules(report: AuditReport) -> dict[str, bool]:
+    """Compare what is certified with what the counts certify."""
+    alpha, seen = allowed_error(report.confidence), report.witness.counts
+    violated = report.verdict == "violated"
+    rules = {
+        "samples": _is_count(report.samples)
+        and all(_is_count(each) for each in astuple(seen))
+        and 0 < max(seen.samples, seen.other_samples) <= report.samples,
+        "seed": _is_count(report.seed),
+        "seconds": isinstance(report.seconds, float) and 0 <= report.seconds < math.inf,
+        "names": all(isinstance(each, str) for each in (*report.tried, report.witness.event)),
+        "witness": report.witness.pair.name in report.tried,
+        "named": set(report.named) <= set(report.tried) and (violated or not report.named),
+        "bounds": report.epsilon_low >= 0 and 0 <= report.delta_low <= 1 and report.measured >= 0,
+        "population": (report.population is not None) == (report.mode == "population"),
+        "weight": report.mode == "fixed" or report.weight is None,
+    }
+    if report.population is not None:
+        caught = report.population.caught >= report.population.needed
+        return rules | {"verdict": caught == violated}
+    if report.mode != "fixed":
+        return rules
+    claim = adapt_claim(report.claim)
+    certified = claim.certify(claim.test(seen, alpha, report.weight))
+    least = compute_minimum_detectable(
+        claim, seen.other_share, int(seen.samples), alpha, report.weight
+    )
+    return rules | {
+        "verdict": certified.violated == violated,
+        "epsilon": _near(report.epsilon_low, certified.epsilon_low),
+        "delta": _near(report.delta_low, certified.delta_low),
+        "measured": _near(report.measured, certified.measured),
+        "minimum_detectable": _near(report.minimum_detectable, least),
+    }
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _near(one: float, other: float) -> bool:
+    """Whether two numbers agree, up to what mathematical libraries differ by."""
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-12)

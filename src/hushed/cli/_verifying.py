@@ -1,0 +1,174 @@
+"""The command ``hushed verify``: what of a certificate can be checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hushed as hs
+from hushed._printing import plain_path
+from hushed.cli._inputs import in_blocks, read_function, read_population
+from hushed.cli._keys import read_key
+from hushed.cli._options import (
+    FrameOption,
+    HeaderOption,
+    JsonOption,
+    KeepOption,
+    KeepPrivateOption,
+    WorkersOption,
+    option,
+    read_keep,
+)
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line
+from hushed.cli._panels import LEDGER, ROWS
+from hushed.cli._tables import Frame
+from hushed.errors import NotFound, ParameterError
+from hushed.mechanisms._calibrated import answers_of
+from hushed.mechanisms._registry import MECHANISMS
+from hushed.populations import PublicTable, Simulator
+from hushed.statements import open_signed
+from hushed.statements._kinds import kind_of_record
+from hushed.statements._signing import is_signed, read_unchecked
+from hushed.statements._statement import is_statement
+
+
+def verify(
+    certificate: Annotated[
+        Path,
+        typer.Argument(metavar="CERTIFICATE", help="JSON written by release --out, or certify."),
+    ],
+    function: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE.py:NAME]",
+            help="The function that was released; not needed if the sensitivity was proven.",
+        ),
+    ] = None,
+    population: Annotated[
+        str | None,
+        option("The public file or simulator, if the certificate names one.", ROWS),
+    ] = None,
+    frame: FrameOption = "numpy",
+    header: HeaderOption = None,
+    accept_rounding: Annotated[
+        bool,
+        typer.Option(
+            "--accept-rounding",
+            help="Exit with 0 also if movements differ by rounding, as between two computers.",
+        ),
+    ] = False,
+    workers: WorkersOption = None,
+    keep: KeepOption = None,
+    keep_private: KeepPrivateOption = False,
+    ledger: Annotated[
+        str | None, option("The ledger that was charged: is the entry in it?", LEDGER)
+    ] = None,
+    key: Annotated[
+        Path | None,
+        option("Public key of whoever has to have signed it: FILE.pub of hushed keys.", ROWS),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check a certificate: what follows from it, and its sampling again, bit for bit.
+
+    For a proven sensitivity, whose proof is not checked, and for the answer of a query, the numbers
+    that follow. With --ledger whether it was charged, and what for.
+    """
+    # 1 says that it was not reproduced: whatever keeps it from being checked is a 2.
+    with finish(json=json, refused=BAD_USE) as result:
+        text = _read_text(certificate)
+        pem = None if key is None else read_key(key)
+        known = _read_certificate(text, pem)
+        inner = known.subject.certificate if _is_release(known) else known
+        f = None if function is None else read_function(function)
+        source = None
+        if isinstance(inner, hs.Certificate):
+            f = None if f is None else _as_released(f, inner)
+            source = _read_named(population, inner, frame, header) if population else None
+        elif population is not None:
+            raise ParameterError(f"the certificate of {known.kind} has no population")
+        with _open(ledger) as book:
+            found = hs.verify(
+                text,
+                f,
+                population=source,
+                workers=workers,
+                progress=True,
+                keep=read_keep(keep, private=keep_private),
+                ledger=book,
+                key=pem,
+            )
+        result.update(asdict(found))
+        accepted = ("bits", "rounding") if accept_rounding else ("bits",)
+        result["exit_code"] = 0 if found.agreement in accepted else REFUSED
+        if not json:
+            print_line(found.explain())
+
+
+def _is_release(known: Any) -> bool:
+    return isinstance(known, hs.Statement) and known.kind == "release"
+
+
+def _as_released(f: Any, known: hs.Certificate) -> Any:
+    """Put a function into the form in which it was sampled."""
+    if known.mechanism.name in MECHANISMS:
+        f = answers_of(MECHANISMS[known.mechanism.name], f, known.mechanism.parameters)
+    if known.sampling is not None and known.sampling.blocks > 1:
+        size = known.sampling.rows // known.sampling.blocks
+        f = in_blocks(f, size, known.sampling.user)
+    return f
+
+
+@contextmanager
+def _open(ledger: str | None) -> Iterator[hs.Ledger | None]:
+    if ledger is None:
+        yield None
+        return
+    with hs.Ledger(ledger, create=False) as book:
+        yield book
+
+
+def _read_text(path: Path) -> str:
+    if not path.is_file():
+        raise NotFound(f"there is no file {plain_path(path)}")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path.name} is not a certificate: not text in UTF-8") from None
+
+
+def _read_certificate(text: str, key: bytes | None) -> Any:
+    """Read a certificate; of a signed one only what a given key has signed."""
+    if is_signed(text):
+        return read_unchecked(text) if key is None else open_signed(text, key)
+    if is_statement(text):
+        return hs.Statement.from_json(text)
+    with suppress(ParameterError):
+        kind = kind_of_record(text).name
+        raise NotFound(
+            f"this file holds what was released ({kind}), and no certificate of it: hushed certify "
+            "writes one"
+        )
+    return hs.Certificate.from_json(text)
+
+
+def _read_named(
+    spec: str, known: hs.Certificate, frame: Frame, header: bool | None
+) -> hs.populations.Population:
+    """Read a population that a certificate names, with the ranges that it states."""
+    whose = None if known.sampling is None else known.sampling.user
+    user = whose if whose is None or isinstance(whose, str) else str(whose + 1)
+    source, _ = read_population(spec, frame, header=header, user=user)
+    if known.sampling is None or not isinstance(source, PublicTable | Simulator):
+        return source
+    ends = {
+        column: (-math.inf if low is None else low, math.inf if high is None else high)
+        for column, low, high, _ in known.sampling.support
+    }
+    return replace(source, bounds=ends or None)

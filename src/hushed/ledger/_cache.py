@@ -1,0 +1,76 @@
+"""What a process remembers of each budget between charges, brought up to date at each use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from hushed.errors import DamagedLedger, LedgerUnavailable
+from hushed.ledger import _rows as rows
+from hushed.ledger._requests import check_text
+from hushed.ledger._running import RunningBalance, start_balance
+from hushed.ledger._store import Store
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+
+class CachedBalance:
+    """What this process remembers of one budget."""
+
+    __slots__ = ("balance", "lock")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.balance: RunningBalance | None = None
+
+
+class BalanceCache:
+    """Running balances by budget; each can be thrown away at any time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every balance, and every lock: in a forked child they may be held for ever."""
+        self._balances: dict[str, CachedBalance] = {}
+        self._lock = RLock()
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[CachedBalance]:
+        """Keep the other threads of this process from a budget."""
+        check_text(name, "")
+        with self._lock:
+            cached = self._balances.setdefault(name, CachedBalance())
+        with cached.lock:
+            yield cached
+
+    def read_current(self, cached: CachedBalance, name: str) -> RunningBalance:
+        """Read the balance up to the newest entry, without keeping writers out."""
+        with self._store.reading() as connection:
+            if cached.balance is None:
+                cached.balance = start_balance(rows.budget_named(connection, name))
+            return sync_balance(cached, connection, rows.head_of(connection, name))
+
+
+def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head) -> RunningBalance:
+    """Fold in the entries that others have added."""
+    running = cached.balance
+    if running is None:
+        raise LedgerUnavailable("the ledger was used from a signal or a callback; try again")
+    if (running.number, running.link) == head:
+        return running
+    cached.balance = None
+    if head[0] <= running.number:
+        raise DamagedLedger(
+            f"budget {running.budget.name!r} lost entries that were there before: the ledger "
+            "was replaced by another copy; charge again what was released since that copy"
+        )
+    known = (running.number, running.link)
+    for entry in rows.entries_after(connection, running.budget.name, known, head):
+        running.add(entry)
+    cached.balance = running
+    return running

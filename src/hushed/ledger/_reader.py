@@ -1,0 +1,243 @@
+"""A ledger as it is read: budgets, balances, entries, stored answers; nothing is charged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Self
+
+from hushed._checks import require_count
+from hushed.errors import ParameterError
+from hushed.ledger import _rows as rows
+from hushed.ledger._anchors import read_anchor
+from hushed.ledger._answers import answer_at
+from hushed.ledger._balance import Balance, Moment
+from hushed.ledger._cache import BalanceCache
+from hushed.ledger._entries import Budget, Entry
+from hushed.ledger._forks import watch
+from hushed.ledger._store import Store, connect
+from hushed.ledger._walks import export_entries, trace_balance, verify_entries
+
+_MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
+
+
+class LedgerReader:
+    """What a ledger tells; `Ledger` adds what it takes down."""
+
+    def __init__(self, url: str, *, create: bool = True, timeout: float = 60.0) -> None:
+        self._store: Store = connect(url, create=create, timeout=timeout)
+        self._balances = BalanceCache(self._store)
+        watch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the next use opens them again."""
+        self._store.close()
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """All budgets.
+
+        Returns
+        -------
+        tuple of Budget
+            By name.
+        """
+        with self._store.reading() as connection:
+            return rows.budgets(connection)
+
+    def balance(self, name: str) -> Balance:
+        """Where a budget stands.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        Balance
+            Folded from its entries.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        """
+        with self._balances.hold(name) as cached:
+            return self._balances.read_current(cached, name).balance()
+
+    def entries(self, name: str) -> tuple[Entry, ...]:
+        """All charges of a budget, checked against their chain.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+
+        Returns
+        -------
+        tuple of Entry
+            In the order in which they were charged. `hushed.compose` takes them as they are.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        DamagedLedger
+            If they are not those that were written.
+        """
+        with self._store.reading() as connection:
+            budget = rows.budget_named(connection, name)
+            head = rows.head_of(connection, name)
+            return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
+
+    def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
+        """Share of a budget that was used after each charge.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        points : int, default 200
+            Most charges to tell of, evenly spread and the last one among them; 1 or more.
+
+        Returns
+        -------
+        tuple of Moment
+            In order of time, the opening first.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``points`` is below 1.
+        """
+        points = require_count("points", points)
+        with self._store.reading() as connection:
+            return trace_balance(connection, name, points)
+
+    def answer(self, name: str, key_or_number: str | int) -> str | None:
+        """Read a stored answer again; nothing is charged.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        key_or_number : str or int
+            The caller's key, or the number of the entry.
+
+        Returns
+        -------
+        str or None
+            The text as stored; None if there is no answer under this key or number.
+
+        Raises
+        ------
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If it is asked by neither a key nor a number.
+        DamagedLedger
+            If it is not what was stored.
+        """
+        number = key_or_number
+        if not isinstance(number, str | int):
+            raise ParameterError(
+                f"an answer is read by a key or a number, got {type(number).__name__}"
+            )
+        with self._balances.hold(name) as cached:
+            running = self._balances.read_current(cached, name)
+            if isinstance(number, str):
+                number = running.keys.get(number, 0)
+        if not 0 < number <= _MOST_NUMBER:
+            return None
+        with self._store.reading() as connection:
+            return answer_at(connection, name, number)
+
+    def verify(self, name: str, expect: str | None = None) -> str:
+        """Check a budget from end to end, and against an anchor that was kept outside.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        expect : str, optional
+            ``NUMBER:DIGEST``, as this method returned it some time before; the first 16 or more
+            digits of the digest will do. The chain alone cannot tell that its last entries were
+            taken off, or that all of it was rewritten.
+
+        Returns
+        -------
+        str
+            ``NUMBER:DIGEST`` of the last entry, to be written down where nobody who can write to
+            the ledger can change it.
+
+        Raises
+        ------
+        DamagedLedger
+            If entries or answers are not those that were written, or the anchor does not fit.
+        NotFound
+            If there is no such budget.
+        ParameterError
+            If ``expect`` is no anchor.
+        """
+        wanted = None if expect is None else read_anchor(expect)
+        with self._store.reading() as connection:
+            return verify_entries(connection, name, wanted)
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy an SQLite ledger while it is in use, as of one moment.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that does not exist.
+
+        Returns
+        -------
+        Path
+            The copy. It is no second ledger: what is charged to the first one later is not in it.
+
+        Raises
+        ------
+        ParameterError
+            If the file exists, or the ledger lies on a server, which has tools of its own.
+        NotFound
+            If its folder does not exist.
+        """
+        return self._store.backup(Path(path))
+
+    def export(self, name: str | None = None) -> str:
+        """Write budgets and their entries as JSON.
+
+        Parameters
+        ----------
+        name : str, optional
+            One budget; all by default.
+
+        Returns
+        -------
+        str
+            One JSON object: the texts as they lie in the ledger, with their digests, so that the
+            chain can be checked without this library.
+        """
+        names = [each.name for each in self.budgets()] if name is None else [name]
+        with self._store.reading() as connection:
+            found = [export_entries(connection, each) for each in names]
+        return json.dumps({"schema": "hushed ledger", "version": 1, "budgets": found})
+
+    def before_fork(self) -> None:
+        """Close connections that a forked child must not inherit; not for callers."""
+        if self._store.sqlite:
+            self._store.close()
+
+    def in_child(self) -> None:
+        """Begin anew in a forked child, whose locks may be held for ever; not for callers."""
+        self._balances.clear()
+        self._store.leave_to_parent()

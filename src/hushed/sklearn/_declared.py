@@ -1,0 +1,158 @@
+"""Which family an estimator is of, and why others are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hushed._types import Floats
+from hushed.errors import ParameterError
+from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
+from hushed.sklearn._needed import (
+    base,
+    cluster,
+    decomposition,
+    linear_model,
+    naive_bayes,
+    svm,
+)
+
+_REGRESSORS = (
+    linear_model.ARDRegression,
+    linear_model.BayesianRidge,
+    linear_model.ElasticNet,
+    linear_model.GammaRegressor,
+    linear_model.HuberRegressor,
+    linear_model.Lars,
+    linear_model.Lasso,
+    linear_model.LassoLars,
+    linear_model.LinearRegression,
+    linear_model.PoissonRegressor,
+    linear_model.QuantileRegressor,
+    linear_model.Ridge,
+    linear_model.SGDRegressor,
+    linear_model.TheilSenRegressor,
+    linear_model.TweedieRegressor,
+    svm.LinearSVR,
+)
+_CLASSIFIERS = (
+    linear_model.LogisticRegression,
+    linear_model.Perceptron,
+    linear_model.RidgeClassifier,
+    linear_model.SGDClassifier,
+    svm.LinearSVC,
+)
+_ROWS = (
+    "it keeps rows as they are (neighbours, support vectors, points of a kernel), so that its "
+    "attributes are private rows"
+)
+_TREES = (
+    "its thresholds lie between rows, and neither their number nor their places stay when a row "
+    "changes"
+)
+_SEVERAL = (
+    "it fits several things on the rows, or chooses among fits, and each of them is an answer "
+    "about the rows. Fit what comes before on public rows, choose on public rows, and make the "
+    "last step private"
+)
+_REASONS = (
+    (("Pipeline", "Search", "Voting", "Stacking", "Calibrated", "CV", "RFE"), _SEVERAL),
+    (("Neighbors", "SVC", "SVR", "SVM", "GaussianProcess", "KernelRidge"), _ROWS),
+    (("Tree", "Forest", "Boost", "Bagging"), _TREES),
+)
+
+
+def choose_family(estimator: Any, *, features: int, classes: int, points: Floats | None) -> Family:
+    """Choose what is released of an estimator; refuse what cannot be."""
+    own: dict[str, int] = {"features": features, "classes": classes}
+    if points is not None:
+        _check_predicts(estimator)
+        return Points(points=tuple(map(tuple, points.tolist())), **own)
+    if type(estimator) in (*_REGRESSORS, *_CLASSIFIERS):
+        return Linear(intercept=bool(estimator.fit_intercept), **own)
+    if type(estimator) is naive_bayes.GaussianNB:
+        return Bayes(**own)
+    if type(estimator) in (cluster.KMeans, cluster.MiniBatchKMeans):
+        return Centres(count=_count_centres(estimator, features), **own)
+    if type(estimator) is decomposition.PCA:
+        return Axes(count=_count_axes(estimator, features), **own)
+    raise ParameterError(explain_refusal(estimator), parameter="estimator")
+
+
+def explain_refusal(estimator: Any) -> str:
+    """Say why an estimator is not released, and what to do."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "fit"):
+        return f"the estimator must be one of scikit-learn, got {name}"
+    found = [why for parts, why in _REASONS if any(part in name for part in parts)]
+    why = found[0] if found else "nothing is known of what its attributes say"
+    more = (
+        ""
+        if found and found[0] is _SEVERAL
+        else (". Released can be what it predicts at public points: give points=")
+    )
+    return (
+        f"{name} is not released: {why}{more}. Attributes are released of linear and generalised "
+        "linear models, GaussianNB, KMeans and PCA"
+    )
+
+
+def fix_chance(estimator: Any) -> Any:
+    """Copy an estimator; one that tosses coins gets a seed, for its answers must not vary."""
+    copy = base.clone(estimator)
+    if "random_state" in copy.get_params(deep=False) and copy.random_state is None:
+        copy.set_params(random_state=0)
+    return copy
+
+
+def check_private_options(estimator: Any) -> None:
+    """Refuse options that make more of the rows public than the declared attributes."""
+    for name in ("warm_start", "early_stopping"):
+        if getattr(estimator, name, False):
+            raise ParameterError(
+                f"{name}=True makes a fit depend on more than its rows: leave it out",
+                parameter="estimator",
+            )
+
+
+def _check_predicts(estimator: Any) -> None:
+    if not hasattr(estimator, "predict") or any(
+        part in type(estimator).__name__ for part in _REASONS[0][0]
+    ):
+        raise ParameterError(
+            f"points= is for one estimator that predicts; {type(estimator).__name__} is none, or "
+            "fits several things on the rows",
+            parameter="points",
+        )
+
+
+def _count_centres(estimator: Any, features: int) -> int:
+    """Count centres; those it starts from must be public, or their numbers change places."""
+    count = int(estimator.n_clusters)
+    if isinstance(estimator.init, str) or callable(estimator.init):
+        raise ParameterError(
+            f"{type(estimator).__name__} must start from public centres, init=array: else which "
+            "centre is called the first depends on single rows",
+            parameter="estimator",
+        )
+    if np.shape(estimator.init) != (count, features):
+        raise ParameterError(
+            f"init must hold {count} centres of {features} numbers", parameter="estimator"
+        )
+    return count
+
+
+def _count_axes(estimator: Any, features: int) -> int:
+    count = estimator.n_components
+    if not isinstance(count, int | np.integer) or isinstance(count, bool):
+        raise ParameterError(
+            "PCA needs n_components as a whole number: how many axes explain a share is an answer "
+            "about the rows",
+            parameter="estimator",
+        )
+    if not 1 <= count <= features:
+        raise ParameterError(
+            f"n_components must lie between 1 and {features}", parameter="estimator"
+        )
+    return int(count)

@@ -1,0 +1,420 @@
+"""A private estimator: what scikit-learn fits, released with a promise, a certificate, a charge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Self, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hushed._checks import read_epsilon, require_one_of
+from hushed._types import Floats
+from hushed.engines._choice import Workers
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee, Neighbours, RowUnit
+from hushed.ledger import Ledger
+from hushed.releasing import Certificate, Release
+from hushed.sensitivity import Calibration
+from hushed.sklearn._declared import check_private_options, choose_family, fix_chance
+from hushed.sklearn._examples import (
+    Scheme,
+    encode_privately,
+    read_ranges,
+    read_shape,
+    refuse_carried,
+    take_labels,
+    take_rows,
+)
+from hushed.sklearn._families import Linear, NearestPoint, Points
+from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
+from hushed.sklearn._routes import ROUTES, Order
+
+Route = Literal["sampled", "blocks", "objective"]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _model_has(name: str) -> Callable[[Method], Method]:
+    """Offer a method where the estimator, or the model made of it, has it."""
+
+    def has(self: PrivateEstimator) -> bool:
+        if self.points is not None:
+            known = name == "predict" or (name == "predict_proba" and base.is_classifier(self))
+            if not known:
+                raise AttributeError(name)
+            return True
+        getattr(self.estimator, name)
+        return True
+
+    offer: Callable[[Method], Method] = available_if(has)
+    return offer
+
+
+class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
+    """Fit an estimator of scikit-learn, and keep no more of the rows than a private release.
+
+    Each call of ``fit`` is one release, with a certificate and a charge. Everything after it, as
+    ``predict``, works on what was released and costs nothing.
+
+    Parameters
+    ----------
+    estimator : estimator of scikit-learn
+        What is fitted. Released are ``coef_`` and ``intercept_`` of linear and generalised linear
+        models, the moments of GaussianNB, the centres of KMeans (with public ``init``), axes,
+        centre and variances of PCA (with a whole ``n_components``). Of any other one that
+        predicts: what it predicts at public ``points``.
+    population : (X, y), X or Population, optional
+        For ``route="sampled"``: public rows with labels, or a population of `hushed.populations`
+        whose rows are arrays that end with the label (of a classifier its position among
+        ``labels``). Never the private rows.
+    epsilon : float, default 1
+        Privacy loss of one fit, in nats; finite, above 0.
+    route : {"sampled", "blocks", "objective"}, default "sampled"
+        ``"sampled"``: noise for the movement that was measured on public tables, a promise of
+        random differential privacy. ``"blocks"``: the mean of fits on blocks, a promise for every
+        table. ``"objective"``: noise in the objective of LogisticRegression or Ridge, a promise for
+        every table.
+    delta : float, default 0
+        Slack. Above 0 noise is Gaussian; needed by blocks, and none for the objective.
+    gamma : float, default 0.05
+        Of the sampled route: probability with which the promise may fail.
+    calibration : {"training-conditional", "marginal", "dkw"}, default "training-conditional"
+        Of the sampled route: see `hushed.sample_sensitivity`.
+    block_rows : int, optional
+        Of the sampled route: fit on blocks of so many rows, and release the average, as
+        `hushed.Blockwise` does; for a public table that is smaller than the private one.
+    bounds : (low, high), optional
+        Public ranges of the features, two numbers or two lists. Features are moved into them and
+        scaled to [-1, 1] before the fit. The objective route needs them.
+    labels : sequence, optional
+        Public classes of a classifier, or the public range (low, high) of the label of a
+        regressor. Classes may be left out where the population is (X, y).
+    clip : float, optional
+        Of the objective route: the sum of the absolute scaled features that a row may have; longer
+        rows are shortened. By default the square root of the number of features.
+    cutoff : float, optional
+        Of the objective route of Ridge: from this residual on, in units of the label, the loss
+        grows linearly; by default half of the range of the label.
+    points : array, optional
+        Public points at which the predictions are released, instead of attributes; ``predict``
+        then answers as at the nearest of them. In units of X.
+    blocks : int, optional
+        Of the route of blocks: their number; see `hushed.Blocks`.
+    centre, radius : sequence of float and float, optional
+        Of the route of blocks: the public ball that the attributes, one after the other, of each
+        block are moved into; around 0 by default.
+    neighbours : {"replace-one", "add-remove"}, default "replace-one"
+        Whether the number of rows is public.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person.
+    ledger : Ledger, optional
+        Where each fit is charged.
+    budget : str, optional
+        Name of the budget in the ledger; required with one.
+    note : str, default ""
+        Remark for the ledger.
+    key : str, optional
+        Name of the release in the ledger: the same fit again under it tells the stored answer.
+    seed : int, default 0
+        Of the sampled route: seed of the public tables, not of the noise.
+    workers : int, str, Engine or distributed.Client, optional
+        Of the sampled route: who runs the trials.
+
+    Attributes
+    ----------
+    model_ : estimator
+        A model of the same class, or one that looks up the nearest point, with released numbers.
+    release_ : Release
+        What was released, as the ledger has it: for `hushed.certify`.
+    certificate_ : Certificate
+        What the fit promises.
+    guarantee_ : Guarantee
+        The promise itself.
+    entry_ : int or None
+        Number of the charge in the ledger.
+
+    Notes
+    -----
+    A cell that is missing counts as the middle of its range, or as 0 without one; a label that is
+    not among the classes counts as the first one: nothing is told of a row but by the release. A
+    table that lacks a class, on which a linear classifier cannot be fitted, has coefficients 0.
+    Proof of the objective route: docs/objective.md.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        population: Any = None,
+        *,
+        epsilon: float = 1.0,
+        route: Route = "sampled",
+        delta: float = 0.0,
+        gamma: float = 0.05,
+        calibration: Calibration = "training-conditional",
+        block_rows: int | None = None,
+        bounds: Any = None,
+        labels: Sequence[Any] | None = None,
+        clip: float | None = None,
+        cutoff: float | None = None,
+        points: ArrayLike | None = None,
+        blocks: int | None = None,
+        centre: Sequence[float] | None = None,
+        radius: float | None = None,
+        neighbours: Neighbours = "replace-one",
+        unit: RowUnit = "row",
+        ledger: Ledger | None = None,
+        budget: str | None = None,
+        note: str = "",
+        key: str | None = None,
+        seed: int = 0,
+        workers: Workers = None,
+    ) -> None:
+        self.estimator = estimator
+        self.population = population
+        self.epsilon = epsilon
+        self.route = route
+        self.delta = delta
+        self.gamma = gamma
+        self.calibration = calibration
+        self.block_rows = block_rows
+        self.bounds = bounds
+        self.labels = labels
+        self.clip = clip
+        self.cutoff = cutoff
+        self.points = points
+        self.blocks = blocks
+        self.centre = centre
+        self.radius = radius
+        self.neighbours = neighbours
+        self.unit = unit
+        self.ledger = ledger
+        self.budget = budget
+        self.note = note
+        self.key = key
+        self.seed = seed
+        self.workers = workers
+
+    def __sklearn_clone__(self) -> Self:
+        """Copy the options; a ledger and a population stay what they are."""
+        options = self.get_params(deep=False)
+        return type(self)(base.clone(options.pop("estimator")), **options)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = get_tags(self.estimator)
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = False
+        tags.target_tags.multi_output = False
+        tags.array_api_support = False
+        tags.non_deterministic = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit on private rows, and keep what is released.
+
+        Parameters
+        ----------
+        X : array or frame
+            Private rows of numbers.
+        y : array, optional
+            Their labels.
+
+        Returns
+        -------
+        PrivateEstimator
+            Itself, fitted.
+
+        Raises
+        ------
+        ParameterError
+            If the estimator cannot be released on that route, or an option is none; nothing is
+            charged.
+        BadRows
+            If the rows are no table of numbers; nothing is charged, no cell is shown.
+        PrivateRowsAsPopulation
+            If the rows themselves are handed in as what is public.
+        """
+        require_one_of("route", self.route, get_args(Route))
+        read_epsilon(self.epsilon)
+        labelled = bool(get_tags(self.estimator).target_tags.required)
+        public = (self.population, self.points, self.bounds, self.centre, self.estimator)
+        refuse_carried(public, X, y)
+        given, answers = take_rows(X), take_labels(y) if labelled else None
+        rows, features = read_shape(given, answers)
+        order = self._order(rows, features, labelled=labelled)
+        table = encode_privately(order.scheme, given, answers)
+        found, numbers = ROUTES[self.route](order, table)
+        self._keep(order, numbers, getattr(X, "columns", None))
+        self.release_: Release = found
+        self.certificate_: Certificate = found.certificate
+        self.guarantee_: Guarantee = found.certificate.guarantee
+        self.entry_: int | None = found.entry
+        return self
+
+    def _order(self, rows: int, features: int, *, labelled: bool) -> Order:
+        """Check all that needs no row."""
+        own = fix_chance(self.estimator)
+        check_private_options(own)
+        scheme = self._read_scheme(features, labelled=labelled)
+        points = None
+        if self.points is not None:
+            points = scheme.encode_features(self.points)
+            if points.ndim != 2 or points.shape[1] != features or not len(points):
+                raise ParameterError(
+                    f"points must be rows of {features} numbers", parameter="points"
+                )
+        family = choose_family(own, features=features, classes=len(scheme.classes), points=points)
+        if self.route == "objective" and points is not None:
+            raise ParameterError("the objective route releases coefficients", parameter="points")
+        return Order(options=self, estimator=own, family=family, scheme=scheme, rows=rows)
+
+    def _read_scheme(self, features: int, *, labelled: bool) -> Scheme:
+        """Read ranges, and classes or the range of the label."""
+        middle, half = (None, None) if self.bounds is None else read_ranges(self.bounds, features)
+        classes: tuple[Any, ...] = ()
+        span: tuple[float, float] | None = None
+        if base.is_classifier(self.estimator):
+            classes = self._read_classes()
+        elif labelled and self.labels is not None:
+            (low,), (width,) = read_ranges(self.labels, 1)
+            span = (low - width, low + width)
+        return Scheme(
+            features=features,
+            labelled=labelled,
+            middle=middle,
+            half=half,
+            classes=classes,
+            span=span,
+        )
+
+    def _read_classes(self) -> tuple[Any, ...]:
+        """Take public classes, in order; never those of the private labels."""
+        given = self.labels
+        if given is None and isinstance(self.population, tuple) and len(self.population) == 2:
+            given = self.population[1]
+        if given is None:
+            raise ParameterError(
+                "name the public classes: labels=[...]; which ones occur among the private rows is "
+                "private",
+                parameter="labels",
+            )
+        found = np.unique(np.asarray(given))
+        if len(found) < 2:
+            raise ParameterError("a classifier needs two classes or more", parameter="labels")
+        return tuple(found.tolist())
+
+    def _keep(self, order: Order, numbers: Floats, columns: Any) -> None:
+        """Make a model of the released numbers."""
+        scheme, family = order.scheme, order.family
+        values = family.split(numbers)
+        if isinstance(family, Linear) and scheme.middle is not None and scheme.half is not None:
+            values["coef_"] = values["coef_"] / np.array(scheme.half)
+            moved = values["coef_"] @ np.array(scheme.middle)
+            values["intercept_"] = values.get("intercept_", np.zeros(np.shape(moved))) - moved
+        model = base.clone(self.estimator)
+        if isinstance(family, Points):
+            model = NearestPoint(np.array(family.points), model)
+        family.fill(model, values)
+        model.n_features_in_ = self.n_features_in_ = scheme.features
+        if scheme.classes:
+            model.classes_ = self.classes_ = np.array(scheme.classes)
+        names = None if columns is None else np.asarray(list(columns), dtype=object)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None and all(isinstance(each, str) for each in names):
+            self.feature_names_in_ = names
+        self.model_ = model
+        self._scaled = scheme if not isinstance(family, Linear) else None
+        for name in family.shapes:
+            setattr(self, name, getattr(model, name))
+
+    def _show(self, X: Any) -> Floats:
+        """Check rows to predict, and scale them as those of the fit were."""
+        check_is_fitted(self, "model_")
+        rows = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        return rows if self._scaled is None else self._scaled.scale(rows)
+
+    @_model_has("predict")
+    def predict(self, X: Any) -> Any:
+        """Predict with the released model.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            One number or class for each row.
+        """
+        rows = self._show(X)
+        return self.model_.predict(rows)
+
+    @_model_has("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Compute chances of the classes by the released model.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A chance for each row and class.
+        """
+        rows = self._show(X)
+        return self.model_.predict_proba(rows)
+
+    @_model_has("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        """Compute margins of the classes by the released model.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            One margin for each row, or for each row and class.
+        """
+        rows = self._show(X)
+        return self.model_.decision_function(rows)
+
+    @_model_has("transform")
+    def transform(self, X: Any) -> Any:
+        """Transform with the released model: distances to centres, or coordinates on axes.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows.
+
+        Returns
+        -------
+        ndarray
+            A row of numbers for each row.
+        """
+        rows = self._show(X)
+        return self.model_.transform(rows)
+
+    @_model_has("score")
+    def score(self, X: Any, y: Any = None) -> float:
+        """Score on public rows: on private ones it is an answer of its own, which nobody paid.
+
+        Parameters
+        ----------
+        X : array or frame
+            Rows.
+        y : array, optional
+            Their labels.
+
+        Returns
+        -------
+        float
+            What the estimator calls its score.
+        """
+        rows = self._show(X)
+        return float(self.model_.score(rows, y))

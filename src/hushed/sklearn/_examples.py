@@ -1,0 +1,182 @@
+"""Rows with labels as one table of numbers: each row is encoded by itself, by public rules."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hushed._functions._calls import call_privately
+from hushed._functions._carried import carries_rows
+from hushed._functions._gate import admit_rows
+from hushed._types import Floats
+from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
+from hushed.sklearn._needed import DataConversionWarning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """How rows become numbers: public ranges of the features, and what labels there are.
+
+    ``middle`` and ``half`` are those of each range, where ranges are given. ``classes`` are those
+    of a classifier, ``span`` the range of the label of a regressor, if one is given.
+    """
+
+    features: int
+    labelled: bool
+    middle: tuple[float, ...] | None = None
+    half: tuple[float, ...] | None = None
+    classes: tuple[Any, ...] = ()
+    span: tuple[float, float] | None = None
+
+    def scale(self, features: Floats) -> Floats:
+        """Scale each feature by its range, which becomes [-1, 1]."""
+        if self.middle is None or self.half is None:
+            return features
+        return np.asarray((features - np.array(self.middle)) / np.array(self.half))
+
+    def encode_features(self, features: Any) -> Floats:
+        """Scale, and move into the range; what is no number counts as the middle, or as 0."""
+        scaled = self.scale(_as_table(features))
+        if self.middle is None:
+            return np.nan_to_num(scaled, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
+
+    def encode_labels(self, labels: Any) -> Floats:
+        """Position of each class, an unknown one as the first; or numbers, moved into the span."""
+        if self.classes:
+            places = {each: i for i, each in enumerate(self.classes)}
+            return np.array([places.get(_plain(each), 0) for each in labels], dtype=np.float64)
+        numbers = _as_table(labels)
+        if self.span is None:
+            return np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
+        low, high = self.span
+        return np.clip(np.nan_to_num(numbers, nan=(low + high) / 2), low, high)
+
+    def encode(self, features: Any, labels: Any) -> Floats:
+        """Make one table of features, and labels in the last column."""
+        table = self.encode_features(features)
+        return np.column_stack([table, self.encode_labels(labels)]) if self.labelled else table
+
+
+def _as_table(features: Any) -> Floats:
+    """Read cells as numbers; one that is missing, in whatever way, is none."""
+    found = np.asarray(features)
+    if found.dtype == object:
+        found = np.where(_missing(found), np.nan, found)
+    return np.asarray(found, dtype=np.float64)
+
+
+def _missing(cells: Any) -> Any:
+    """Find the cells of an array of objects that are None, or what a frame has in its place."""
+    none = [each is None or type(each).__name__ in ("NAType", "NaTType") for each in cells.flat]
+    return np.reshape(np.array(none, dtype=bool), cells.shape)
+
+
+def _plain(label: Any) -> Any:
+    """Take a label out of NumPy, so that 1 and its kin are one label."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def take_rows(features: Any) -> Any:
+    """Admit private rows: a copy in a plain container; what is no table is refused."""
+    if sparse.issparse(features):
+        raise TypeError("X is a sparse matrix; rows are released from a dense one: X.toarray()")
+    found = admit_rows(features if hasattr(features, "columns") else _as_array(features), None)
+    if np.iscomplexobj(found):
+        raise BadRows("Complex data not supported: X must hold real numbers")
+    return found
+
+
+def take_labels(labels: Any) -> Any:
+    """Admit private labels, one for each row."""
+    if labels is None:
+        raise BadRows("the estimator requires y to be passed, but the target y is None")
+    found = admit_rows(_as_array(labels), None)
+    if found.ndim == 2 and found.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: it is taken as one",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise BadRows("y must be a 1d array of one label for each row of X")
+    return found
+
+
+def _as_array(values: Any) -> Any:
+    """Make an array of a list, a series and their like, in silence: cells may say something."""
+    if type(values) is np.ndarray:
+        return values
+    told = ""
+    try:
+        return call_privately(np.asarray, values)
+    except BadFunction:
+        told = "X and y must be arrays, frames or lists, all rows of one length"
+    raise BadRows(told)
+
+
+def read_shape(features: Any, labels: Any) -> tuple[int, int]:
+    """Read the numbers of rows and columns, which are public; refuse what is no table."""
+    if len(features.shape) != 2:
+        raise BadRows(
+            "X must have two dimensions. Reshape your data: X.reshape(-1, 1) for one feature, "
+            "X.reshape(1, -1) for one row"
+        )
+    rows, columns = map(int, features.shape)
+    if columns < 1:
+        raise BadRows(f"0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
+    if labels is not None and len(labels) != rows:
+        raise BadRows("y must be a 1d array of one label for each row of X")
+    return rows, columns
+
+
+def encode_privately(scheme: Scheme, features: Any, labels: Any) -> Floats:
+    """Encode admitted rows: whatever is wrong with a cell is not told."""
+    told = ""
+    try:
+        return np.asarray(call_privately(partial(_encode_both, scheme, labels), features))
+    except BadFunction:
+        told = "X must hold numbers, and y what its type says: a cell could not be read as one"
+    raise BadRows(f"{told}; which one is not said, because it may be private")
+
+
+def _encode_both(scheme: Scheme, labels: Any, features: Any) -> Floats:
+    with np.errstate(all="ignore"):  # a caller's own setting makes an error of a large cell
+        return scheme.encode(features, labels)
+
+
+def read_ranges(bounds: Any, features: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Read public ranges of all features: two numbers, or two lists of them."""
+    try:
+        low, high = (_read_ends(each, features) for each in bounds)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"bounds must be (low, high): two numbers, or two lists of {features} numbers",
+            parameter="bounds",
+        ) from None
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise ParameterError("each low must be below its high, both finite", parameter="bounds")
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    return tuple(middle.tolist()), tuple(half.tolist())
+
+
+def _read_ends(given: Any, features: int) -> Floats:
+    """Read one end of all ranges; a list of another length is none, also one of a single number."""
+    ends = np.asarray(given, float)
+    return np.full(features, ends) if ends.ndim == 0 else ends.reshape(features)
+
+
+def refuse_carried(public: Any, *private: Any) -> None:
+    """Refuse a population, or public points or ranges, that hold the private rows themselves."""
+    if any(each is not None and carries_rows(public, each) for each in private):
+        raise PrivateRowsAsPopulation(
+            "the private rows are handed in as what is public of the fit, in the population, the "
+            "points, the bounds or the estimator: give public ones",
+            parameter="population",
+        )

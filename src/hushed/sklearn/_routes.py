@@ -1,0 +1,244 @@
+"""Three ways to a private fit: sampled sensitivity, blocks, and noise in the objective."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushed._types import Floats
+from hushed.blocks import Blocks
+from hushed.errors import BadRows, ParameterError
+from hushed.mechanisms import Gaussian, Laplace
+from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
+from hushed.populations import PublicTable
+from hushed.releasing import Release, release
+from hushed.sensitivity import Blockwise, proven_sensitivity, sample_sensitivity
+from hushed.sklearn._examples import Scheme
+from hushed.sklearn._families import Examples, Family, Fitted
+from hushed.sklearn._needed import linear_model
+
+Told = tuple[Release, Floats]  # what was released, and the numbers of the attributes in order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a fit was asked for: options of the estimator, and what follows of them."""
+
+    options: Any  # the PrivateEstimator
+    estimator: Any  # a copy without chance
+    family: Family
+    scheme: Scheme
+    rows: int
+
+
+def release_sampled(order: Order, table: Floats) -> Told:
+    """Sample how far the attributes move, and release them with noise for that."""
+    asked, fitted = order.options, _function(order)
+    f: Any = fitted if asked.block_rows is None else Blockwise(fitted, rows=asked.block_rows)
+    if asked.population is None:
+        raise ParameterError(
+            "the sampled route needs a public population: (X, y) of public rows, or one of "
+            "hs.populations. Without one use route='blocks' or 'objective'",
+            parameter="population",
+        )
+    s = sample_sensitivity(
+        f,
+        read_population(asked.population, order.scheme),
+        rows=order.rows,
+        norm="l2" if asked.delta else "l1",
+        neighbours=asked.neighbours,
+        gamma=asked.gamma,
+        calibration=asked.calibration,
+        unit=asked.unit,
+        seed=asked.seed,
+        workers=asked.workers,
+    )
+    if asked.delta:
+        gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
+        return _tell(_release(order, f, table, gaussian))
+    return _tell(_release(order, f, table, Laplace(s, epsilon=asked.epsilon)))
+
+
+def read_population(given: Any, scheme: Scheme) -> Any:
+    """Make a population of public rows, or take one of the caller's own."""
+    if isinstance(given, tuple) and len(given) == 2 and scheme.labelled:
+        rows = scheme.encode(*given)
+    elif scheme.labelled or hasattr(given, "draw"):
+        if not hasattr(given, "draw"):
+            raise ParameterError(
+                "population must be (X, y) of public rows, or one of hs.populations whose rows "
+                "end with the label",
+                parameter="population",
+            )
+        return given
+    else:
+        rows = scheme.encode(given, None)
+    return PublicTable(rows, name="public examples", bounds=_list_ranges(scheme))
+
+
+def _list_ranges(scheme: Scheme) -> list[tuple[float, float]] | None:
+    """List the ranges of all columns of encoded rows, where all are known."""
+    if scheme.middle is None or (scheme.labelled and not scheme.classes and scheme.span is None):
+        return None
+    label = (0.0, float(len(scheme.classes) - 1)) if scheme.classes else scheme.span
+    return [(-1.0, 1.0)] * scheme.features + ([label] if scheme.labelled and label else [])
+
+
+def release_blocks(order: Order, table: Floats) -> Told:
+    """Fit on blocks of the rows, and release the mean of their attributes."""
+    asked = order.options
+    if not asked.delta or asked.radius is None:
+        raise ParameterError(
+            "the route of blocks needs delta= above 0, and a public radius= of the ball that the "
+            "attributes of each block are moved into, around centre= or 0",
+            parameter="delta" if not asked.delta else "radius",
+        )
+    centre = np.zeros(order.family.size) if asked.centre is None else np.ravel(asked.centre)
+    mechanism = Blocks(
+        aggregate="vector",
+        centre=centre.tolist(),
+        radius=asked.radius,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        blocks=asked.blocks,
+        neighbours=asked.neighbours,
+        unit=asked.unit,
+    )
+    return _tell(_release(order, _function(order), table, mechanism))
+
+
+def release_objective(order: Order, table: Floats) -> Told:
+    """Fit with noise in the objective; what is released is the coefficients, scaled."""
+    asked, scheme = order.options, order.scheme
+    mechanism = make_objective(order)
+    if len(table) > mechanism.rows:
+        raise BadRows(f"the objective route takes at most {mechanism.rows} rows")
+    if scheme.span is not None:
+        low, high = scheme.span
+        table[:, -1] = (table[:, -1] - (low / 2 + high / 2)) / (high / 2 - low / 2)
+    elif len(scheme.classes) == 2:
+        table[:, -1] = 2 * table[:, -1] - 1
+    ones = [np.ones((len(table), 1))] if mechanism.intercept else []
+    rows = np.hstack([table[:, :-1], *ones, table[:, -1:]])
+    if not len(rows) and asked.neighbours == "add-remove":
+        # That there is no row is private. One of zeros, whose gradient is 0, stands for none.
+        rows = np.zeros((1, rows.shape[1]))
+    examples = Examples(estimator=type(asked.estimator).__name__, scheme=scheme)
+    found = _release(order, examples, rows, mechanism)
+    return found, _restore(found.value, mechanism, scheme)
+
+
+def make_objective(order: Order) -> ObjectiveDraw:
+    """Make the mechanism of a regularised fit; refuse a fit that the proof is not about."""
+    asked, scheme = order.options, order.scheme
+    if asked.delta:
+        raise ParameterError("the objective route promises delta = 0", parameter="delta")
+    if scheme.half is None:
+        raise ParameterError(
+            "the objective route needs public ranges of the features: bounds=(low, high)",
+            parameter="bounds",
+        )
+    private = asked.neighbours == "add-remove"
+    facts: dict[str, Any] = {
+        "epsilon": asked.epsilon,
+        "features": scheme.features,
+        "rows": MOST_ROWS if private else max(order.rows, 1),
+        "clip": math.sqrt(scheme.features) if asked.clip is None else asked.clip,
+        "intercept": bool(order.estimator.fit_intercept),
+        **_read_loss(order),
+    }
+    loosest = proven_sensitivity(1e300, neighbours=asked.neighbours, argument="any")
+    bound = ObjectiveDraw(loosest, **facts).gradient_bound(asked.neighbours)
+    s = proven_sensitivity(
+        bound,
+        neighbours=asked.neighbours,
+        unit=asked.unit,
+        argument="the gradients of the sum of losses over neighbouring tables differ by at most "
+        "this, at any coefficients: the slope of the loss is bounded, each feature is scaled from "
+        "its public range to [-1, 1], and each row is shortened to the l1 length clip",
+    )
+    return ObjectiveDraw(s, **facts)
+
+
+def _read_loss(order: Order) -> dict[str, Any]:
+    """Read loss and penalty of an estimator; refuse another objective."""
+    own, scheme, asked = order.estimator, order.scheme, order.options
+    if type(own) is linear_model.LogisticRegression:
+        if getattr(own, "penalty", "l2") not in ("l2", "deprecated") or getattr(
+            own, "l1_ratio", None
+        ) not in (None, 0, 0.0):
+            raise _refuse_objective("an l2 penalty")
+        if own.class_weight is not None or own.intercept_scaling != 1:
+            raise _refuse_objective("no weights of classes, and no scale of the intercept")
+        if not 0 < own.C < math.inf:
+            raise _refuse_objective("a finite C above 0")
+        many = len(scheme.classes)
+        return {
+            "family": "logistic" if many == 2 else "softmax",
+            "classes": max(many, 2),
+            "penalty": 1 / own.C,
+        }
+    if type(own) is linear_model.Ridge:
+        if np.ndim(own.alpha) or not own.alpha > 0 or own.positive:
+            raise _refuse_objective("one alpha above 0, and coefficients of either sign")
+        if scheme.span is None:
+            raise ParameterError(
+                "the objective route of Ridge needs the public range of the label: "
+                "labels=(low, high)",
+                parameter="labels",
+            )
+        low, high = scheme.span
+        cutoff = 1.0 if asked.cutoff is None else asked.cutoff / (high / 2 - low / 2)
+        return {"family": "huber", "penalty": float(own.alpha), "cutoff": cutoff}
+    raise ParameterError(
+        f"the objective route is proven for LogisticRegression and Ridge, got {type(own).__name__}"
+        ": use route='sampled' or 'blocks'",
+        parameter="route",
+    )
+
+
+def _refuse_objective(wanted: str) -> ParameterError:
+    return ParameterError(f"the objective route is proven for {wanted}", parameter="estimator")
+
+
+def _restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
+    """Give coefficients, then intercepts, as those of a fit on encoded rows; labels as given."""
+    p, k = mechanism.shape
+    found = np.reshape(numbers, (k, p))
+    weights, starts = found[:, : scheme.features], found[:, scheme.features :]
+    if scheme.span is not None:
+        low, high = scheme.span
+        weights = weights * (high / 2 - low / 2)
+        starts = starts * (high / 2 - low / 2) + (low / 2 + high / 2)
+    return np.concatenate([weights.ravel(), starts.ravel()])
+
+
+def _function(order: Order) -> Fitted:
+    return Fitted(estimator=order.estimator, family=order.family, scheme=order.scheme)
+
+
+def _tell(found: Release) -> Told:
+    return found, np.atleast_1d(np.asarray(found.value, dtype=np.float64))
+
+
+def _release(order: Order, f: Any, table: Floats, mechanism: Any) -> Release:
+    asked = order.options
+    return release(
+        f,
+        table,
+        mechanism,
+        asked.ledger,
+        budget=asked.budget,
+        note=asked.note,
+        key=asked.key,
+    )
+
+
+ROUTES = {
+    "sampled": release_sampled,
+    "blocks": release_blocks,
+    "objective": release_objective,
+}

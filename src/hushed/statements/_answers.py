@@ -1,0 +1,199 @@
+"""Answers of queries on tables, as one kind of record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Any
+
+from hushed._printing import flat, format_exactly, format_up, shown
+from hushed.errors import DamagedLedger, ParameterError
+from hushed.statements._readings import Kind, Reading, Table
+from hushed.statements._words import describe_outsider, describe_promise
+from hushed.tables import Answer, Query
+from hushed.tables._agreement import Followed, follow_answer
+from hushed.tables._answers import percent
+from hushed.tables._format import list_lines
+from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
+from hushed.tables._storage import read_answer, write_answer
+from hushed.tables._warnings import epsilon_warnings
+
+_ASSUMED = (
+    "The query was run as it is asked here, on the table that is named; low and high ends, keys "
+    "and conditions were chosen without looking at the rows; names of columns and their types are "
+    "public; how long the query took, or that it failed, was told to nobody outside"
+)
+
+
+def _read(text: str) -> Reading:
+    """Read an answer, and plan again what it was asked by."""
+    try:
+        answer = read_answer(text)
+    except DamagedLedger:
+        raise ParameterError("the record is no answer of this version") from None
+    followed = follow_answer(answer)
+    answer = followed.answer
+    promise, query = answer.guarantee, followed.query
+    return Reading(
+        title="a private answer",
+        subject=answer,
+        guarantee=promise,
+        loss=followed.plan.loss,
+        facts=_list_facts(followed),
+        rows=(
+            ("protected", "one person, with all rows" if query.unit == "user" else "one row"),
+            ("epsilon", format_up(promise.epsilon)),
+            ("delta", format_up(promise.delta)),
+            ("neighbours", f"{promise.neighbours}, one {query.unit}"),
+            ("noise", _describe_noise(followed)),
+        ),
+        tables=(_list_values(answer),),
+        outsider=describe_outsider(promise, "names and types of columns, public keys and bounds"),
+        paragraphs=_explain(answer, followed),
+        warnings=epsilon_warnings(promise.epsilon, answer.unit),
+    )
+
+
+def _list_facts(followed: Followed) -> dict[str, Any]:
+    """List what follows from question and promise, for those who read the file without hushed."""
+    plan = followed.plan
+    return {
+        "unit": plan.unit,
+        "rule": plan.rule,
+        "threshold": None if plan.selection is None else plan.selection.threshold,
+        "noise": [
+            asdict(each) | {"steps": [asdict(step) for step in each.steps]}
+            for each in followed.distances
+        ],
+    }
+
+
+def _list_values(answer: Answer) -> Table:
+    lines = list_lines(answer.keys, answer.values, answer.low, answer.high)
+    barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
+    bars = f", with error bars of {percent(answer.level)}" if barred else ""
+    return Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
+
+
+def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
+    first, *rest = answer.explain().split("\n")
+    exact = " ".join([first.partition(". ")[2] or first, *rest])
+    way = "\n".join(f"  - {flat(each)}" for each in followed.distances)
+    asked = answer.asked
+    return (
+        ("What was asked", "" if asked is None else describe_query(asked.query)),
+        ("What is promised", describe_promise(answer.guarantee)),
+        ("How exact it is", exact),
+        (
+            "Why it holds",
+            f"How far one {answer.unit} can move each number that was measured, and the noise "
+            f"that hides it:\n{way}\nProof, not samples: it holds for every table (gamma = 0).",
+        ),
+        ("What is assumed", _ASSUMED + "."),
+    )
+
+
+def describe_query(query: Query) -> str:
+    """Say in a sentence or two what is asked."""
+    asked = ", ".join(_describe_aggregate(each) for each in query.aggregates)
+    text = asked[:1].upper() + asked[1:]
+    conditions = [flat(each.filter) for each in query.steps if isinstance(each, Filter)]
+    derived = [each for each in query.steps if isinstance(each, Derive)]
+    if query.groups is not None:
+        known = "found with noise" if query.groups.keys is None else "public"
+        text += f", by {_name_all(query.groups.columns)} (keys {known})"
+    if conditions:
+        text += f"; only rows where {' and '.join(conditions)}"
+    text += "."
+    for each in query.steps:
+        if isinstance(each, Join | JoinUsers):
+            text += f" {_describe_join(each)}"
+    if derived:
+        told = "; ".join(f"{shown(each.derive)} = {flat(each.expression)}" for each in derived)
+        text += f" Derived: {told}."
+    bounds = [
+        f"{most} {what} of each person" if most > 1 else f"one {what[:-1]} of each person"
+        for most, what in (
+            (query.max_rows_per_user or 0, "rows"),
+            (query.max_groups_per_user or 0, "groups"),
+        )
+        if most
+    ]
+    if query.user is not None:
+        text += f" Rows with the same {shown(query.user)} belong to one person."
+    return text + (f" At most {' and '.join(bounds)} count." if bounds else "")
+
+
+def _describe_join(each: Join | JoinUsers) -> str:
+    """Say which table was joined; the digest of a public one is that of its canonical JSON."""
+    others = "are left out" if each.default is None else "keep stated values"
+    if isinstance(each, JoinUsers):
+        return (
+            f"Joined with the private table {shown(each.join_users)}, of which one row of each "
+            f"person gives the columns {_name_all(tuple(each.columns))}; rows of a person without "
+            f"one {others}. The person who is protected has all rows in both tables."
+        )
+    content = json.dumps(each.model_dump(exclude_none=True), sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return (
+        f"Joined by {shown(each.join)} with a public table of one row for each of {len(each.keys)} "
+        f"keys and the columns {_name_all(tuple(each.columns))} (SHA-256 {digest}); rows without a "
+        f"match {others}."
+    )
+
+
+def _describe_aggregate(each: Any) -> str:
+    column = getattr(each, "column", None)
+    if column is None:
+        named = {"count": "number of rows", "count_users": "number of people"}
+        return named.get(each.kind) or f"the {each.k} keys with the most {each.of}"
+    low, high = (_describe_end(each.low), _describe_end(each.high))
+    ends = f"(values moved into {low} to {high})"
+    if "search" in (low, high):
+        ends = f"(values moved into bounds that were found with noise: {low} to {high})"
+    if each.kind == "quantiles":
+        which = ", ".join(f"{100 * p:g} %" for p in each.probabilities)
+        return f"quantiles {which} of {shown(column)} {ends}"
+    if each.kind == "histogram":
+        return f"histogram of {shown(column)} in {each.bins} bins from {low} to {high}"
+    return f"{each.kind} of {shown(column)} {ends}"
+
+
+def _describe_end(end: float | str) -> str:
+    return end if isinstance(end, str) else format_exactly(end)
+
+
+def _describe_noise(followed: Followed) -> str:
+    return ", ".join(sorted({each.noise for each in followed.distances}))
+
+
+def _name_all(names: tuple[str, ...]) -> str:
+    return " and ".join(map(shown, names))
+
+
+def _write(answer: Answer) -> str:
+    if answer.asked is None:
+        raise ParameterError(
+            "the answer does not say what was asked, so that nothing can be certified: it was made "
+            "by hand, or stored by another version"
+        )
+    return write_answer(answer)
+
+
+ANSWERS = Kind(
+    name="answer",
+    schema="hushed answer",
+    takes=Answer,
+    write=_write,
+    read=_read,
+    charged=True,
+    write_again=lambda reading: write_answer(reading.subject),
+    checked="digests; promise, noise, keys, candidates and error bars follow from the question",
+    unchecked=(
+        "that the query ran as it is asked here, and on the table that is named",
+        "that the noise was drawn, and the values were not changed since",
+        "variances, and means whose error bar is their whole range, beyond the bounds of their "
+        "columns; remarks on the numbers",
+    ),
+)

@@ -1,0 +1,332 @@
+"""All that was released under a budget, as one kind of record: its chain, and its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hushed._decimals import decimal_of
+from hushed._printing import flat, format_down, format_up
+from hushed.accounting._filters import ADAPTIVE
+from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
+from hushed.ledger import Balance, Entry, Ledger, Moment
+from hushed.ledger._admission import check_promise
+from hushed.ledger._anchors import anchor
+from hushed.ledger._balance import assumption
+from hushed.ledger._entries import (
+    Budget,
+    read_budget,
+    read_entry,
+    write_budget,
+    write_entry,
+    write_promise,
+)
+from hushed.ledger._laws import write_law
+from hushed.ledger._running import price_entry, start_balance
+from hushed.ledger._walks import choose_moments
+from hushed.releasing._keeping import raise_failure
+from hushed.statements._answers import ANSWERS
+from hushed.statements._readings import Kind, Reading, Table, canonical
+from hushed.statements._releases import RELEASES
+from hushed.statements._studies import is_stronger
+from hushed.statements._words import describe_outsider
+
+_SCHEMA, _VERSION = "hushed report", 1
+_MOST_LINES, _MOST_CELL = 40, 90
+_MOST_NAMED = 10
+_POINTS, _FEW_POINTS = 200, 10  # of the curve of the budget; one takes half a second with ``pld``
+_MUCH = 0.01  # share of epsilon by which a law may be smaller without a word: grids of noise
+_ROUNDED = 1 - 1e-9  # another mathematical library
+_STORED = {each.schema: each for each in (ANSWERS, RELEASES)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetReport:
+    """A budget, its charges, and the answers that they paid for."""
+
+    budget: Budget
+    entries: tuple[Entry, ...] = field(repr=False)
+    answers: dict[int, str] = field(repr=False)  # as stored, by number
+    balance: Balance
+    history: tuple[Moment, ...] = field(repr=False)
+
+    @property
+    def head(self) -> str:
+        """End of the chain, as ``hushed ledger verify --expect`` takes it."""
+        last = self.entries[-1].digest if self.entries else self.budget.digest
+        return anchor((len(self.entries), last))
+
+
+def write_report(ledger: Ledger, budget: str) -> str:
+    """Write a budget with its charges and answers as a record."""
+    (found,) = json.loads(ledger.export(budget))["budgets"]
+    return canonical({"schema": _SCHEMA, "version": _VERSION, **found})
+
+
+def _write_again(report: BudgetReport) -> str:
+    """Write what was read, as a ledger writes it out."""
+    entries = [json.loads(write_entry(each)) | {"digest": each.digest} for each in report.entries]
+    found = {
+        "budget": json.loads(write_budget(report.budget)),
+        "digest": report.budget.digest,
+        "entries": entries,
+        "answers": {str(number): text for number, text in report.answers.items()},
+    }
+    return canonical({"schema": _SCHEMA, "version": _VERSION} | found)
+
+
+def _read_report(text: str) -> BudgetReport:
+    """Read a record, follow its chain from end to end, and add up again what was spent."""
+    told = json.loads(text)
+    if (told["schema"], told["version"]) != (_SCHEMA, _VERSION):
+        raise ParameterError("the record is no report of this version")
+    try:
+        budget = read_budget(canonical(told["budget"]), told["digest"])
+        entries = tuple(_follow_chain(budget, told["entries"]))
+    except DamagedLedger as problem:
+        raise ParameterError(
+            f"the charges are not those of a ledger: {problem}. Whoever sees a part of a ledger "
+            "only cannot certify a budget"
+        ) from None
+    answers = {int(number): str(each) for number, each in told["answers"].items()}
+    if not answers.keys() <= {each.number for each in entries}:
+        raise ParameterError("an answer of the report belongs to none of its charges")
+    running = start_balance(budget)
+    history = [Moment(at=budget.opened, number=0, used=0.0, note="opened")]
+    _check_filters(budget)
+    shown = choose_moments(len(entries), _FEW_POINTS if budget.method == "pld" else _POINTS)
+    for entry in entries:
+        check_promise(budget, entry.guarantee, None)
+        _check_costs(budget, entry)
+        running.add(entry)
+        if entry.number in shown:
+            used = running.used()
+            history.append(Moment(at=entry.at, number=entry.number, used=used, note=entry.note))
+    if not running.keeps_limit():
+        raise ParameterError("the charges of the budget are more than its limit")
+    return BudgetReport(
+        budget=budget,
+        entries=entries,
+        answers=answers,
+        balance=running.balance(),
+        history=tuple(history),
+    )
+
+
+def _check_filters(budget: Budget) -> None:
+    """Refuse a rule that lets through more than the limit: its chain was written anew."""
+    limit = budget.limit
+    names = [each.name for each in budget.filters]
+    known = [list(ADAPTIVE)[: len(names)]] if budget.method == "adaptive" else [[budget.method]]
+    shares = [decimal_of(each.slack) + decimal_of(each.conversion) for each in budget.filters]
+    kept = names in known and sum(shares) <= decimal_of(limit.delta)
+    for each in budget.filters:
+        amounts = (each.capacity, each.slack, each.conversion, each.order)
+        kept = kept and all(amount >= 0 for amount in amounts)
+        kept = kept and each.epsilon(each.capacity) * _ROUNDED <= limit.epsilon
+    if not kept:
+        raise ParameterError(
+            "the limit of the budget is smaller than what its charges may add up to"
+        )
+
+
+def _check_costs(budget: Budget, entry: Entry) -> None:
+    """Refuse a charge that is added up as less than it promises, beyond rounding."""
+    if price_entry(budget, entry) != entry.costs:
+        raise ParameterError(
+            f"entry {entry.number} of the budget is added up as less than it promises"
+        )
+
+
+def _follow_chain(budget: Budget, told: list[dict[str, Any]]) -> Iterator[Entry]:
+    before = budget.digest
+    for number, each in enumerate(told, 1):
+        link = each["digest"]
+        body = canonical({name: part for name, part in each.items() if name != "digest"})
+        yield read_entry(body, link, before, number, budget.name)
+        before = link
+
+
+def _read(text: str) -> Reading:
+    report = _read_report(text)
+    limit, balance = report.budget.limit, report.balance
+    return Reading(
+        title="all releases under a budget",
+        subject=report,
+        guarantee=limit,
+        facts=_list_facts(report),
+        rows=(
+            ("budget", flat(report.budget.name)),
+            ("opened", report.budget.opened[:16].replace("T", " ") + " UTC"),
+            ("epsilon, limit", format_up(limit.epsilon)),
+            ("delta, limit", format_up(limit.delta)),
+            ("gamma, limit", format_up(limit.gamma)),
+            ("neighbours", f"{limit.neighbours}, one {limit.unit}"),
+            ("used", f"{format_up(100 * balance.used, 3)} %"),
+            ("charges", str(len(report.entries))),
+            ("epsilon left", format_down(balance.epsilon_left)),
+            ("end of the chain", report.head),
+        ),
+        tables=(_list_charges(report),),
+        outsider=describe_outsider(
+            limit,
+            "notes and times of the charges",
+            "what each release promised when it was charged, and on what that rests",
+        ),
+        paragraphs=(
+            ("What is promised", _describe_budget(report)),
+            (
+                "What is assumed",
+                "Everything that was released from these rows was charged to this budget, before "
+                "it was released; nothing here shows that the list is complete. What was charged "
+                "for a release elsewhere stands in the list without an answer. Whatever the "
+                "certificate of a release assumes is assumed here, too."
+                f"{_name_smaller(report.entries)}",
+            ),
+        ),
+    )
+
+
+def _describe_budget(report: BudgetReport) -> str:
+    limit = report.budget.limit
+    return (
+        f"All charges together keep epsilon = {format_up(limit.epsilon)}, delta = "
+        f"{format_up(limit.delta)} and gamma = {format_up(limit.gamma)}, whatever is still charged "
+        f"to this budget: what does not fit is refused (method {report.budget.method}). "
+        f"{assumption(report.budget)}"
+    )
+
+
+def _name_smaller(entries: tuple[Entry, ...]) -> str:
+    """Name the charges of which less is counted than they promise: nobody can check why."""
+    known: dict[str, bool] = {}
+    found = []
+    for each in entries:
+        name = canonical([write_promise(each.guarantee), each.law])
+        if name not in known:
+            known[name] = each.loss is not None and is_stronger(each.loss, each.guarantee, _MUCH)
+        if known[name]:
+            found.append(each.number)
+    if not found:
+        return ""
+    return (
+        " Whoever made these charges said that less is lost than they promise, and the smaller "
+        f"loss was counted: {_name_entries(found)}."
+    )
+
+
+def _name_entries(numbers: list[int]) -> str:
+    first = ", ".join(map(str, numbers[:_MOST_NAMED]))
+    more = f" and {len(numbers) - _MOST_NAMED} more" if len(numbers) > _MOST_NAMED else ""
+    return f"entry {first}{more}"
+
+
+def _list_facts(report: BudgetReport) -> dict[str, Any]:
+    balance = report.balance
+    return {
+        "head": report.head,
+        "charges": len(report.entries),
+        "answers": len(report.answers),
+        "used": balance.used,
+        "epsilon_spent": balance.spent.epsilon,
+        "delta_spent": balance.spent.delta,
+        "gamma_spent": balance.spent.gamma,
+        "epsilon_left": balance.epsilon_left,
+    }
+
+
+def _list_charges(report: BudgetReport) -> Table:
+    """List the charges, the last ones first, with what each released."""
+    lines: list[tuple[str, ...]] = [
+        ("entry", "time (UTC)", "epsilon", "delta", "gamma", "note", "released")
+    ]
+    for each in reversed(report.entries):
+        g = each.guarantee
+        lines.append(
+            (
+                str(each.number),
+                each.at[:16].replace("T", " "),
+                *map(format_up, (g.epsilon, g.delta, g.gamma)),
+                _shorten(flat(each.note)),
+                describe_stored(report.answers.get(each.number), report.budget, each),
+            )
+        )
+    return Table(name="What was charged and released", lines=tuple(lines), most=_MOST_LINES)
+
+
+def describe_stored(text: str | None, budget: Budget, entry: Entry) -> str:
+    """Say in a few words what a charge has paid for; whatever may have been stored."""
+    if text is None:
+        return "no answer is stored"
+    try:
+        raise_failure(text)
+        kind = _STORED[json.loads(text)["schema"]]
+        reading = kind.read(text)
+        (table,) = reading.tables
+    except (BadFunction, QueryFailed):
+        return "it failed, which is an answer, too"
+    except Exception:  # whoever may append may have stored anything
+        return "an answer of another kind"
+    if reading.guarantee != entry.guarantee or _loses_more(reading, budget, entry):
+        return "an answer of another promise than was charged"
+    return _describe_table(table)
+
+
+def _loses_more(reading: Reading, budget: Budget, entry: Entry) -> bool:
+    """Whether an answer loses more than was charged for it by the law of its loss."""
+    if reading.loss is None or entry.law is None:
+        return False
+    released = replace(entry, law=write_law(reading.loss))
+    return price_entry(budget, released) != entry.costs
+
+
+def _describe_table(table: Table) -> str:
+    """Say in a few words what a table shows."""
+    names, *lines = table.lines
+    if len(lines) != 1:
+        return _shorten(f"{len(lines)} groups: {', '.join(names)}")
+    if names == ("value",):
+        return _shorten(lines[0][0])
+    return _shorten(", ".join(f"{n} {cell}" for n, cell in zip(names, lines[0], strict=True)))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST_CELL else text[: _MOST_CELL - 3] + "..."
+
+
+def _compare(reading: Reading, ledger: Ledger) -> list[str]:
+    """Compare with a ledger, which may have gone on since."""
+    report: BudgetReport = reading.subject
+    name = report.budget.name
+    try:
+        ledger.verify(name, report.head)
+        stored = {each.number: ledger.answer(name, each.number) for each in report.entries}
+    except HushedError as problem:
+        return [f"the ledger does not have these charges: {problem}"]
+    wrong = [number for number, text in stored.items() if text != report.answers.get(number)]
+    if not wrong:
+        return []
+    return [
+        "the ledger stores other answers than the certificate for these charges, or stores some "
+        f"where it has none: {_name_entries(wrong)}"
+    ]
+
+
+BUDGETS = Kind(
+    name="budget",
+    schema=_SCHEMA,
+    takes=BudgetReport,
+    write=_write_again,
+    read=_read,
+    write_again=lambda reading: _write_again(reading.subject),
+    compare=_compare,
+    checked="digests; the chain of the charges, and what they add up to",
+    unchecked=(
+        "that everything was charged that was released from these rows",
+        "where no answer is stored: that the law behind a charge is that of what was released",
+        "that no charge was taken off the end, or the whole chain written anew",
+        "without the ledger: that the answers are those that were paid for, and all of them",
+    ),
+)

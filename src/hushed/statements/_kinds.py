@@ -1,0 +1,66 @@
+"""Every kind of record that can be certified."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from hushed._printing import flat
+from hushed.errors import HushedError, ParameterError
+from hushed.statements._answers import ANSWERS
+from hushed.statements._audits import AUDITS
+from hushed.statements._budgets import BUDGETS
+from hushed.statements._readings import Kind, Reading, canonical, clean
+from hushed.statements._releases import RELEASES
+from hushed.statements._studies import STUDIES
+
+KINDS = (ANSWERS, RELEASES, AUDITS, STUDIES, BUDGETS)
+
+
+def kind_of_record(text: str) -> Kind:
+    """Find the kind that a record names."""
+    found = _load(text)
+    schema = found.get("schema") if isinstance(found, dict) else None
+    for each in KINDS:
+        if schema == each.schema:
+            return each
+    known = ", ".join(each.schema for each in KINDS)
+    raise ParameterError(f"no record that can be certified ({known}): got {flat(schema)!r}")
+
+
+def kind_of_object(subject: object) -> Kind:
+    """Find the kind of an object."""
+    for each in KINDS:
+        if isinstance(subject, each.takes):
+            return each
+    known = ", ".join(each.takes.__name__ for each in KINDS)
+    raise ParameterError(
+        f"a certificate is made of one of {known}, got {type(subject).__name__}",
+        parameter="subject",
+    )
+
+
+@lru_cache(maxsize=32)
+def read_record(text: str) -> Reading:
+    """Read a record, which must be what this version would write of what it says."""
+    kind = kind_of_record(text)
+    try:
+        found = kind.read(text)
+        again = canonical(json.loads(kind.write_again(found)))
+    except HushedError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as bad:
+        raise ParameterError(
+            f"the record is no {kind.name} of this version ({type(bad).__name__})"
+        ) from None
+    if again != canonical(_load(text)):
+        raise ParameterError(f"the record says more, or other things, than a {kind.name} does")
+    return clean(found)
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ParameterError("the record is not JSON") from None

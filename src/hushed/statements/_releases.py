@@ -1,0 +1,182 @@
+"""Releases of functions, statistics and blocks, as one kind of record, with their certificates."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from hushed._printing import flat, format_down, format_up
+from hushed.errors import DamagedLedger, HushedError, ParameterError
+from hushed.mechanisms import Winner
+from hushed.mechanisms._bernstein import BernsteinPolynomial
+from hushed.releasing import Certificate, Release
+from hushed.releasing._consistency import rebuild_mechanism
+from hushed.releasing._keeping import read_release, write_release
+from hushed.statements._readings import Kind, Reading, Table
+from hushed.statements._words import describe_outsider
+
+_MOST_NUMBERS = 20
+_UNITS = {
+    "inverse-sensitivity": " rows",
+    "stable-mode": " rows",
+    "smooth": " smooth sensitivities (private)",
+}
+_TYPES = {
+    "laplace": "as many floats as it says",
+    "gaussian": "as many floats as it says",
+    "exponential": "the number of a candidate",
+    "noisy-max": "the number of a candidate, with a gap",
+    "top-k": "numbers of candidates, each once",
+}
+_OF_BLOCKS = {"exponential": " blocks", "votes": " votes", "stable": " blocks"}
+
+
+def _read(text: str) -> Reading:
+    """Read a released value with its certificate, which checks itself."""
+    try:
+        value, certificate = read_release(text)
+    except DamagedLedger:
+        raise ParameterError("the record is no release of this version") from None
+    _check_value(value, certificate)
+    return Reading(
+        title="a private release",
+        subject=Release(value=value, certificate=certificate),
+        guarantee=certificate.guarantee,
+        loss=_find_loss(certificate),
+        facts={"mechanism": certificate.mechanism.name, "values": certificate.mechanism.values},
+        rows=list_numbers_of(certificate),
+        tables=(Table(name="What was released", lines=_list_values(value)),),
+        outsider=describe_outsider(
+            certificate.guarantee,
+            "the function, its settings and the public population",
+            _name_ground(certificate),
+        ),
+        paragraphs=tuple(split_paragraph(each) for each in certificate.explain().split("\n\n")),
+    )
+
+
+def _name_ground(certificate: Certificate) -> str:
+    """Name what a promise rests on that was stated, and neither proven nor sampled."""
+    if certificate.mechanism.stated:
+        return "the word of the author of the mechanism"
+    proven = certificate.statistic is not None or certificate.mechanism.name == "blocks"
+    return "" if proven or certificate.sampling else "the reason that was given for the sensitivity"
+
+
+def _check_value(value: Any, certificate: Certificate) -> None:
+    """Refuse a value that is not of the size and the type that the certificate speaks of."""
+    made = certificate.mechanism
+    wanted = None if made.stated else _TYPES.get(made.name)
+    if wanted is not None and not _fits(value, made.name, made.values):
+        raise ParameterError(
+            f"the release is no value of the mechanism {made.name}, which its certificate names: "
+            f"that gives {wanted}"
+        )
+    if isinstance(value, BernsteinPolynomial):
+        value = value.coefficients
+    if not isinstance(value, np.ndarray):
+        return
+    if value.dtype == np.float64 and value.size != certificate.mechanism.values:
+        raise ParameterError(
+            f"the release has {value.size} numbers, and its certificate speaks of "
+            f"{certificate.mechanism.values}"
+        )
+
+
+def _fits(value: Any, name: str, values: int) -> bool:
+    """Whether a mechanism of hushed could have given a value."""
+    if name in ("laplace", "gaussian"):
+        whole = isinstance(value, np.ndarray) and value.dtype == np.float64
+        return whole or (type(value) is float and values == 1)
+    if name == "exponential":
+        return type(value) is int and 0 <= value < values
+    if isinstance(value, Winner) or name == "noisy-max":
+        return isinstance(value, Winner) and name == "noisy-max" and 0 <= value.index < values
+    chosen = value.tolist() if isinstance(value, np.ndarray) and value.dtype == np.int64 else []
+    return 0 < len(chosen) == len(set(chosen)) and all(0 <= each < values for each in chosen)
+
+
+def _find_loss(certificate: Certificate) -> Any:
+    """Find the curve behind a promise, where certificate and parameters make the mechanism."""
+    try:
+        return rebuild_mechanism(certificate).loss
+    except (HushedError, TypeError, ValueError, KeyError, AttributeError):
+        return None
+
+
+def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+    """List the numbers of a certificate, for a page; promises are not printed smaller."""
+    g, made = certificate.guarantee, certificate.mechanism
+    whose = ", the caller's own" if made.stated else ""
+    unit = _UNITS.get(made.name, "")
+    if made.name == "blocks":
+        unit = _OF_BLOCKS.get(str(made.parameters["aggregate"]), "")
+    scale = "not stated" if made.scale is None else format_down(made.scale)
+    accuracy = "not stated" if made.accuracy is None else format_up(made.accuracy)
+    return (
+        ("epsilon", format_up(g.epsilon)),
+        ("delta", format_up(g.delta)),
+        ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
+        ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
+        ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
+        ("mechanism", f"{made.name}{whose}, scale {scale}{unit}"),
+        ("accuracy at 95 %", f"{accuracy}{unit}"),
+        ("created", flat(certificate.created)),
+    )
+
+
+def _name_change(certificate: Certificate) -> str:
+    """Name what two neighbours differ in."""
+    unit, distance = certificate.guarantee.unit, certificate.guarantee.distance
+    if distance > 1:
+        return f"{distance} {unit}s at once"
+    return f"one {'person' if certificate.person else unit}"
+
+
+def split_paragraph(text: str) -> tuple[str, str]:
+    """Split a paragraph of a certificate into its heading and the rest; a warning has none."""
+    head, found, rest = text.partition(":")
+    plain = found and head[:1].isupper() and not head.isupper() and not {"\n", "."} & {*head}
+    if not plain or len(head) > _LONGEST_HEAD:
+        return "", text
+    told = rest.strip(" ")
+    return head, told[:1].upper() + told[1:]
+
+
+_LONGEST_HEAD = 60
+
+
+def _list_values(value: Any) -> tuple[tuple[str, ...], ...]:
+    """List a released value as text, the first numbers of a long one."""
+    if isinstance(value, BernsteinPolynomial):
+        value = value.coefficients
+    if value is None:
+        return (("value",), ("nothing: the release was refused, which is an answer, too",))
+    if isinstance(value, Winner):
+        return (("chosen candidate", "gap"), (str(value.index), f"{value.gap:.6g}"))
+    if not isinstance(value, np.ndarray):
+        return (("value",), (flat(value),))
+    numbers = value.ravel().tolist()
+    shown = [f"{each:.6g}" for each in numbers[:_MOST_NUMBERS]]
+    more = len(numbers) - len(shown)
+    rest = f" and {more} more, in the file" if more > 0 else ""
+    return ((f"{len(numbers)} numbers",), (", ".join(shown) + rest,))
+
+
+def _write(release: Release) -> str:
+    return json.dumps(json.loads(write_release(release.value, release.certificate)))
+
+
+RELEASES = Kind(
+    name="release",
+    schema="hushed release",
+    takes=Release,
+    write=_write,
+    read=_read,
+    charged=True,
+    write_again=lambda reading: _write(reading.subject),
+    checked="digests; the value is of the size and type that its certificate speaks of",
+    unchecked=("that this value was released, and not changed since",),
+)

@@ -1,0 +1,255 @@
+"""Signatures: Ed25519 over the very bytes of a certificate, in an envelope of DSSE 1.0.
+
+The bytes that are signed name their type, so that a signature of something else never fits; and no
+form of JSON has to be agreed on. https://github.com/secure-systems-lab/dsse
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from hushed._printing import brief
+from hushed.errors import MissingExtra, ParameterError
+from hushed.statements._statement import Statement
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+PAYLOAD_TYPE = "application/vnd.hushed.statement+json"
+_FIELDS = {"payload", "payloadType", "signatures"}
+_MOST_SIGNATURES = 100
+
+
+def make_key() -> tuple[bytes, bytes]:
+    """Make a key to sign certificates with.
+
+    Returns
+    -------
+    bytes
+        The private key, in PEM and not encrypted: keep it where only you can read it.
+    bytes
+        The public key, in PEM, for everybody.
+
+    Raises
+    ------
+    MissingExtra
+        If the extra ``hushed[sign]`` is not installed.
+    """
+    made = _load().Ed25519PrivateKey.generate()
+    return _write_private(made), _write_public(made.public_key())
+
+
+def public_key(private: bytes) -> bytes:
+    """Give the public key of a private one.
+
+    Parameters
+    ----------
+    private : bytes
+        What `make_key` gave first.
+
+    Returns
+    -------
+    bytes
+        The public key, in PEM.
+
+    Raises
+    ------
+    ParameterError
+        If it is no private Ed25519 key.
+    """
+    return _write_public(_read_private(private).public_key())
+
+
+def key_id(public: bytes) -> str:
+    """Name a public key: SHA-256 of its 32 bytes.
+
+    Parameters
+    ----------
+    public : bytes
+        The public key, in PEM.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, to be compared over another way than the key came.
+
+    Raises
+    ------
+    ParameterError
+        If it is no public Ed25519 key.
+    """
+    return hashlib.sha256(_read_public(public).public_bytes_raw()).hexdigest()
+
+
+def sign(statement: Statement, private: bytes) -> str:
+    """Sign a certificate.
+
+    Parameters
+    ----------
+    statement : Statement
+        The certificate.
+    private : bytes
+        The private key, in PEM.
+
+    Returns
+    -------
+    str
+        A DSSE envelope, as JSON, with the certificate inside.
+
+    Raises
+    ------
+    ParameterError
+        If it is no private Ed25519 key, or no certificate.
+    MissingExtra
+        If the extra ``hushed[sign]`` is not installed.
+    """
+    if not isinstance(statement, Statement):
+        raise ParameterError(
+            f"a certificate of hs.certify is signed, got {type(statement).__name__}; of a "
+            "Certificate certify the release",
+            parameter="statement",
+        )
+    key, body = _read_private(private), statement.to_json().encode()
+    made = {"keyid": key_id(_write_public(key.public_key())), "sig": _encode(key.sign(_pae(body)))}
+    return json.dumps(
+        {"payload": _encode(body), "payloadType": PAYLOAD_TYPE, "signatures": [made]}, indent=2
+    )
+
+
+def open_signed(text: str | bytes, public: bytes) -> Statement:
+    """Read a signed certificate; nothing of it is looked at before the signature was checked.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The envelope.
+    public : bytes
+        The public key of whom you trust, in PEM, which came another way than the envelope.
+
+    Returns
+    -------
+    Statement
+        The certificate that was signed.
+
+    Raises
+    ------
+    ParameterError
+        If it is no envelope, or no signature in it is of this key.
+    MissingExtra
+        If the extra ``hushed[sign]`` is not installed.
+    """
+    key, (body, signatures) = _read_public(public), _read_envelope(text)
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+
+    for each in signatures:
+        try:
+            key.verify(each, _pae(body))
+        except InvalidSignature:
+            continue
+        return Statement.from_json(body)
+    raise ParameterError(
+        "no signature of this key fits: the certificate was changed after it was signed, or "
+        "somebody else signed it"
+    )
+
+
+def is_signed(text: str | bytes) -> bool:
+    """Whether a text is an envelope, whatever it holds."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and told.keys() >= _FIELDS
+
+
+def read_unchecked(text: str | bytes) -> Statement:
+    """Read the certificate in an envelope without a look at who signed it."""
+    return Statement.from_json(_read_envelope(text)[0])
+
+
+def _read_envelope(text: str | bytes) -> tuple[bytes, list[bytes]]:
+    """Read what was signed, and the signatures."""
+    try:
+        told = json.loads(text)
+        kind, signatures = told["payloadType"], told["signatures"][:_MOST_SIGNATURES]
+        body, found = _decode(told["payload"]), [_decode(each["sig"]) for each in signatures]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ParameterError("this is no DSSE envelope") from None
+    if kind != PAYLOAD_TYPE:
+        raise ParameterError(f"the envelope holds no certificate of hushed, but {brief(str(kind))}")
+    return body, found
+
+
+def _pae(body: bytes) -> bytes:
+    """Write type and bytes so that no other pair is written the same: what is signed."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(body), body)
+
+
+def _encode(data: bytes) -> str:
+    return base64.standard_b64encode(data).decode("ascii")
+
+
+def _decode(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _load() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("a signature", "sign") from None
+    return ed25519
+
+
+def _read_private(pem: bytes) -> Ed25519PrivateKey:
+    kind: type[Ed25519PrivateKey] = _load().Ed25519PrivateKey
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    try:
+        found = load_pem_private_key(pem, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        found = None
+    if not isinstance(found, kind):
+        raise ParameterError("this is no private Ed25519 key in PEM, as hushed keys new makes one")
+    return found
+
+
+def _read_public(pem: bytes) -> Ed25519PublicKey:
+    kind: type[Ed25519PublicKey] = _load().Ed25519PublicKey
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
+
+    try:
+        found = load_pem_public_key(pem)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        found = None
+    if not isinstance(found, kind):
+        raise ParameterError("this is no public Ed25519 key in PEM, as hushed keys new makes one")
+    return found
+
+
+def _write_private(key: Ed25519PrivateKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _write_public(key: Ed25519PublicKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        Encoding,
+        PublicFormat,
+    )
+
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

@@ -1,0 +1,343 @@
+"""One certificate for every kind of record: what was released, where it is charged, who says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from hushed._checks import is_whole
+from hushed._notebook import Shown
+from hushed._printing import flat
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.privacy_loss import PrivacyProfile
+from hushed.statements._kinds import kind_of_record, read_record
+from hushed.statements._readings import canonical, is_near
+
+_SCHEMA, _VERSION = "hushed statement", 1
+_LONGEST = 50_000_000  # characters of a file
+_LONGEST_TEXT = 10_000
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
+_COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last digits
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """The charge behind a release, as its ledger has it.
+
+    Parameters
+    ----------
+    budget : str
+        Name of the budget.
+    number : int
+        Place among its entries, from 1.
+    at : str
+        Time, ISO 8601 in UTC.
+    note : str
+        Remark of whoever charged.
+    question : str
+        Digest of what was asked; empty if it was not told.
+    digest : str
+        Link of the ledger's chain.
+    terms : str
+        What the budget promises, in words.
+    """
+
+    budget: str
+    number: int
+    at: str
+    note: str
+    question: str
+    digest: str
+    terms: str
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.name != "number":
+                check_line(f"entry.{each.name}", getattr(self, each.name))
+        if not is_whole(self.number) or self.number < 1:
+            raise ParameterError("entry.number must be a whole number of 1 or more")
+        if not _DIGEST.fullmatch(self.digest):
+            raise ParameterError("entry.digest must be 64 hexadecimal digits")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(Shown):
+    """A certificate of anything that was released; made by `certify`.
+
+    What it promises follows from the record of what was released, and is worked out again whenever
+    it is read: a certificate that contradicts itself cannot be made or loaded.
+
+    Parameters
+    ----------
+    record : str
+        What was released and on which terms, as JSON: a table answer, a release with its
+        `Certificate`, an audit, a study, or all of a budget.
+    data : str, default ""
+        Name of the data set, as its keepers call it.
+    note : str, default ""
+        What it was released for.
+    actor : str, default ""
+        Who released it.
+    entry : LedgerEntry, optional
+        The charge behind it.
+    versions : dict of str
+        Software that wrote it.
+    created : str
+        Time, ISO 8601 in UTC.
+
+    Raises
+    ------
+    ParameterError
+        If the record contradicts itself, or a text cannot be written.
+    """
+
+    record: str = field(repr=False)
+    data: str = ""
+    note: str = ""
+    actor: str = ""
+    entry: LedgerEntry | None = None
+    versions: dict[str, str] = field(default_factory=dict, repr=False)
+    created: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.record, str):
+            raise ParameterError(f"record must be JSON text, got {type(self.record).__name__}")
+        for name in ("data", "note", "actor", "created"):
+            check_line(name, getattr(self, name))
+        if not isinstance(self.entry, LedgerEntry | None):
+            raise ParameterError(f"entry must be a LedgerEntry, got {type(self.entry).__name__}")
+        if not isinstance(self.versions, dict):
+            raise ParameterError("versions must be a dict of texts")
+        for package, version in self.versions.items():
+            check_line("versions", package)
+            check_line("versions", version)
+        kind = kind_of_record(self.record)
+        if self.entry is not None and not kind.charged:
+            raise ParameterError(
+                f"a record of the kind {kind.name} is charged by no single entry: leave entry out"
+            )
+        read_record(self.record)
+        object.__setattr__(self, "record", canonical(json.loads(self.record)))
+
+    @property
+    def kind(self) -> str:
+        """Kind of the record: answer, release, audit, study or budget."""
+        return kind_of_record(self.record).name
+
+    @property
+    def subject(self) -> Any:
+        """What was released, read from the record."""
+        return read_record(self.record).subject
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is promised; None of an audit, which promises nothing."""
+        return read_record(self.record).guarantee
+
+    @property
+    def loss(self) -> PrivacyProfile | None:
+        """Privacy profile behind the promise, where it is known."""
+        return read_record(self.record).loss
+
+    @property
+    def record_digest(self) -> str:
+        """SHA-256 of the canonical JSON of what was released."""
+        return digest_of(json.loads(self.record))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON of what was stated, by which a page names its file."""
+        return digest_of(self._stated())
+
+    def _stated(self) -> dict[str, Any]:
+        """Give what was stated: nothing that follows from it."""
+        return {
+            "schema": _SCHEMA,
+            "version": _VERSION,
+            "record": json.loads(self.record),
+            "data": self.data,
+            "note": self.note,
+            "actor": self.actor,
+            "entry": None if self.entry is None else asdict(self.entry),
+            "versions": self.versions,
+            "created": self.created,
+        }
+
+    def _content(self) -> dict[str, Any]:
+        """Give what was stated and what follows."""
+        reading = read_record(self.record)
+        return self._stated() | {
+            "kind": self.kind,
+            "record_digest": self.record_digest,
+            "guarantee": None if reading.guarantee is None else asdict(reading.guarantee),
+            "facts": reading.facts,
+            "digest": self.digest,
+        }
+
+    def to_json(self) -> str:
+        """Write as JSON, every number exact.
+
+        Returns
+        -------
+        str
+            One object: the record, what follows from it, and two digests.
+        """
+        return json.dumps(self._content(), indent=2, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Statement:
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+            One JSON object.
+
+        Returns
+        -------
+        Statement
+            The same certificate.
+
+        Raises
+        ------
+        ParameterError
+            If it is none of this version, contradicts itself, or was changed.
+        """
+        told = _load(text)
+        if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
+            raise ParameterError(f"this is no {_SCHEMA}")
+        if told.get("version") != _VERSION or not is_whole(told["version"]):
+            raise ParameterError(f"a {_SCHEMA} of version {_VERSION} is wanted")
+        missing = sorted({each.name for each in fields(cls)} - told.keys())
+        if missing:
+            raise ParameterError(f"the certificate lacks {', '.join(missing)}")
+        found = cls(
+            record=canonical(told["record"]),
+            data=told["data"],
+            note=told["note"],
+            actor=told["actor"],
+            entry=_read_entry(told["entry"]),
+            versions=told["versions"],
+            created=told["created"],
+        )
+        again = json.loads(found.to_json())
+        wrong = [name for name in sorted({*told, *again}) if not _is_same(told, again, name)]
+        if wrong:
+            raise ParameterError(
+                f"the certificate was changed: {flat(', '.join(wrong))} does not follow from the "
+                "rest of it"
+            )
+        return found
+
+    def explain(self) -> str:
+        """Say in plain words what was released and promised, and what an outsider could learn.
+
+        Returns
+        -------
+        str
+            A few paragraphs.
+        """
+        reading = read_record(self.record)
+        lines = [f"Certificate of {reading.title}."]
+        lines += [f"{name}: {flat(value)}" for name, value in (*list_context(self), *reading.rows)]
+        parts = ["\n".join(lines), *reading.warnings]
+        parts += [
+            f"{each.name}:\n" + "\n".join("  ".join(line) for line in each.lines)
+            for each in reading.tables
+        ]
+        parts += [f"{head}: {text}" if head else text for head, text in reading.paragraphs]
+        return "\n\n".join([*parts, f"What an outsider could still learn: {reading.outsider}"])
+
+
+def list_context(statement: Statement) -> list[tuple[str, str]]:
+    """List what its maker said, and where it is charged."""
+    kind, entry = kind_of_record(statement.record), statement.entry
+    found = [
+        (kind.about, statement.data or "not named"),
+        ("released for", statement.note or "not said"),
+        ("released by", statement.actor or "not said"),
+        ("certified", _show_time(statement.created)),
+        ("digest of the record", statement.record_digest),
+    ]
+    if entry is not None:
+        at = _show_time(entry.at)
+        found.insert(3, ("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"))
+    elif kind.charged:
+        found.insert(3, ("ledger entry", "none is named"))
+    return found
+
+
+def _show_time(at: str) -> str:
+    """Show a time to the minute, if it is one in UTC."""
+    found = _TIME.match(at)
+    return f"{found[1]} {found[2]} UTC" if found else at
+
+
+def digest_of(content: Any) -> str:
+    """Digest plain values: SHA-256 of their canonical JSON."""
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def check_line(name: str, text: object) -> None:
+    """Refuse what is no text, what nobody could read again, and what is too long."""
+    if not isinstance(text, str):
+        raise ParameterError(f"{name} must be a text, got {type(text).__name__}", parameter=name)
+    if len(text) > _LONGEST_TEXT:
+        raise ParameterError(f"{name} has at most {_LONGEST_TEXT} characters", parameter=name)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ParameterError(f"{name} holds half of a pair of surrogates") from None
+
+
+def _load(text: str | bytes) -> Any:
+    """Parse JSON that gives no field twice: other readers may take the other one."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = ", ".join(sorted(name for name, count in counts.items() if count > 1))
+            raise ParameterError(f"the certificate states {flat(twice)} twice")
+        return found
+
+    if not isinstance(text, str | bytes) or len(text) > _LONGEST:
+        raise ParameterError(f"a certificate is text of at most {_LONGEST} characters")
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except ParameterError:
+        raise
+    except (ValueError, RecursionError):
+        raise ParameterError("a certificate is JSON, and this is not") from None
+
+
+def _read_entry(told: Any) -> LedgerEntry | None:
+    if told is None:
+        return None
+    if not isinstance(told, dict) or {*told} != {each.name for each in fields(LedgerEntry)}:
+        raise ParameterError("entry must have the fields of a LedgerEntry, and no others")
+    return LedgerEntry(**told)
+
+
+def _is_same(told: dict[str, Any], again: dict[str, Any], name: str) -> bool:
+    """Compare a part with what it should be; what was computed, up to the last digits."""
+    if name not in told or name not in again:
+        return False
+    if name in _COMPUTED:
+        return is_near(told[name], again[name])
+    return canonical(told[name]) == canonical(again[name])
+
+
+def is_statement(text: str | bytes) -> bool:
+    """Whether a text says of itself that it is a certificate of this form."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(told, dict) and told.get("schema") == _SCHEMA

@@ -1,0 +1,271 @@
+"""What can be checked of a certificate, and what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Literal, overload
+
+from hushed._notebook import Shown
+from hushed.engines._choice import Workers
+from hushed.errors import NotFound, ParameterError
+from hushed.ledger import Ledger
+from hushed.mechanisms import Mechanism
+from hushed.populations import Population
+from hushed.releasing import Certificate, Verification
+from hushed.releasing import verify as verify_release
+from hushed.runs import Keep
+from hushed.sensitivity import Update
+from hushed.statements._certifying import find_entry, is_same_record
+from hushed.statements._kinds import kind_of_record, read_record
+from hushed.statements._signing import is_signed, key_id, open_signed, read_unchecked
+from hushed.statements._statement import Statement, is_statement
+
+_CONTEXT = "data set, remark, person, versions and time: anybody may have written them"
+_UNASKED = "its signature: no key was given to check it by"
+_FOUND = {
+    "bits": "all that was checked holds",
+    "rounding": "not bit for bit, but within rounding",
+    "different": "NOT reproduced",
+}
+_A = {"answer": "an answer", "audit": "an audit", "study": "a study", "budget": "a budget"}
+_NO_LEDGER = "that it was charged: the ledger was not looked at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementCheck(Shown):
+    """What was checked of a certificate.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of what was released.
+    agreement : {"bits", "rounding", "different"}
+        Whether all that was checked holds; or a sampling that was run again differs by no more than
+        computers round differently; or neither.
+    checked : tuple of str
+        What holds, in words.
+    differences : tuple of str
+        What does not.
+    unchecked : tuple of str
+        What nothing here speaks for.
+    sampling : Verification, optional
+        Of a release: what its own certificate gave, `Certificate`.
+    """
+
+    kind: str
+    agreement: Literal["bits", "rounding", "different"]
+    checked: tuple[str, ...]
+    differences: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    sampling: Verification | None = field(default=None, repr=False)
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether all that was checked holds."""
+        return self.agreement == "bits"
+
+    def explain(self) -> str:
+        """Say in a few lines what holds, what does not, and what was not checked.
+
+        Returns
+        -------
+        str
+            Plain words.
+        """
+        lines = [_FOUND[self.agreement]]
+        for name, found in (
+            ("does not hold", self.differences),
+            ("holds", self.checked),
+            ("not checked", self.unchecked),
+        ):
+            lines += [f"{name}: {each}" for each in found]
+        return "\n".join(lines)
+
+
+@overload
+def verify(
+    certificate: Certificate,
+    f: Callable[[Any], Any] | None = ...,
+    *,
+    population: Population | None = ...,
+    mechanism: type[Mechanism] | None = ...,
+    update: Update | None = ...,
+    workers: Workers = ...,
+    progress: bool = ...,
+    keep: str | PathLike[str] | Keep | None = ...,
+    ledger: Ledger | None = ...,
+    key: bytes | None = ...,
+) -> Verification: ...
+
+
+@overload
+def verify(
+    certificate: Statement | str | bytes,
+    f: Callable[[Any], Any] | None = ...,
+    *,
+    population: Population | None = ...,
+    mechanism: type[Mechanism] | None = ...,
+    update: Update | None = ...,
+    workers: Workers = ...,
+    progress: bool = ...,
+    keep: str | PathLike[str] | Keep | None = ...,
+    ledger: Ledger | None = ...,
+    key: bytes | None = ...,
+) -> Verification | StatementCheck: ...
+
+
+def verify(
+    certificate: Certificate | Statement | str | bytes,
+    f: Callable[[Any], Any] | None = None,
+    *,
+    population: Population | None = None,
+    mechanism: type[Mechanism] | None = None,
+    update: Update | None = None,
+    workers: Workers = None,
+    progress: bool = False,
+    keep: str | PathLike[str] | Keep | None = None,
+    ledger: Ledger | None = None,
+    key: bytes | None = None,
+) -> Verification | StatementCheck:
+    """Check a certificate: whatever follows from its record, and the ledger if it is at hand.
+
+    A sampled sensitivity is sampled again, which takes the function; for a proven one, and for the
+    answer of a query, the numbers are followed from what was asked. No private row is needed.
+
+    Parameters
+    ----------
+    certificate : Certificate, Statement, str or bytes
+        The certificate, or its JSON, signed or not.
+    f : callable, optional
+        The function that was released, if its sensitivity was sampled.
+    population : Population, optional
+        The public table or simulator, which the certificate names but does not contain.
+    mechanism : type, optional
+        The class of the mechanism, if it is not one of hushed.
+    update : callable, optional
+        What updated the answers where the sensitivity was sampled with ``update``.
+    workers : int, str, Engine or distributed.Client, optional
+        Worker processes, or a cluster, as for `hushed.sample_sensitivity`.
+    progress : bool, default False
+        Show a progress bar on a terminal.
+    keep : str, path or hushed.runs.Keep, optional
+        Where finished trials are kept, as by `hushed.sample_sensitivity`.
+    ledger : Ledger, optional
+        The ledger that was charged: is the entry in it, for this answer? Of a `Statement` only.
+    key : bytes, optional
+        Public key of whoever has to have signed it, in PEM; needs the extra ``hushed[sign]``.
+
+    Returns
+    -------
+    Verification or StatementCheck
+        Of a `Certificate` whether sensitivity, movements, scale and guarantee come out bit for bit.
+        Of a `Statement` what holds, what does not, and what nothing here speaks for. Neither shows
+        who wrote it, unless it is signed and a key is given.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a certificate or contradicts itself, the function or the population is missing,
+        the sampling it is about would take too long, or no signature of the key fits.
+    """
+    known, signed, unsigned = _read(certificate, key)
+    asked: dict[str, Any] = {
+        "population": population,
+        "mechanism": mechanism,
+        "update": update,
+        "workers": workers,
+        "progress": progress,
+        "keep": keep,
+    }
+    if not isinstance(known, Statement):
+        if ledger is not None:
+            raise ParameterError(
+                "a Certificate names no entry of a ledger: give the certificate of hs.certify",
+                parameter="ledger",
+            )
+        return verify_release(known, f, **asked)
+    kind = kind_of_record(known.record)
+    checked, differences, unchecked = [*signed, kind.checked], [], [*kind.unchecked, *unsigned]
+    sampling = None
+    if kind.name == "release":
+        sampling = verify_release(known.subject.certificate, f, **asked)
+        if sampling.reproduced:
+            checked.append(f"its own certificate: {sampling.explain()}")
+        else:
+            differences.append(f"its own certificate: {sampling.explain()}")
+    elif f is not None:
+        raise ParameterError(
+            f"the certificate of {_A[kind.name]} has no function to run: leave f out"
+        )
+    looked_up = kind.charged or kind.compare is not None
+    if ledger is not None and not looked_up:
+        raise ParameterError(
+            f"the certificate of {_A[kind.name]} is of no ledger: leave ledger out"
+        )
+    if ledger is None:
+        unchecked += [_NO_LEDGER] * looked_up
+    else:
+        found = _compare_with_ledger(known, ledger)
+        differences += found
+        if not found:
+            checked.append("the ledger has what was charged, and what it paid for")
+    apart = bool(differences) and (sampling is None or len(differences) > (not sampling.reproduced))
+    return StatementCheck(
+        kind=kind.name,
+        agreement="different" if apart else "bits" if sampling is None else sampling.agreement,
+        checked=tuple(checked),
+        differences=tuple(differences),
+        unchecked=tuple(unchecked),
+        sampling=sampling,
+    )
+
+
+def _read(
+    certificate: Certificate | Statement | str | bytes, key: bytes | None
+) -> tuple[Certificate | Statement, list[str], list[str]]:
+    """Read a certificate of any form, and say what its signature shows, and what nothing does."""
+    if not isinstance(certificate, Certificate | Statement | str | bytes):
+        raise ParameterError(
+            f"verify takes a certificate or its JSON text, got {type(certificate).__name__}; of a "
+            "release give its certificate, and of anything else that of hs.certify"
+        )
+    if isinstance(certificate, str | bytes) and is_signed(certificate):
+        if key is None:
+            return read_unchecked(certificate), [], [_UNASKED, _CONTEXT]
+        told = f"it was signed by the key {key_id(key)}, also data set, remark, person and time"
+        return open_signed(certificate, key), [told], []
+    if key is not None:
+        raise ParameterError(
+            "the certificate is not signed: leave key out, or ask for a signed one"
+        )
+    if isinstance(certificate, Certificate | Statement):
+        return certificate, [], [_CONTEXT]
+    if is_statement(certificate):
+        return Statement.from_json(certificate), [], [_CONTEXT]
+    return Certificate.from_json(certificate), [], []
+
+
+def _compare_with_ledger(known: Statement, ledger: Ledger) -> list[str]:
+    """Compare the entry with that of a ledger, and the record with the answer that it stores."""
+    compare = kind_of_record(known.record).compare
+    if compare is not None:
+        return compare(read_record(known.record), ledger)
+    if known.entry is None:
+        return ["the certificate names no entry of a ledger"]
+    budget, number = known.entry.budget, known.entry.number
+    try:
+        there = find_entry(ledger, budget, number)
+        promise = ledger.entries(budget)[number - 1].guarantee
+        stored = ledger.answer(budget, number)
+    except (NotFound, ParameterError) as problem:
+        return [f"the ledger does not have the charge: {problem}"]
+    found = []
+    if there != known.entry:
+        found.append(f"entry {number} of budget {budget!r} is another one in this ledger")
+    if promise != known.guarantee:
+        found.append("the ledger was charged for another promise")
+    if stored is None or not is_same_record(stored, known.record):
+        found.append("the ledger stores another answer for this charge, or none")
+    return found

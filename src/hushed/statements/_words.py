@@ -1,0 +1,97 @@
+"""What a promise means to those whom it protects, in the words of a certificate."""
+
+from __future__ import annotations
+
+import math
+
+from hushed._decimals import upper_double
+from hushed._numeric import round_up
+from hushed._printing import format_up
+from hushed.guarantee import Guarantee
+
+_ONE = {"user": "one person with all rows", "row": "one row"}
+
+
+def describe_promise(promise: Guarantee) -> str:
+    """Say what is promised."""
+    if promise.data_dependent:
+        return (
+            f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}, gamma = "
+            f"{format_up(promise.gamma)} in name only: the numbers were made from the private "
+            "rows, and no privacy guarantee is proved."
+        )
+    epsilon = upper_double(promise.epsilon)
+    factor = round_up(math.exp(epsilon)) if epsilon < 700 else math.inf
+    slack = f", up to a slack of {format_up(promise.delta, 3)}" if promise.delta else ""
+    gamma = f", gamma = {format_up(promise.gamma)}" if promise.gamma else ""
+    return (
+        f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}{gamma}. "
+        "Whatever is concluded from what was released would have been concluded with nearly the "
+        f"same probability from the table with {_change(promise)}: no probability changes by more "
+        f"than a factor e^epsilon = {format_up(factor, 4)}{slack}."
+    )
+
+
+def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
+    """Say what an outsider could still learn, who knows everything but the one in question.
+
+    `rests` names what was stated and not proven, and without which there is no limit.
+    """
+    if promise.data_dependent:
+        return (
+            "No limit is known: the numbers of this promise were made from the private rows, and "
+            "hold only in name."
+        )
+    sure = format_up(100 * guess_right(promise), 3)
+    fails = f" That rests on {rests}: if it does not hold, there is no limit." if rests else ""
+    if promise.gamma:
+        over = "the sampler, and of rows" if promise.marginal else "rows"
+        fails += (
+            f" This may fail with probability {format_up(promise.gamma)} (gamma), that of {over} "
+            "that are drawn from the public population; of a row that is unlike those nothing is "
+            "promised."
+        )
+    return (
+        f"About {_whom(promise)}: somebody who knows all other rows, and for whom it is even odds "
+        f"{_question(promise)}, guesses right with a probability of at most {sure} %, in place of "
+        f"50 %.{fails} About everybody together: what the numbers say, and whatever follows from "
+        "that for people like those in the table, whether they are in it or not. Without any "
+        f"limit: {public}, and that this was asked. Other releases from the same rows add to it."
+    )
+
+
+def guess_right(promise: Guarantee) -> float:
+    """Bound the chance of a right guess at even odds, rounded up.
+
+    Notes
+    -----
+    ``(e^epsilon + delta) / (1 + e^epsilon)``: with P and P' the laws of the release and A the
+    answers on which the first table is guessed, it is ``(P(A) + 1 - P'(A)) / 2``, where
+    ``P(A) <= e^epsilon P'(A) + delta`` and ``1 - P'(A) <= e^epsilon (1 - P(A)) + delta``.
+    """
+    epsilon = upper_double(promise.epsilon)
+    if epsilon > 700:
+        return 1.0
+    factor = math.exp(epsilon)
+    return min(1.0, round_up((factor + upper_double(promise.delta)) / (1 + factor), 16.0))
+
+
+def _whom(promise: Guarantee) -> str:
+    if promise.distance > 1:
+        return f"{promise.distance} {promise.unit}s at once"
+    return _ONE[promise.unit]
+
+
+def _change(promise: Guarantee) -> str:
+    done = "replaced" if promise.neighbours == "replace-one" else "added or removed"
+    return f"{_whom(promise)} {done}"
+
+
+def _question(promise: Guarantee) -> str:
+    if promise.distance > 1:
+        pair = ("which of two possibilities is", "whether they are")
+    elif promise.unit == "user":
+        pair = ("which of two persons is", "whether that person is")
+    else:
+        pair = ("which of two rows is", "whether that row is")
+    return f"{pair[promise.neighbours == 'add-remove']} in the table"

@@ -1,0 +1,131 @@
+"""Steps that ask a function of the caller's about each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._gate import guard_step
+from hushed.errors import BadFunction
+from hushed.spaces import Cell, Column, Space, Table
+from hushed.transformations._chain import Step, Transformation
+from hushed.transformations._matching import take_domain
+from hushed.transformations._memory import check_row_memory
+from hushed.transformations._row_steps import Values, drop_some_rows, map_each_row
+
+
+def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
+    """Keep the rows for which a function says so.
+
+    Parameters
+    ----------
+    keep : callable
+        Takes one row, a value or a dict of values by column, looks at nothing else and keeps
+        nothing. Tried on a few made-up rows, in two orders.
+
+    Returns
+    -------
+    Step
+        From a column or table to one of unknown number of rows, under rows added or removed; a
+        replaced row counts twice. A row on which the function fails is left out: an error would
+        tell that there is such a row.
+    """
+
+    def kept(row: Any) -> bool:
+        return bool(keep(row))
+
+    def build(space: Space) -> Transformation:
+        domain = _rows_of(space, "filter_rows")
+        check_row_memory("filter_rows", keep, kept, domain)
+        chosen = _on_each_row(kept, otherwise=False)
+
+        def function(data: Any) -> Any:
+            mask = np.array(chosen(data), dtype=np.bool_)
+            if isinstance(data, dict):
+                return {name: values[mask] for name, values in data.items()}
+            return data[mask]
+
+        return drop_some_rows(
+            f"filter_rows({_called(keep)})",
+            space,
+            replace(domain, size=None, least=None),
+            function,
+        )
+
+    return Step("filter_rows", build)
+
+
+def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]:
+    """Apply a function to every row.
+
+    Parameters
+    ----------
+    function : callable
+        Takes one row, a value or a dict of values by column, looks at nothing else and keeps
+        nothing. Tried on a few made-up rows, in two orders.
+    cell : Cell
+        What it gives.
+
+    Returns
+    -------
+    Step
+        From a column or table to a column; distances stay as they are. What lies outside of the
+        cell is moved into it by `hushed.spaces.Cell.nearest`, and a row on which the function fails
+        becomes missing, or the constant of the cell: an error would tell that there is such a row.
+        So try the function on public rows first, where errors show.
+    """
+
+    def read(row: Any) -> Any:
+        return cell.nearest(function(row))
+
+    def build(space: Space) -> Transformation:
+        domain = _rows_of(space, "map_rows")
+        check_row_memory("map_rows", function, read, domain)
+        made = _on_each_row(read, otherwise=cell.nearest(None))
+        target = Column(cell=cell, size=domain.size, least=domain.least)
+        name = f"map_rows({_called(function)})"
+        return map_each_row(name, space, target, lambda data: target.check(made(data)))
+
+    return Step("map_rows", build)
+
+
+def _rows_of(space: Space, step: str) -> Column | Table:
+    if isinstance(space.domain, Table):
+        return take_domain(space, Table, step, "a table", "")
+    return take_domain(space, Column, step, "a column or a table", "select(column)")
+
+
+def _each_row(data: Values | Mapping[str, Values]) -> list[Any]:
+    if not isinstance(data, Mapping):
+        return list(data.tolist())
+    columns = [values.tolist() for values in data.values()]
+    return [dict(zip(data, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _on_each_row(
+    function: Callable[[Any], Any], *, otherwise: Any
+) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
+    """Call a user's function on every row; where it fails, a public constant takes its place."""
+    swift = guard_step(lambda data: [function(row) for row in _each_row(data)])
+    single = guard_step(function)
+
+    def one(row: Any) -> Any:
+        try:
+            return single(row)
+        except BadFunction:
+            return otherwise
+
+    def every(data: Values | Mapping[str, Values]) -> list[Any]:
+        try:
+            return list(swift(data))
+        except BadFunction:  # on some row; guarding each by itself takes longer
+            return [one(row) for row in _each_row(data)]
+
+    return every
+
+
+def _called(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,175 @@
+"""What every page is given: the workspace, its drafts, its ledger, and a way to show a template."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from hushed.errors import HushedError, NotFound
+from hushed.ledger import Ledger
+from hushed.workbench._drafts import Draft, Drafts
+from hushed.workbench._tables import Tables
+from hushed.workbench._views.balances import Gauge, describe_gauge
+from hushed.workbench._views.data import DataView, describe_data
+from hushed.workbench._views.messages import say_moment, shorten
+from hushed.workbench._workspace import Workspace
+
+
+@dataclass(slots=True, kw_only=True)
+class Workbench:
+    """A workspace that is open.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        The folder.
+    root : str
+        What every address begins with: empty, or ``/practice``.
+    drafts : Drafts
+        What was typed.
+    secrets : dict of str to str
+        Passwords of databases by the id of their draft; in memory only.
+    """
+
+    workspace: Workspace
+    root: str = ""
+    drafts: Drafts = field(init=False)
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    tables: Tables = field(default_factory=Tables, repr=False)
+    _ledger: Ledger | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.drafts = Drafts(self.workspace.hidden / "drafts.db")
+
+    def ledger(self, *, create: bool = False) -> Ledger:
+        """Open the one ledger of this process; NotFound if there is none to open."""
+        with self._lock:
+            if self._ledger is None:
+                self._ledger = Ledger(self.workspace.ledger, create=create, timeout=10)
+            return self._ledger
+
+    def describe(self, draft: Draft) -> DataView:
+        """Read what the page Data says of a draft's table."""
+        try:
+            ledger = self.ledger()
+        except HushedError:
+            ledger = None
+        return describe_data(
+            self.workspace,
+            draft.part("data."),
+            password=self.secrets.get(draft.id, ""),
+            ledger=ledger,
+            opener=self.tables.open,
+        )
+
+    def close(self) -> None:
+        """Close the ledger; the next use opens it again."""
+        with self._lock:
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger = None
+
+    def gauges(self) -> tuple[tuple[Gauge, ...], str]:
+        """Where every budget stands; or why that cannot be told."""
+        try:
+            ledger = self.ledger()
+            return tuple(describe_gauge(ledger.balance(each.name)) for each in ledger.budgets()), ""
+        except NotFound:
+            return (), ""
+        except HushedError as error:
+            return (), str(error)
+
+    def show(
+        self, request: Request, template: str, status: int = 200, /, **found: Any
+    ) -> HTMLResponse:
+        """Show a template: a page, or a part of one."""
+        gauges, problem = self.gauges() if template.startswith("page_") else ((), "")
+        wanted = found.get("budget", "")
+        context = {
+            "bench": self,
+            "root": self.root,
+            "workspace": self.workspace,
+            "gauges": [each for each in gauges if wanted in ("", each.name)],
+            "ledger_problem": problem,
+            "theme": self._find_theme(),
+            "path": request.url.path.removeprefix(self.root),
+            "active": "",
+            **found,
+        }
+        text = _environment().get_template(template).render(context)
+        return HTMLResponse(text, status_code=status)
+
+    def _find_theme(self) -> str:
+        """Read how pages look; the page that says that drafts cannot be read is shown, too."""
+        try:
+            return self.drafts.setting("theme", "system")
+        except HushedError:
+            return "system"
+
+    def go(self, path: str) -> RedirectResponse:
+        """Go to a page of this workspace after something was done."""
+        return RedirectResponse(self.root + path, status_code=303)
+
+
+def download(name: str, content: str | bytes, media: str) -> Response:
+    """Hand out a file that the browser saves and never runs."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "hushed"
+    return Response(
+        content,
+        media_type=media,
+        headers={
+            "content-disposition": f'attachment; filename="{safe}"',
+            "content-security-policy": "default-src 'none'; sandbox",
+        },
+    )
+
+
+def is_part(request: Request) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("hx-request") == "true"
+
+
+async def read_fields(request: Request) -> Mapping[str, str]:
+    """Read a form: its texts, the last one of those with the same name."""
+    form = await request.form(max_files=0, max_fields=5000)
+    return {name: text for name, text in form.multi_items() if isinstance(text, str)}
+
+
+Fields = Annotated[Mapping[str, str], Depends(read_fields)]
+
+
+ADDRESSES = {
+    "table": "/tables/{}/data",
+    "function": "/functions/{}",
+    "audit": "/audits/{}",
+    "population": "/populations/{}",
+    "comparison": "/routes/{}",
+}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("hushed.workbench"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "pair": lambda text: (text, text),
+        "named": lambda column: (column.name, column.label),
+        "line": shorten,
+        "moment": say_moment,
+        "address": lambda draft: ADDRESSES[draft.kind].format(draft.id),
+    }
+    return made

@@ -1,0 +1,52 @@
+"""From the draft of a table to its description, remembered until the draft or the file changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from hushed.errors import ParameterError
+from hushed.workbench._bench import Workbench
+from hushed.workbench._drafts import Draft
+from hushed.workbench._views.data import find_source, mark_file
+from hushed.workbench._views.fields import Form
+from hushed.workbench._views.question import Described
+
+PREFIX = "data."
+_MOST = 16
+
+
+class Descriptions:
+    """The descriptions of a workspace that were read last."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._lock = threading.Lock()
+        self._known: OrderedDict[object, Described] = OrderedDict()
+
+    def read(self, draft: Draft) -> Described:
+        """Describe the table of a draft.
+
+        Raises
+        ------
+        ParameterError
+            If something of the page Data is missing or wrong.
+        """
+        fields = draft.part(PREFIX)
+        password = self._bench.secrets.get(draft.id, "")
+        source = find_source(self._bench.workspace, Form(fields), password)
+        mark = "" if source is None else mark_file(source)
+        key = (draft.id, tuple(sorted(fields.items())), password, mark)
+        with self._lock:
+            found = self._known.get(key)
+        if found is None:
+            view = self._bench.describe(draft)
+            if view.described is None:
+                reason = next(iter(view.errors.values()), "say first what the table is")
+                raise ParameterError(f"the page Data is not complete: {reason}")
+            found = view.described
+            with self._lock:
+                self._known[key] = found
+                while len(self._known) > _MOST:
+                    self._known.popitem(last=False)
+        return found

@@ -1,0 +1,1 @@
+"""The pages: each module makes a router of thin handlers."""

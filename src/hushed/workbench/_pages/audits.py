@@ -1,0 +1,46 @@
+"""The page of audits: does a mechanism keep its word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter
+
+from hushed.workbench._bench import Workbench
+from hushed.workbench._drafts import Draft
+from hushed.workbench._jobs import JobState
+from hushed.workbench._views.audits import describe_verdict, list_zoo, read_audit, read_stand
+from hushed.workbench._views.samples import draw_estimate, draw_event
+from hushed.workbench._works import Files, Work, make_work_router
+
+
+def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
+    return read_audit(typed, files.functions)
+
+
+def _show(_bench: Workbench, _draft: Draft, state: JobState | None) -> dict[str, Any]:
+    found: dict[str, Any] = {"zoo": list_zoo(), "stand": None, "judged": None}
+    if state is not None and state.status == "done":
+        found["judged"] = judged = describe_verdict(state.result)
+        found["event"], found["estimate"] = draw_event(judged), draw_estimate(judged)
+    elif state is not None:
+        found["stand"] = read_stand(state.notes)
+    return found
+
+
+WORK = Work(
+    path="audits",
+    kind="audit",
+    job="audit",
+    title="Check a mechanism",
+    name="An audit",
+    empty="Pick a broken mechanism from the zoo and see it caught.",
+    read=_read,
+    show=_show,
+)
+
+
+def make_router(bench: Workbench) -> APIRouter:
+    """Make the routes of the page."""
+    return make_work_router(bench, WORK)

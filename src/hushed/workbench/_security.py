@@ -1,0 +1,193 @@
+"""Who may talk to the workbench: one browser on this computer, from our own pages."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_BODY = 1_000_000  # bytes
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",  # no-referrer would hide the Origin of our own forms, too
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_SAFE_METHODS = ("GET", "HEAD")
+_NO_KEY = (
+    "This page belongs to the workbench that runs on this computer. Open it with the address that "
+    "the terminal shows. That address works once; start `hushed workbench` again for a new one.\n"
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Door:
+    """What opens the workbench: a key, good once, and the cookie that it is exchanged for."""
+
+    port: int
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    _cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    _used: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def address(self) -> str:
+        """Where the workbench is opened."""
+        return f"http://127.0.0.1:{self.port}/?key={self.key}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """What a browser on this computer may call us."""
+        end = "" if self.port == 80 else f":{self.port}"
+        return tuple(f"{name}{end}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+    @property
+    def cookie_name(self) -> str:
+        """Name with the port in it, for browsers keep cookies apart by host alone."""
+        return f"hushed-{self.port}"
+
+    def knows(self, headers: Headers) -> bool:
+        """Whether the request carries the cookie."""
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie_name)
+        except CookieError:
+            return False
+        return found is not None and _same(found.value, self._cookie)
+
+    def exchange(self, key: str) -> str | None:
+        """Take the key, once; the header that sets the cookie."""
+        with self._lock:
+            if self._used or not _same(key, self.key):
+                return None
+            self._used = True
+        return f"{self.cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
+
+
+class Guard:
+    """Middleware around everything, static files too: checks first, headers on every answer."""
+
+    def __init__(self, app: ASGIApp, door: Door) -> None:
+        self._app = app
+        self._door = door
+
+    @property
+    def address(self) -> str:
+        """Where the workbench is opened, once: the key is in it."""
+        return self._door.address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no sockets here
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refused = check_request(self._door, scope)
+        if refused is not None:
+            await refused(scope, receive, send_safely)
+            return
+        body = await read_body(scope, receive)
+        if body is None:
+            await _refuse(413, "A request may have at most 1 MB.")(scope, receive, send_safely)
+            return
+        await self._app(scope, _replay(body, receive), send_safely)
+
+
+def check_request(door: Door, scope: Scope) -> Response | None:
+    """Find out who asks; an answer for those who may not, and for those who bring the key."""
+    headers = Headers(scope=scope)
+    hosts = headers.getlist("host")
+    if len(hosts) != 1 or hosts[0].lower() not in door.hosts:
+        return _refuse(421, "The workbench answers only to its own address on this computer.")
+    if scope["method"] not in _SAFE_METHODS and not is_own_page(headers):
+        return _refuse(403, "This request does not come from a page of the workbench.")
+    if door.knows(headers):
+        return _forget_key(scope)
+    key = _read_key(scope)
+    cookie = None if key is None or _is_prefetch(headers) else door.exchange(key)
+    if cookie is None:
+        return _refuse(403, _NO_KEY)
+    return RedirectResponse("/", status_code=303, headers={"set-cookie": cookie})
+
+
+def is_own_page(headers: Headers) -> bool:
+    """Whether a request that changes something was sent by a page of ours."""
+    own = f"http://{headers['host'].lower()}"
+    return headers.getlist("origin") == [own] and headers.getlist("sec-fetch-site") == [
+        "same-origin"
+    ]
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes | None:
+    """Read a body while counting it; None if it is too long."""
+    length = Headers(scope=scope).get("content-length", "0")
+    if not length.isdecimal() or len(length) > 12 or int(length) > MOST_BODY:
+        return None
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MOST_BODY:
+            return None
+    return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def receive_again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
+def _read_key(scope: Scope) -> str | None:
+    if scope["path"] != "/" or scope["method"] != "GET":
+        return None
+    found = parse_qs(scope["query_string"].decode("latin-1")).get("key", [])
+    return found[0] if len(found) == 1 else None
+
+
+def _forget_key(scope: Scope) -> Response | None:
+    """For a browser that is known already: the address without the key."""
+    return None if _read_key(scope) is None else RedirectResponse("/", status_code=303)
+
+
+def _is_prefetch(headers: Headers) -> bool:
+    return "prefetch" in headers.get("sec-purpose", headers.get("purpose", ""))
+
+
+def _refuse(status: int, text: str) -> Response:
+    return PlainTextResponse(text, status_code=status)
+
+
+def _same(one: Any, other: str) -> bool:
+    return secrets.compare_digest(str(one).encode(), other.encode())

@@ -1,0 +1,91 @@
+"""Serve a workbench on this computer."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from pathlib import Path
+
+import uvicorn
+
+from hushed.errors import ParameterError
+from hushed.workbench._app import create_app
+from hushed.workbench._jobs import stop_public_jobs
+from hushed.workbench._workspace import open_workspace, practice_of
+
+LOOPBACK = "127.0.0.1"
+
+
+def serve_workbench(
+    folder: str | Path = ".",
+    *,
+    ledger: str | None = None,
+    host: str = LOOPBACK,
+    port: int = 0,
+    browser: bool = True,
+) -> None:
+    """Serve until stopped; print the address, and open it in a browser.
+
+    Parameters
+    ----------
+    folder : str or Path, default "."
+        Folder of the tables. Drafts are kept in ``.hushed`` in it.
+    ledger : str, optional
+        Address of the ledger; by default ``ledger.db`` in the folder.
+    host : str, default "127.0.0.1"
+        Nothing else is taken: the workbench is for one person on this computer.
+    port : int, default 0
+        Port; 0 takes any free one.
+    browser : bool, default True
+        Whether to open a browser.
+
+    Raises
+    ------
+    NotFound
+        If there is no such folder.
+    ParameterError
+        If the host is another one, or the port is not free.
+    """
+    if host not in (LOOPBACK, "localhost"):
+        raise ParameterError(
+            f"the workbench listens on {LOOPBACK} only, for one person on this computer; "
+            "another one would let everybody on the network in",
+            parameter="host",
+        )
+    workspace = open_workspace(Path(folder), ledger)
+    with open_port(port) as listening:
+        app = create_app(folder, port=listening.getsockname()[1], ledger=ledger)
+        print(f"hushed workbench: {app.address}", flush=True)  # noqa: T201
+        if browser:
+            webbrowser.open(app.address)
+        settings = uvicorn.Config(
+            app,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=3,
+            ws="none",
+        )
+        try:
+            uvicorn.Server(settings).run([listening])
+        finally:
+            for each in (workspace, practice_of(workspace)):
+                stop_public_jobs(each.hidden / "jobs")
+
+
+def open_port(port: int) -> socket.socket:
+    """Listen on this computer alone."""
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ParameterError("port is a whole number from 0 to 65535", parameter="port")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+    except OSError as error:
+        listening.close()
+        raise ParameterError(
+            f"port {port} cannot be used ({error.strerror}); --port 0 takes any free one",
+            parameter="port",
+        ) from None
+    listening.listen(128)
+    return listening

@@ -1,0 +1,1 @@
+"""What pages show, as plain records: from a draft and the library, without the web."""

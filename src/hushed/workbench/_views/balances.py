@@ -1,0 +1,36 @@
+"""Budgets in words and shares, rounded as the library rounds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hushed._printing import format_down, format_up, shown
+from hushed.ledger import Balance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """A budget at one look."""
+
+    name: str
+    label: str
+    spent: str
+    limit: str
+    left: str
+    used: float
+    sentence: str
+
+
+def describe_gauge(balance: Balance) -> Gauge:
+    """Say how much of a budget is used; rounded up what is spent, down what is left."""
+    spent, limit = format_up(balance.spent.epsilon, 3), format_down(balance.budget.limit.epsilon, 6)
+    label = shown(balance.budget.name)
+    return Gauge(
+        name=balance.budget.name,
+        label=label,
+        spent=spent,
+        limit=limit,
+        left=format_down(balance.epsilon_left, 3),
+        used=balance.used,
+        sentence=f"{label}: {spent} of {limit} used",
+    )

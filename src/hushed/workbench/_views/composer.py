@@ -1,0 +1,280 @@
+"""What the page of a question shows: the choices of each control, and the rows of the form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from hushed._printing import shown
+from hushed.workbench._drafts import Draft
+from hushed.workbench._svg import Picture
+from hushed.workbench._views.fields import Form
+from hushed.workbench._views.preview import MADE_UP, PUBLIC
+from hushed.workbench._views.pricing import Held, Live
+from hushed.workbench._views.question import (
+    GROUPABLE,
+    NUMERIC,
+    OPERATORS,
+    STATISTICS,
+    Described,
+    Question,
+    guess_rows,
+    offer_delta,
+)
+from hushed.workbench._views.releases import Price
+
+PREFIX = "question."
+_MORE = ("noise", "delta", "rows", "max_rows", "max_groups")
+_ACTION = re.compile(r"(remove-where|remove-stat)-(\d{1,3})")
+_WORDS = {"==": "is", "!=": "is not"}
+
+Choices = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """The fields of the page, what is wrong with them, and which of these comes first."""
+
+    fields: Mapping[str, str]
+    errors: Mapping[str, str]
+    first: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composer:
+    """The page of a question."""
+
+    draft: Draft
+    form: Typed
+    live: Live
+    held: Held
+    url: str
+    described: Described
+    question: Question
+    problem: str = ""
+    curve: Picture | None = None
+    price: Price | None = None
+    price_problem: str = ""
+    largest_error: str = ""
+
+    @property
+    def live_url(self) -> str:
+        """Where a changed form goes."""
+        return f"{self.url}/live"
+
+    @property
+    def edit_url(self) -> str:
+        """Where a row is added or removed."""
+        return f"{self.url}/edit"
+
+    @property
+    def price_url(self) -> str:
+        """Where the budget is asked."""
+        return f"{self.url}/price"
+
+    @property
+    def preview_url(self) -> str:
+        """Where a preview is drawn."""
+        return f"{self.url}/preview"
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is asked yet."""
+        return not self.question.labels and not self.question.errors
+
+    @property
+    def groups(self) -> Choices:
+        """Columns to group by."""
+        return (("", "all rows together"), *_pairs(self.described.columns(GROUPABLE)))
+
+    @property
+    def second_groups(self) -> Choices:
+        """Columns to group by further."""
+        first = self.form.fields.get("group", "")
+        others = tuple(each for each in self.described.columns(GROUPABLE) if each != first)
+        return (("", "nothing else"), *_pairs(others))
+
+    @property
+    def columns(self) -> Choices:
+        """Columns for a condition."""
+        return (("", "column"), *_pairs(tuple(self.described.kinds)))
+
+    @property
+    def numeric(self) -> Choices:
+        """Columns for a statistic."""
+        return (("", "column"), *_pairs(self.described.columns(NUMERIC)))
+
+    @property
+    def operators(self) -> Choices:
+        """Comparisons."""
+        return tuple((each, _WORDS.get(each, each)) for each in OPERATORS)
+
+    @property
+    def kinds(self) -> Choices:
+        """Statistics."""
+        offered = [pair for pair in STATISTICS.items() if pair[0] != "count_users" or self.by_user]
+        return (("", "choose a statistic"), *offered)
+
+    @property
+    def noises(self) -> Choices:
+        """Kinds of noise."""
+        return (("laplace", "Laplace"), ("gaussian", "Gaussian, needs delta"))
+
+    @property
+    def key_choices(self) -> Choices:
+        """How keys are known."""
+        return (("public", "public, from Data"), ("private", "found privately, needs delta"))
+
+    @property
+    def key_words(self) -> str:
+        """The public keys of the groups, in words."""
+        fields = self.form.fields
+        if fields.get("keys") == "private" or not fields.get("group"):
+            return ""
+        columns = [c for c in (fields.get("group"), fields.get("group2")) if c]
+        return "; ".join(
+            f"{shown(c)}: {_list_keys(self.described.keys.get(c, ()))}" for c in columns
+        )
+
+    @property
+    def conditions(self) -> list[str]:
+        """Rows of conditions."""
+        return Form(self.form.fields).numbered("where")
+
+    @property
+    def statistics(self) -> list[str]:
+        """Rows of statistics."""
+        return Form(self.form.fields).numbered("stat")
+
+    @property
+    def by_user(self) -> bool:
+        """Whether people are protected, with all of their rows."""
+        return self.described.table.user is not None
+
+    @property
+    def unit(self) -> str:
+        """Who is protected, in one word."""
+        return "person" if self.by_user else "row"
+
+    @property
+    def rows(self) -> str:
+        """Public guess of the rows of a group."""
+        found = guess_rows(self.described, self.form.fields)
+        return "" if found is None else str(found)
+
+    @property
+    def max_rows(self) -> str:
+        """Rows of one person that count, from the data page."""
+        return str(self.described.max_rows_per_user or "")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether a statistic has bounds."""
+        kinds = [self.form.fields.get(f"stat.{n}.kind", "") for n in self.statistics]
+        return any(kind not in ("", "count", "count_users") for kind in kinds)
+
+    @property
+    def more_open(self) -> bool:
+        """Whether the part More is open: something is said there, or wrong."""
+        said = any(self.form.fields.get(name) for name in _MORE if name != "noise")
+        wrong = any(self.form.errors.get(name) for name in _MORE)
+        return said or wrong or self.form.fields.get("noise") == "gaussian"
+
+    @property
+    def delta_offer(self) -> str:
+        """A usual delta, where one is needed."""
+        fields = self.form.fields
+        needed = fields.get("noise") == "gaussian" or (
+            fields.get("keys") == "private" and bool(fields.get("group"))
+        )
+        return offer_delta(self.described) if needed else ""
+
+    @property
+    def preview_headline(self) -> str:
+        """What a preview is of."""
+        return MADE_UP if self.described.public is None else PUBLIC
+
+    @property
+    def more_slots(self) -> list[str]:
+        """Fields of the part More."""
+        return [*_MORE] if self.by_user else [*_MORE[:3]]
+
+    @property
+    def slots(self) -> list[str]:
+        """Fields that have a place for an error on the page."""
+        found = ["group", "where_text", "error", "epsilon", *self.more_slots]
+        if self.form.fields.get("group"):
+            found += ["group2", "keys"]
+        rows = [f"where.{n}" for n in self.conditions] + [f"stat.{n}" for n in self.statistics]
+        return found + [name for row in rows for name in self.slots_of(row)]
+
+    def slots_of(self, row: str) -> list[str]:
+        """List the fields of a condition or a statistic."""
+        if row.startswith("where"):
+            return [f"{row}.{part}" for part in ("column", "op", "value")]
+        return _slots_of(row, self.form.fields.get(f"{row}.kind", ""))
+
+    def limit(self, column: str, side: int) -> str:
+        """Give a bound of a column, from the data page."""
+        return self.described.limits.get(column, ("", ""))[side]
+
+    def error_of(self, prefix: str) -> str:
+        """Say the error of a statistic."""
+        said = (each.error for each in self.live.statistics if each.prefix == prefix)
+        return next(said, "")
+
+
+def _slots_of(name: str, kind: str) -> list[str]:
+    found = [f"{name}.kind"]
+    if kind:
+        found.append(f"{name}.weight")
+    if kind not in ("", "count", "count_users"):
+        found += [f"{name}.{part}" for part in ("column", "low", "high")]
+    extra = {"quantiles": "probabilities", "histogram": "bins"}.get(kind)
+    return [*found, f"{name}.{extra}"] if extra else found
+
+
+def _pairs(names: tuple[str, ...]) -> Choices:
+    return tuple((name, shown(name)) for name in names)
+
+
+def _list_keys(keys: tuple[object, ...]) -> str:
+    most = 12
+    listed = ", ".join(shown(str(each)) for each in keys[:most])
+    return f"{listed} and {len(keys) - most} more" if len(keys) > most else listed or "none"
+
+
+def read_held(fields: Mapping[str, str]) -> Held:
+    """Read which slider or field was moved last; the epsilon, if that was not told."""
+    moved = fields.get("moved", "")
+    return moved if moved in get_args(Held) else "epsilon"  # type: ignore[return-value]
+
+
+def edit_fields(fields: Mapping[str, str], action: str) -> dict[str, str]:
+    """Add or remove a row of the form, or take the largest epsilon that fits."""
+    found = dict(fields)
+    removed = _ACTION.fullmatch(action)
+    if removed:
+        prefix = f"{removed[1].removeprefix('remove-')}.{removed[2]}."
+        return {name: text for name, text in found.items() if not name.startswith(prefix)}
+    if action in ("add-where", "add-stat"):
+        part = action.removeprefix("add-")
+        last = max(map(int, Form(found).numbered(part)), default=0)
+        found[f"{part}.{last + 1}.{'column' if part == 'where' else 'kind'}"] = ""
+    if action.startswith("largest-"):
+        found |= {"epsilon": action.removeprefix("largest-"), "moved": "epsilon"}
+    if action == "use-delta":
+        found["delta"] = fields.get("delta_offer", "")
+    return found
+
+
+def settle_fields(fields: Mapping[str, str], live: Live, held: Held) -> dict[str, str]:
+    """Give what is written down: the numbers as they are shown, whichever slider was moved."""
+    found = {name: text for name, text in fields.items() if name not in ("action", "moved")}
+    found |= {"epsilon": live.sliders.epsilon, "error": live.sliders.error}
+    found["moved"] = "error" if held.startswith("error") else "epsilon"
+    if live.sliders.error_of:
+        found["error_of"] = live.sliders.error_of
+    return found

@@ -1,0 +1,375 @@
+"""The page Data: from its fields to a table that is described; its rows are not read."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from hushed._printing import flat, shown
+from hushed._types import ColumnType
+from hushed.errors import HushedError, NotFound, Overspent, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger import Ledger
+from hushed.tables import Table, table
+from hushed.workbench._views.addresses import with_password
+from hushed.workbench._views.fields import Form
+from hushed.workbench._views.question import Described
+from hushed.workbench._workspace import Workspace, find_file
+
+KINDS: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
+NOT_USED: Final = ""
+MOST_COLUMNS: Final = 200  # shown at once; more are found by their name
+_BOUNDED, _KEYED = ("int", "float"), ("string", "int", "bool", "date")
+_MOST_KEYS = 10_000
+_PRICE = 1e-6  # an epsilon that hardly anything is, to ask whether a budget takes such promises
+
+Opener = Callable[..., Table]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column, as the page shows it."""
+
+    number: int
+    name: str  # as the table names it
+    label: str  # as it may be shown
+    kinds: tuple[str, ...]  # what may be chosen
+    kind: str
+    low: str
+    high: str
+    keys: str
+    bounded: bool
+    keyed: bool
+    origin: str  # of what was suggested, such as public.csv
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataView:
+    """What the page shows, and the description if nothing is missing."""
+
+    fields: Mapping[str, str]
+    columns: tuple[Column, ...] = ()
+    hidden: int = 0  # columns that the search leaves out
+    errors: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    opened: bool = False
+    fixed: bool = False  # the database says the kinds of columns
+    stale: bool = False
+    mark: str = ""
+    described: Described | None = None
+    sentence: str = ""
+
+
+def describe_data(
+    workspace: Workspace,
+    fields: Mapping[str, str],
+    *,
+    password: str = "",
+    ledger: Ledger | None = None,
+    opener: Opener = table,
+) -> DataView:
+    """Read the fields of the page; names and types of columns are all that is read of the table."""
+    form = Form(fields)
+    source = find_source(workspace, form, password)
+    if source is None:
+        return DataView(fields=fields, errors=form.errors)
+    mark = mark_file(source)
+    stale = bool(mark and form.text("mark")) and mark != form.text("mark")
+    plain = _open(form, opener, source, types={}, user=None)
+    if plain is None:
+        return DataView(fields=fields, errors=form.errors, mark=mark, stale=stale)
+    columns, hidden = list_columns(plain, fields)
+    chosen = {each.name: each.kind for each in columns if each.kind}
+    fixed = isinstance(source, str) and not source.startswith("duckdb:")
+    types = {} if fixed else chosen
+    typed = _open_typed(form, opener, source, types, tuple(plain.columns))
+    described = None
+    if typed is not None:
+        described = _describe(form, workspace, typed, columns, source, types, opener)
+        check_budget(form, ledger, unit="row" if typed.user is None else "user")
+    if stale:
+        form.refuse(
+            "file",
+            f"{shown(form.text('file'))} changed since you described it; look whether its columns "
+            "still mean the same, then press 'Keep this description'",
+        )
+    whole = described is not None and not form.errors
+    return DataView(
+        fields=fields,
+        columns=columns,
+        hidden=hidden,
+        errors=form.errors,
+        warnings=tuple(map(flat, plain.connection.warnings)),
+        opened=True,
+        fixed=fixed,
+        stale=stale,
+        mark=mark,
+        described=described if whole else None,
+        sentence=_say(described) if described is not None and whole else "",
+    )
+
+
+def find_source(workspace: Workspace, form: Form, password: str) -> str | Path | None:
+    """Find where the table lies: a file of the folder, or a database."""
+    if form.text("where") == "database":
+        address = form.text("address")
+        if not address:
+            form.refuse("address", "give the address, such as postgresql://ada@localhost/clinic")
+            return None
+        if not address.startswith(("postgresql://", "postgres://")):
+            form.refuse("address", "an address begins with postgresql://; files are picked above")
+            return None
+        return with_password(address, password)
+    name = form.text("file")
+    if not name:
+        return None
+    with form.at("file"):
+        path = find_file(workspace, name)
+        return f"duckdb:///{path}" if path.suffix == ".duckdb" else path
+    return None
+
+
+def mark_file(source: str | Path) -> str:
+    """Size and time of a file, by which a changed one is noticed; nothing for a database."""
+    if isinstance(source, str):
+        return ""
+    found = source.stat()
+    return f"{found.st_size}:{found.st_mtime_ns}"
+
+
+def _open(
+    form: Form, opener: Opener, source: str | Path, types: Mapping[str, str], user: str | None
+) -> Table | None:
+    """Open a table; what cannot be used is told at the field that it is about."""
+    header = form.text("header") if form.text("first") == "record" else None
+    if form.text("first") == "record" and not header:
+        form.refuse("header", "write the names of the columns, as the first line would have them")
+        return None
+    place = form.text("place") or "rows"
+    at = "file" if form.text("where") != "database" else "address"
+    options: dict[str, Any] = {"types": types, "user": user}
+    if header is not None:
+        options["header"] = header
+    if form.text("newlines"):
+        options["newlines_in_values"] = True
+    try:
+        return opener(source, place, **options)
+    except NotFound as error:
+        form.refuse("place" if isinstance(source, str) else at, error.message)
+    except HushedError as error:
+        form.refuse("user" if user is not None else at, error.message)
+    return None
+
+
+def list_columns(plain: Table, fields: Mapping[str, str]) -> tuple[tuple[Column, ...], int]:
+    """List the columns with what was typed for them; beyond 200 those that the search finds."""
+    typed = {
+        fields.get(f"col.{number}.name", ""): number for number in range(len(plain.columns) + 1)
+    }
+    sought = fields.get("search", "").strip().casefold()
+    found: list[Column] = []
+    hidden = 0
+    for number, (name, stored) in enumerate(plain.columns.items()):
+        at = f"col.{typed.get(name, number)}"
+        same = fields.get(f"{at}.name") == name
+        kind = fields.get(f"{at}.kind", "") if same else ""
+        many = len(plain.columns) > MOST_COLUMNS and not kind
+        if many and (len(found) >= MOST_COLUMNS or sought not in name.casefold()):
+            hidden += 1
+            continue
+        kinds = () if stored == "other" else KINDS
+        if kind not in kinds:
+            kind = NOT_USED
+        text = {each: fields.get(f"{at}.{each}", "") if same else "" for each in _TEXTS}
+        found.append(
+            Column(
+                number=number,
+                name=name,
+                label=shown(name),
+                kinds=kinds,
+                kind=kind,
+                bounded=kind in _BOUNDED,
+                keyed=kind in _KEYED,
+                **text,
+            )
+        )
+    return tuple(found), hidden
+
+
+_TEXTS = ("low", "high", "keys", "origin")
+
+
+def _open_typed(
+    form: Form,
+    opener: Opener,
+    source: str | Path,
+    types: Mapping[str, str],
+    names: tuple[str, ...],
+) -> Table | None:
+    """Open the table with its kinds and its column of people."""
+    user: str | None = None
+    if form.text("protect") == "person":
+        user = form.text("user")
+        if user not in names:
+            form.refuse("user", "choose the column that says whose row it is")
+            return None
+    elif form.text("protect") != "row":
+        form.refuse("protect", "say who is protected: one row, or one person with all rows")
+        return None
+    return _open(form, opener, source, types, user)
+
+
+def _describe(
+    form: Form,
+    workspace: Workspace,
+    typed: Table,
+    columns: tuple[Column, ...],
+    source: str | Path,
+    types: Mapping[str, str],
+    opener: Opener,
+) -> Described | None:
+    """Check bounds and keys by asking the library for a sum and a grouping; no row is read."""
+    limits: dict[str, tuple[str, str]] = {}
+    keys: dict[str, tuple[Any, ...]] = {}
+    for each in columns:
+        if each.bounded and (each.low or each.high) and check_bounds(form, typed, each):
+            limits[each.name] = (each.low, each.high)
+        if each.keyed and each.keys.strip():
+            found = read_keys(form, typed, each)
+            if found:
+                keys[each.name] = found
+    kinds = {each.name: each.kind for each in columns if each.kind}
+    if not kinds:
+        form.refuse("columns", "say the kind of one column at least; the others are not used")
+    limit = form.whole("max_rows") if typed.user is not None else None
+    if typed.user is not None and limit is None:
+        form.refuse("max_rows", "say how many rows of one person count, such as 5")
+    return Described(
+        table=typed,
+        budget=form.text("budget"),
+        source=str(source) if isinstance(source, Path) else with_password(form.text("address")),
+        place=form.text("place") or "rows",
+        kinds=kinds,
+        limits=limits,
+        keys=keys,
+        rows=form.whole("rows"),
+        max_rows_per_user=limit,
+        public=_open_public(form, workspace, types, typed.user, opener),
+    )
+
+
+def check_bounds(form: Form, typed: Table, column: Column) -> bool:
+    """Check the bounds of a column, at their fields."""
+    at = f"col.{column.number}"
+    numbers = Form({"low": column.low, "high": column.high})
+    low, high = numbers.number("low"), numbers.number("high")
+    for side, number in (("low", low), ("high", high)):
+        if number is None:
+            form.refuse(
+                f"{at}.{side}",
+                numbers.errors.get(side, "give both bounds, or none"),
+            )
+    if low is None or high is None:
+        return False
+    with form.at(f"{at}.high"):
+        typed.sum(column.name, low=low, high=high)
+        return True
+    return False
+
+
+def read_keys(form: Form, typed: Table, column: Column) -> tuple[Any, ...]:
+    """Read public keys by the kind of the column: one a line, or one line with commas."""
+    at = f"col.{column.number}.keys"
+    lines = [each.strip() for each in column.keys.strip().splitlines()]
+    if len(lines) == 1:
+        lines = [each.strip() for each in lines[0].split(",")]
+    lines = [each for each in lines if each]
+    if len(lines) > _MOST_KEYS:
+        form.refuse(at, f"at most {_MOST_KEYS:,} keys can be listed, got {len(lines):,}")
+        return ()
+    try:
+        found = tuple(_READERS[column.kind](each) for each in lines)
+    except (ValueError, KeyError):
+        form.refuse(at, f"a key of this column is {_KEY_FORMS[column.kind]}")
+        return ()
+    with form.at(at):
+        typed.group_by(column.name, keys={column.name: found})
+        return found
+    return ()
+
+
+def _read_flag(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "string": str,
+    "int": int,
+    "bool": _read_flag,
+    "date": datetime.date.fromisoformat,
+}
+_KEY_FORMS = {
+    "int": "a whole number",
+    "bool": "true or false",
+    "date": "a date such as 2024-12-31",
+    "string": "a text",
+}
+
+
+def _open_public(
+    form: Form, workspace: Workspace, types: Mapping[str, str], user: str | None, opener: Opener
+) -> Table | None:
+    """Open a public table of the same columns, if one is named."""
+    if not form.text("public"):
+        return None
+    with form.at("public"):
+        found: Table = opener(find_public(workspace, form), "rows", types=types, user=user)
+        missing = [each for each in types if each not in found.columns]
+        if missing:
+            form.refuse("public", f"it has no column {shown(missing[0])}")
+            return None
+        return found
+    return None
+
+
+def find_public(workspace: Workspace, form: Form) -> Path:
+    """Find the public table; it is never the private one, by whatever name."""
+    path = find_file(workspace, form.text("public"))
+    if form.text("where") == "database" or not form.text("file"):
+        return path
+    if path.samefile(find_file(workspace, form.text("file"))):
+        raise ParameterError("this is the private table itself; pick a public one, or none")
+    return path
+
+
+def check_budget(form: Form, ledger: Ledger | None, *, unit: str) -> None:
+    """Ask whether the budget takes promises of this table; nothing is charged."""
+    name = form.text("budget")
+    if not name:
+        return
+    if ledger is None:
+        form.refuse("budget", f"there is no budget {shown(name)}; open it on the page Ledger")
+        return
+    promise = Guarantee(
+        epsilon=_PRICE, neighbours="add-remove", unit="user" if unit == "user" else "row"
+    )
+    try:
+        ledger.quote(name, promise)
+    except Overspent:
+        pass  # told where a price is asked
+    except HushedError as error:
+        form.refuse("budget", f"{error.message}. Open another budget on the page Ledger.")
+
+
+def _say(described: Described) -> str:
+    """Say what is described, in one sentence."""
+    whom = "one person, with all rows" if described.table.user is not None else "one row"
+    used = len(described.kinds)
+    paid = f"charged to {shown(described.budget)}" if described.budget else "charged to no budget"
+    return (
+        f"{used} column{'s' * (used > 1)} can be asked about; protected is {whom}; "
+        f"what is released is {paid}."
+    )

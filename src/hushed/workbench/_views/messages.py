@@ -1,0 +1,27 @@
+"""Messages of the library, as a page shows them."""
+
+from __future__ import annotations
+
+from hushed._printing import flat
+from hushed.errors import HushedError
+
+_MOST = 2000
+
+
+def say_error(error: BaseException) -> str:
+    """Message of an error as one line; control characters cleaned, a very long one cut."""
+    text = flat(error.message if isinstance(error, HushedError) else str(error)).strip()
+    if len(text) > _MOST:
+        text = f"{text[:_MOST]}... ({len(text)} characters)"
+    return text[:1].upper() + text[1:] if text else type(error).__name__
+
+
+def shorten(text: str, most: int = 300) -> str:
+    """Show what somebody typed: on one line, and not all of a long text."""
+    clean = flat(text)
+    return clean if len(clean) <= most else f"{clean[:most]}... ({len(text)} characters)"
+
+
+def say_moment(at: str) -> str:
+    """Write a time, ISO 8601 in UTC, as date and minute."""
+    return f"{at[:16].replace('T', ' ')} UTC"

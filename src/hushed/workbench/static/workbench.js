@@ -1,0 +1,113 @@
+// What plain forms cannot do. Every page works without it.
+"use strict";
+
+// A server that is gone: say so, and ask every second whether it is back.
+const banner = () => document.getElementById("lost");
+let lost = false;
+
+async function isThere() {
+  try {
+    return (await fetch("/static/favicon.svg", { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function look() {
+  const there = await isThere();
+  if (there === lost && banner()) {
+    lost = !there;
+    banner().hidden = there;
+    if (there) document.dispatchEvent(new Event("workbench:back"));
+  }
+}
+setInterval(() => { if (!document.hidden || lost) look(); }, 1000);
+document.addEventListener("htmx:error", look);
+
+// After 150 ms the status line says that something is computed; what it replaces turns grey.
+let waiting;
+document.addEventListener("htmx:before:request", (event) => {
+  clearTimeout(waiting);
+  const area = event.target.closest("[data-status]");
+  if (!area) return;
+  waiting = setTimeout(() => {
+    const line = document.getElementById(area.dataset.status);
+    if (line) line.textContent = "computing";
+    document.querySelectorAll("[data-live]").forEach((each) => each.classList.add("old"));
+  }, 150);
+});
+document.addEventListener("htmx:after:swap", () => {
+  clearTimeout(waiting);
+  document.querySelectorAll(".old").forEach((each) => each.classList.remove("old"));
+});
+
+// The first field with an error gets the focus.
+function focusError() {
+  const first = document.querySelector("main [aria-invalid]");
+  if (first) first.focus();
+}
+document.addEventListener("DOMContentLoaded", focusError);
+
+// Ctrl+Enter is the main button.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const main = document.querySelector("main [data-main]");
+    if (main) { event.preventDefault(); main.click(); }
+  }
+});
+
+// Of a slider and its field the one that was moved is told to the server.
+document.addEventListener("input", (event) => {
+  const pair = event.target.closest("[data-slider]");
+  const moved = pair && event.target.form && event.target.form.elements["moved"];
+  if (moved) moved.value = event.target.id;
+});
+
+// Sliders: arrows move 1 %, Page keys 10 %.
+document.addEventListener("keydown", (event) => {
+  if (event.target.type !== "range") return;
+  const step = { ArrowRight: 10, ArrowUp: 10, ArrowLeft: -10, ArrowDown: -10, PageUp: 100, PageDown: -100 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  event.target.value = Number(event.target.value) + step;
+  event.target.dispatchEvent(new Event("input", { bubbles: true }));
+  event.target.dispatchEvent(new Event("change", { bubbles: true }));
+});
+
+// Buttons of a form that was sent are not pressed twice.
+document.addEventListener("submit", (event) => {
+  if (event.target.dataset.once === undefined) return;
+  if (event.target.dataset.sent) { event.preventDefault(); return; }
+  event.target.dataset.sent = "yes";
+  event.target.querySelectorAll("button").forEach((each) => each.setAttribute("aria-disabled", "true"));
+});
+window.addEventListener("pageshow", () => document.querySelectorAll("form[data-sent]").forEach((each) => delete each.dataset.sent));
+
+// A field is marked as wrong as long as there is an error at it.
+document.addEventListener("htmx:after:swap", () => {
+  document.querySelectorAll(".error[id$='-error']").forEach((each) => {
+    const field = document.getElementById(each.id.slice(0, -"-error".length));
+    if (!field) return;
+    if (each.textContent.trim()) field.setAttribute("aria-invalid", "true");
+    else field.removeAttribute("aria-invalid");
+  });
+});
+
+// What was typed before the scripts were loaded is told to the server, too.
+function isChanged(field) {
+  if (field.options) {
+    const first = Array.from(field.options).findIndex((each) => each.defaultSelected);
+    return field.selectedIndex !== Math.max(first, 0);
+  }
+  if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+  // A slider rounds what it was given, and has a field beside it.
+  return field.type !== "range" && field.defaultValue !== undefined && field.value !== field.defaultValue;
+}
+document.addEventListener("DOMContentLoaded", () => setTimeout(() => {  // after htmx has begun
+  document.querySelectorAll("form[hx-post]").forEach((form) => {
+    const early = Array.from(form.elements).find(isChanged);
+    if (!early) return;
+    early.dispatchEvent(new Event("input", { bubbles: true }));
+    early.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+}));

@@ -1,0 +1,132 @@
+"""The commands certify, study, report, keys, and verify of what they write."""
+
+import json
+import os
+import re
+
+import pytest
+from tests.commands import ended
+
+import hushed as hs
+
+LEDGER = ("--ledger", "sqlite:///l.db", "--budget", "clinic")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Give a folder with rows, and a ledger that has paid for a count and a mean."""
+    (tmp_path / "rows.csv").write_text("cost\n" + "".join(f"{i % 50}\n" for i in range(300)))
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        book.open_budget("clinic", hs.Guarantee(epsilon=3, neighbours="add-remove"))
+        rows = hs.table(str(tmp_path / "rows.csv"), types={"cost": "float"})
+        rows.count().release(epsilon=1, ledger=book, budget="clinic")
+        query = rows.mean("cost", low=0, high=50)
+        answer = query.release(epsilon=1, ledger=book, budget="clinic", key="mean")
+        answer.to_csv(tmp_path / "mean.csv")
+        (tmp_path / "mean.json").write_text(answer.to_json())
+    return tmp_path
+
+
+def run(folder, *words):
+    return ended(*words, cwd=folder)
+
+
+def test_an_entry_is_certified_and_verified_with_its_ledger(folder):
+    """By number and by key; the page holds the certificate, and prints none of its data."""
+    files = ("--out", "c.json", "--html", "c.html")
+    done = run(folder, "certify", *LEDGER, "--entry", "1", "--data", "Clinic", *files, "--json")
+    assert done.returncode == 0, done.stderr
+    known = hs.Statement.from_json((folder / "c.json").read_text())
+    assert json.loads(done.stdout)["digest"] == known.digest
+    assert known.entry.number == 1
+    page = (folder / "c.html").read_text()
+    assert known.digest in page
+    assert re.search(r"@media print \{[^@]*\.file \{ display: none; \}", page, re.S)
+    checked = run(folder, "verify", "c.json", "--ledger", "sqlite:///l.db")
+    assert checked.returncode == 0
+    assert "the ledger has what was charged" in checked.stdout
+    again = run(folder, "certify", *LEDGER, "--entry", "mean", *files)
+    assert again.returncode == 0  # an earlier certificate is replaced
+    assert hs.Statement.from_json((folder / "c.json").read_text()).entry.number == 2
+
+
+def test_a_file_of_an_answer_is_certified_without_a_ledger(folder):
+    """As query --out writes it."""
+    done = run(folder, "certify", "mean.json", "--actor", "Ada")
+    assert done.returncode == 0, done.stderr
+    assert "released by: Ada" in done.stdout
+    assert "What an outsider could still learn" in done.stdout
+
+
+def test_a_changed_certificate_is_no_certificate(folder):
+    """It is refused with the code of what cannot be read; another ledger disagrees with code 1."""
+    run(folder, "certify", *LEDGER, "--entry", "1", "--out", "c.json")
+    (folder / "d.json").write_text((folder / "c.json").read_text().replace("0.95", "0.99"))
+    assert run(folder, "verify", "d.json").returncode == 2
+    with hs.Ledger(f"sqlite:///{folder / 'other.db'}") as book:
+        book.open_budget("clinic", hs.Guarantee(epsilon=3, neighbours="add-remove"))
+    found = run(folder, "verify", "c.json", "--ledger", "sqlite:///other.db")
+    assert found.returncode == 1
+    assert "does not have the charge" in found.stdout
+
+
+def test_a_report_lists_a_budget_and_a_study_adds_up(folder):
+    """One page for everything that was released; and the promise of chosen releases together."""
+    done = run(folder, "report", "sqlite:///l.db", "clinic", "--html", "r.html", "--out", "r.json")
+    assert done.returncode == 0, done.stderr
+    assert "no answer is stored" not in done.stdout
+    assert "Certificate of all releases under a budget" in (folder / "r.html").read_text()
+    assert run(folder, "verify", "r.json", "--ledger", "sqlite:///l.db").returncode == 0
+    for number in ("1", "2"):
+        run(folder, "certify", *LEDGER, "--entry", number, "--out", f"{number}.json")
+    done = run(folder, "study", "1.json", "2.json", "--delta", "0", "--out", "s.json", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["guarantee"]["epsilon"] == 2
+    assert run(folder, "verify", "s.json").returncode == 0
+
+
+def test_keys_are_made_once_and_sign(folder):
+    """The private file is for its owner alone, neither is written over, and verify --key trusts."""
+    made = run(folder, "keys", "new", "k")
+    assert made.returncode == 0, made.stderr
+    if os.name == "posix":
+        assert (folder / "k").stat().st_mode & 0o777 == 0o600
+    assert run(folder, "keys", "new", "k").returncode == 2
+    name = run(folder, "keys", "show", "k.pub").stdout.splitlines()[0]
+    assert name == made.stdout.strip() == run(folder, "keys", "show", "k").stdout.splitlines()[0]
+    assert "PRIVATE" not in run(folder, "keys", "show", "k").stdout
+    run(folder, "certify", "mean.json", "--out", "c.json", "--sign", "k")
+    assert run(folder, "verify", "c.json", "--key", "k.pub").returncode == 0
+    assert run(folder, "certify", "mean.json", "--out", "c.json").returncode == 0
+    assert run(folder, "verify", "c.json", "--key", "k.pub").returncode == 2
+
+
+REFUSED = [
+    (("certify",), "all three"),
+    (("certify", "mean.json", *LEDGER, "--entry", "1"), "all three"),
+    (("certify", *LEDGER), "all three"),
+    (("certify", "rows.csv"), "not JSON"),
+    (("certify", "none.json"), "there is no file"),
+    (("certify", *LEDGER, "--entry", "9"), "no answer is stored"),
+    (("certify", "mean.json", "--sign", "l.db"), "--out"),
+    (("certify", "mean.json", "--out", "rows.csv"), "--force"),
+    (("certify", "mean.json", "--out", "l.db", "--force"), "ledger"),
+    (("certify", "mean.json", "--out", "own.key", "--force"), "is a private key"),
+    (("verify", "mean.json"), "hushed certify writes one"),
+    (("study", "mean.json"), "no hushed statement"),
+    (("report", "sqlite:///l.db", "nobody"), "no budget"),
+    (("keys", "new", "none/k"), "no folder"),
+    (("keys", "show", "rows.csv"), "no public"),
+]
+
+
+def test_bad_uses_are_refused_and_write_nothing(folder):
+    """Each with what to do."""
+    (folder / "own.key").write_text("-----BEGIN PRIVATE KEY-----\n")
+    before = {each.name for each in folder.iterdir()}
+    for words, said in REFUSED:
+        done = run(folder, *words)
+        assert done.returncode in (1, 2), words
+        assert said in done.stderr, done.stderr
+    left = {each.name for each in folder.iterdir() if not each.name.startswith("l.db-")}
+    assert left - {"standard-error", "standard-output"} == before

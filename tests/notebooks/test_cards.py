@@ -1,0 +1,188 @@
+"""What a notebook shows of a value: words, small pictures, no script, nothing from a network."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import nbformat
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+
+pytestmark = pytest.mark.slow  # one of each kind takes seconds to make
+
+HOSTILE = "<script>alert('x')</script>&\u202e"
+EMPTY = ("br", "rect", "path", "circle")  # written as <rect .../>
+
+
+class Reader(HTMLParser):
+    """Tags in order, and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open, self.tags, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    return reader
+
+
+def draw(rng, count):
+    return rng.uniform(size=count)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """One of each kind that a user meets."""
+    population = hs.populations.Simulator(draw)
+    sensitivity = hs.sample_sensitivity(np.mean, population, rows=20, gamma=0.2)
+    laplace = hs.Laplace(sensitivity, epsilon=1.0)
+    release = hs.release(np.mean, np.linspace(0, 1, 20), laplace)
+    rows = pa.table({"g": ["a", HOSTILE, "a"], "x": [1.0, 2.0, 3.0]})
+    query = hs.table(rows).group_by("g", keys=["a", HOSTILE]).count().mean("x", low=0, high=9)
+    with hs.Ledger(f"sqlite:///{tmp_path_factory.mktemp('cards') / 'b.db'}") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9.0, neighbours="add-remove"))
+        answer = query.release(epsilon=1.0, ledger=book, budget="b")
+        balance = book.balance("b")
+    statistic = hs.statistics.median(rows=100, low=0, high=1)
+    pair = (np.zeros(1), np.ones(1))
+    audited = hs.audit(noisy_sum, [pair], claim=hs.Guarantee(epsilon=1.0), samples=2000)
+    return {
+        "sensitivity": sensitivity,
+        "mechanism": laplace,
+        "statistic's mechanism": hs.InverseSensitivity(statistic, epsilon=1.0),
+        "release": release,
+        "certificate": release.certificate,
+        "quote": query.quote(epsilon=1.0, rows=100),
+        "quoted errors": query.quote_for(errors={"count": 20}, rows=100),
+        "answer": answer,
+        "balance": balance,
+        "composition": hs.compose([hs.Guarantee(epsilon=1.0)] * 3),
+        "comparison": hs.compare(statistic, population, epsilon=1.0, trials=20),
+        "audit": audited,
+        "estimate": hs.estimate_privacy(noisy_sum, pair, [0.5, 1.0], samples=2000),
+        "verification": hs.verify(release.certificate, f=np.mean, population=population),
+    }
+
+
+def noisy_sum(rows, rng):
+    return rows.sum() + rng.laplace(0, 2)
+
+
+KINDS = (
+    *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
+    *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
+    "verification",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_is_small_and_asks_for_nothing(kind, shown):
+    """No script, no address, no handler, every tag closed; the plain words come with it."""
+    bundle = shown[kind]._repr_mimebundle_()
+    page = read(bundle["text/html"])
+    assert len(bundle["text/html"]) < 12_000
+    assert {tag for tag, _ in page.tags}.isdisjoint({"script", "img", "link", "iframe", "a"})
+    for tag, attributes in page.tags:
+        assert not any(name.startswith(("on", "href", "src")) for name in attributes), tag
+    assert "url(" not in bundle["text/html"]
+    words = getattr(shown[kind], "explain", shown[kind].__str__)()
+    if kind not in ("release", "mechanism", "statistic's mechanism", "answer"):
+        assert bundle["text/plain"] == words
+    assert not bundle["text/plain"].startswith(type(shown[kind]).__name__ + "(")
+
+
+def test_names_from_tables_are_text(shown):
+    """A key that looks like a script is shown as it is spelled, and turns no text around."""
+    page = read(shown["answer"]._repr_html_())
+    assert "<script>alert('x')</script>" in "".join(page.text)
+    assert "\u202e" not in "".join(page.text)
+
+
+def test_an_answer_has_a_row_and_an_error_bar_for_each_group(shown):
+    """Two groups: two lines below the names, each with a drawing."""
+    tags = [tag for tag, _ in read(shown["answer"]._repr_html_()).tags]
+    assert (tags.count("tr"), tags.count("svg")) == (3, 2)
+
+
+def test_a_gauge_is_filled_as_far_as_the_budget_is_used(shown):
+    """One of nine: a ninth of the width."""
+    rects = [a for tag, a in read(shown["balance"]._repr_html_()).tags if tag == "rect"]
+    outer, inner = (float(each["width"]) for each in rects)
+    assert inner / (outer + 1) == pytest.approx(1 / 9, abs=0.01)
+
+
+def test_the_histogram_counts_every_movement(shown):
+    """Heights are in proportion to counts, for counts that NumPy makes."""
+    sensitivity = shown["sensitivity"]
+    bars = [a for tag, a in read(sensitivity._repr_html_()).tags if tag == "rect"]
+    counts, _ = np.histogram(sensitivity.draws, bins=40, range=(0, sensitivity.draws.max()))
+    wanted = counts[counts > 0] / counts.max()
+    drawn = np.array([float(each["height"]) for each in bars]) / 56
+    np.testing.assert_allclose(drawn, wanted, atol=0.01)
+
+
+def test_jupyter_shows_cards(tmp_path):
+    """In a real kernel, the last value of a cell is shown as a card and as words."""
+    code = (
+        "import hushed as hs, pyarrow as pa\n"
+        "hs.table(pa.table({'x': [1.0, 2.0]})).count().release(epsilon=1.0)"
+    )
+    (output,) = run_cell(code, tmp_path)
+    assert output["data"]["text/html"].startswith('<div class="hushed-card">')
+    assert "count" in output["data"]["text/plain"]
+
+
+def run_cell(code, folder):
+    nbclient = pytest.importorskip("nbclient")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute(cwd=str(folder))
+    return notebook.cells[0].outputs
+
+
+WATCHED = """
+import time
+import hushed as hs, numpy as np
+from IPython.display import DisplayHandle
+seen, update = [], DisplayHandle.update
+def record(self, shown, **options):
+    seen.append(shown["text/plain"])
+    return update(self, shown, **options)
+DisplayHandle.update = record
+def slow_mean(rows):
+    time.sleep(0.01)
+    return rows.mean()
+draw = hs.populations.Simulator(lambda rng, count: rng.uniform(size=count))
+found = hs.sample_sensitivity(slow_mean, draw, rows=5, pairs=100, gamma=0.5, progress=True)
+print("\\n".join(seen))
+"""
+
+
+def test_progress_is_shown_in_a_notebook_and_goes(tmp_path):
+    """Counts go up to the end, with the time left; at last the line is empty."""
+    line, printed = run_cell(WATCHED, tmp_path)
+    assert line["data"] == {"text/plain": "", "text/html": ""}
+    *seen, last = printed["text"].removesuffix("\n").split("\n")
+    assert last == ""
+    assert len(seen) >= 2
+    counts = [int(each.split(": ")[1].split(" of 100")[0]) for each in seen]
+    assert counts == sorted(counts)
+    assert all(each.endswith(" s left") for each in seen)

@@ -1,0 +1,60 @@
+"""Pages of certificates of every kind: nothing runs on them, and long ones are cut, not lost."""
+
+from html.parser import HTMLParser
+
+import pyarrow as pa
+
+import hushed as hs
+from hushed.plots import certificate_page
+
+HOSTILE = "</table><script>alert(1)</script>\x1b[31m<img src=x onerror=alert(1)>"
+
+
+class Tags(HTMLParser):
+    """Tags and text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_no_name_runs_on_the_page_of_an_answer():
+    """Neither of a column, a key, a condition, nor of the person who released it."""
+    rows = pa.table({HOSTILE[:40]: ["<b>", "x"], "n": [1, 2]})
+    query = hs.table(rows).filter("n > 0").group_by(HOSTILE[:40], keys=["<b>", HOSTILE])
+    known = hs.certify(query.count().release(epsilon=1), data=HOSTILE, note=HOSTILE, actor=HOSTILE)
+    page = certificate_page(known)
+    found = Tags(page)
+    assert not {"script", "img", "b"} & found.tags
+    assert "\x1b" not in page
+    assert "src=" not in page.replace("src=x", "")
+    assert "alert(1)" in found.text
+
+
+def test_a_page_holds_the_certificate_and_is_for_a_board():
+    """The record reads back; the line for outsiders, the value and the digest are shown."""
+    known = hs.certify(hs.table(pa.table({"a": [1]})).count().release(epsilon=1), data="Clinic")
+    text = Tags(certificate_page(known)).text
+    record = text[text.index("The certificate itself") :].partition("\n")[2]
+    assert hs.Statement.from_json(record) == known
+    assert "What an outsider could still learn" in text
+    assert "at most 73.2 %" in text
+    assert known.record_digest in text
+
+
+def test_long_tables_are_cut_on_the_page_and_whole_in_the_file():
+    """So that it prints on two sides."""
+    keys = [f"k{i}" for i in range(200)]
+    query = hs.table(pa.table({"a": keys})).group_by("a", keys=keys).count()
+    known = hs.certify(query.release(epsilon=1))
+    page = certificate_page(known).partition("The certificate itself")[0]
+    assert page.count("<tr>") < 60
+    assert "176 more lines are in the file" in page
+    assert len(known.subject) == 200

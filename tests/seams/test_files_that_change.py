@@ -1,0 +1,43 @@
+"""A file of private rows that changes, or says what is not so, ends no process and no answer."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+import hushed as hs
+from hushed.errors import BadRows
+from hushed.tables._engine import files
+
+MAPS = Path("/proc/self/maps")
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="needs the list of mapped files of Linux")
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_no_file_of_rows_is_mapped(tmp_path, compression):
+    """The system kills a process that reads on in a mapped file that was cut: after a charge."""
+    path = tmp_path / "rows.arrow"
+    rows = pa.table({"a": list(range(100_000)), "s": ["x"] * 100_000})
+    feather.write_feather(rows, path, compression=compression)
+    table = hs.table(path)
+    assert str(path) not in MAPS.read_text()
+    assert table.count().release(epsilon=60.0).value("count") == 100_000
+    assert str(path) not in MAPS.read_text()
+
+
+def test_a_footer_that_is_longer_than_any_is_not_read(tmp_path, monkeypatch):
+    """Its length is whatever stands in the file: rows, and gigabytes, would be read for it."""
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"a": list(range(1000))}), path)
+    whole = path.read_bytes()
+    forged = whole[:-8] + (len(whole) - 8).to_bytes(4, "little") + b"PAR1"
+    path.write_bytes(forged)
+    with pytest.raises(BadRows):
+        hs.table(path)
+    path.write_bytes(whole)
+    assert hs.table(path).columns == {"a": "int"}
+    length = int.from_bytes(whole[-8:-4], "little")
+    monkeypatch.setattr(files, "_MOST_FOOTER", length - 1)
+    with pytest.raises(BadRows):
+        hs.table(path)

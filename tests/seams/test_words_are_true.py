@@ -1,0 +1,109 @@
+"""Sentences of certificates that would be false for some configurations, and are not printed."""
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed import transformations as t
+from hushed.errors import ParameterError
+from hushed.measurements import chain_sensitivity
+from hushed.spaces import SYMMETRIC, Cell, Column, Space
+
+UNIT = hs.populations.Uniform(low=0.0, high=1.0)
+
+
+def certificate(sensitivity, mechanism=hs.Laplace, **parameters):
+    """Release a constant with noise, for its certificate."""
+    noisy = mechanism(sensitivity, epsilon=1.0, **parameters)
+    return hs.release(lambda rows: 0.0, np.zeros(200), noisy).certificate
+
+
+def test_a_promise_about_tables_of_many_rows_is_not_said_to_be_about_all():
+    """Of a chain of 100 rows at least, nobody is told that every pair of tables is covered."""
+    column = Column(cell=Cell(low=0, high=1), least=100)
+    chain = Space(domain=column, metric=SYMMETRIC) >> t.mean()
+    words = certificate(chain_sensitivity(chain)).explain()
+    assert "both have at least 100 rows alone" in words
+    assert "every such pair of tables of which the reason given below holds" in words
+    assert "every such pair of tables." not in words
+    assert "whatever the rows" not in words
+
+
+def test_a_given_row_is_one_that_a_private_row_can_be():
+    """A row outside of the range is moved to its end, which then has to be among the given ones."""
+
+    def end(rows):
+        return float((np.asarray(rows) == 1.0).sum())
+
+    sample = {"rows": 20, "gamma": 0.3, "protect": "table"}
+    with pytest.raises(ParameterError, match="outside of the range"):
+        hs.sample_sensitivity(end, UNIT, values=[5.0, 0.5], **sample)
+    assert hs.sample_sensitivity(end, UNIT, values=[1.0, 0.5], **sample).value == 1.0
+
+
+def test_delta_grows_faster_than_the_rows_of_somebody():
+    """Two rows cost delta (1 + e^epsilon): it is not said that epsilon alone is paid again."""
+    proven = hs.proven_sensitivity(1.0, "l2", argument="a count of at most one a row")
+    assert "costs epsilon again, and more than delta" in (
+        certificate(proven, hs.Gaussian, delta=1e-6).explain()
+    )
+
+
+def test_a_check_of_movements_names_what_it_rests_on():
+    """A function that remembers one pair for the next may move many: the words leave that open."""
+    s = hs.sample_sensitivity(np.mean, UNIT, rows=4, gamma=0.3, workers=1)
+    found = hs.check_movement(np.mean, np.linspace(0, 1, 100), s, epsilon=1.0)
+    assert "if the function keeps nothing of one pair for another" in found.certificate.explain()
+
+
+def test_a_sum_of_releases_says_that_it_needs_a_plan():
+    """No theorem covers levels that were chosen by answers, but those of a budget's filters."""
+    moved = hs.proven_sensitivity(1.0, "l1", argument="a mean of values in [0, 1]")
+    noise = [hs.Laplace(moved, epsilon=level) for level in (1.0, 0.5)]
+    parts = [
+        hs.certify(hs.release(lambda rows: rows.mean(), np.full(50, 0.5), each)) for each in noise
+    ]
+    words = "how much each may lose, was fixed before the first answer"
+    assert words in hs.compose(noise).explain()
+    assert words in hs.certify_study(parts).explain()
+    assert "no answer decided" in hs.verify(hs.certify_study(parts)).explain()
+    assert words not in hs.compose(noise[:1]).explain()
+    assert words not in hs.certify_study(parts[:1]).explain()
+
+
+class Narrow(hs.populations.Uniform):
+    """Draws in its own way, and describes itself as its parent does."""
+
+    def draw(self, rng, count):
+        return super().draw(rng, count) / 100
+
+
+class Named:
+    """Has the name of a law that it does not draw."""
+
+    def draw(self, rng, count):
+        return rng.random(count) / 100
+
+    def describe(self):
+        return {"kind": "uniform", "low": 0, "high": 1}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Narrow(low=0, high=1),
+        Named,
+        lambda: hs.populations.Users(Narrow(low=0, high=1), sizes=1),
+        lambda: hs.populations.Contaminated(hs.populations.Uniform(0, 1), Named(), share=0.5),
+    ],
+)
+def test_no_population_of_ones_own_has_the_name_of_ours(make):
+    """A certificate would say that rows were drawn from a law from which they were not."""
+
+    def ask():
+        law = make()
+        user = 0 if isinstance(law, hs.populations.Users) else None
+        hs.sample_sensitivity(np.mean, law, rows=20, gamma=0.3, user=user, workers=1)
+
+    with pytest.raises(ParameterError, match="Give it a kind of its own"):
+        ask()

@@ -1,0 +1,491 @@
+"""An estimator of scikit-learn that is fitted, released with a promise, and used as any other."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import hushed as hs
+from hushed.errors import BadRows, KeyInUse, Overspent, ParameterError, PrivateRowsAsPopulation
+from hushed.sklearn import PrivateEstimator
+
+WEIGHTS = np.array([2.0, -1.0])
+
+
+def rows(count, seed=0):
+    """Two features in [-1, 1] and a number that follows from them, but for noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(count, 2))
+    return X, X @ WEIGHTS + 0.5 + 0.1 * rng.normal(size=count)
+
+
+def classed(count, seed=0, names=("no", "yes")):
+    """The same, with the sign of that number for a class."""
+    X, y = rows(count, seed)
+    return X, np.array(names)[(y > 0.5).astype(int)]
+
+
+X, Y = rows(1000)
+XC, YC = classed(1000)
+
+
+def objective(estimator=None, **options):
+    """Make one on the objective route, with so little noise that answers can be compared."""
+    known = {"epsilon": 1e5, "bounds": (-1, 1), "clip": 2.0}
+    known |= {"labels": ["no", "yes"]} if estimator is None else {}
+    return PrivateEstimator(
+        LogisticRegression() if estimator is None else estimator,
+        route="objective",
+        **known | options,
+    )
+
+
+class TestTheObjectiveRoute:
+    def test_with_little_noise_it_is_the_fit_of_scikit_learn_for_two_classes(self):
+        """The same objective, but that the intercept is penalised: a column of ones is, too."""
+        found = objective(LogisticRegression(C=0.5), labels=["no", "yes"]).fit(XC, YC)
+        ones = np.column_stack([XC, np.ones(len(XC))])
+        exact = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10).fit(ones, YC)
+        assert found.coef_[0] == pytest.approx(exact.coef_[0, :2], abs=5e-3)
+        assert found.intercept_[0] == pytest.approx(exact.coef_[0, 2], abs=5e-3)
+        assert (found.predict(XC) == exact.predict(ones)).mean() > 0.99
+        assert found.predict_proba(XC) == pytest.approx(exact.predict_proba(ones), abs=5e-3)
+
+    def test_with_little_noise_it_is_the_fit_of_scikit_learn_for_three_classes(self):
+        """One joint fit of all classes, as the default solver has it."""
+        y = np.digitize(Y, [0, 1])
+        found = objective(LogisticRegression(C=0.1), labels=[0, 1, 2]).fit(X, y)
+        ones = np.column_stack([X, np.ones(len(X))])
+        exact = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-10).fit(ones, y)
+        assert found.coef_ == pytest.approx(exact.coef_[:, :2], abs=1e-2)
+        assert found.intercept_ == pytest.approx(exact.coef_[:, 2], abs=1e-2)
+
+    def test_with_little_noise_ridge_is_that_of_scikit_learn_in_units_of_the_label(self):
+        """Where no residual is beyond the cutoff, Huber's loss is the square."""
+        found = objective(Ridge(alpha=3.0), labels=(-4.5, 5.5)).fit(X, Y)
+        ones = np.column_stack([X, np.ones(len(X))])
+        exact = Ridge(alpha=3.0, fit_intercept=False).fit(ones, Y - 0.5)
+        assert found.coef_ == pytest.approx(exact.coef_[:2], abs=1e-2)
+        assert found.intercept_ == pytest.approx(exact.coef_[2] + 0.5, abs=1e-2)
+
+    def test_bounds_scale_features_and_coefficients_come_back_in_their_units(self):
+        """Features of other units, with a middle that is not 0."""
+        wide = X * [10, 1000] + [5, -200]
+        options = {"labels": (-4.5, 5.5), "clip": 2.0}
+        found = objective(Ridge(alpha=1e-3), bounds=([-5, -1200], [15, 800]), **options)
+        found.fit(wide, Y)
+        assert found.coef_ * [10, 1000] == pytest.approx(WEIGHTS, abs=0.05)
+        assert found.predict(wide[:4]) == pytest.approx(Y[:4], abs=0.5)
+
+    @pytest.mark.slow
+    def test_a_smaller_epsilon_moves_coefficients_further(self):
+        """Noise is in the fit at all, and two fits on the same rows differ."""
+
+        def spread(epsilon):
+            model = objective(epsilon=epsilon)
+            fits = [model.fit(XC, YC).coef_[0] for _ in range(12)]
+            return np.std(fits, axis=0).mean()
+
+        assert spread(1.0) > 5 * spread(100.0) > 0
+
+    def test_its_certificate_promises_epsilon_for_every_table(self):
+        """Pure epsilon, no gamma; it is verified from its parameters alone."""
+        found = objective(epsilon=0.7, unit="person").fit(XC, YC)
+        assert found.guarantee_ == hs.Guarantee(epsilon=0.7)
+        assert found.certificate_.person
+        assert hs.verify(found.certificate_.to_json()).reproduced
+        assert "in every table" in found.certificate_.explain()
+
+    def test_a_private_number_of_rows_has_a_promise_of_its_own(self):
+        """Neighbours with a row more or less: half of the distance, and no number on record."""
+        found = objective(epsilon=1.0, neighbours="add-remove").fit(XC, YC)
+        other = objective(epsilon=1.0).fit(XC, YC)
+        assert found.guarantee_.neighbours == "add-remove"
+        assert found.certificate_.sensitivity == pytest.approx(
+            other.certificate_.sensitivity / 2, rel=1e-9
+        )
+        assert "1000" not in found.certificate_.to_json()
+
+    @pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()])
+    def test_an_empty_table_has_an_answer_where_the_number_of_rows_is_private(self, estimator):
+        """An error would tell it from a table of one row, with certainty."""
+        public = {"labels": ["no", "yes"] if isinstance(estimator, LogisticRegression) else (0, 1)}
+        empty = np.zeros((0, 2)), []
+        found = objective(estimator, neighbours="add-remove", **public).fit(*empty)
+        assert found.coef_ == pytest.approx(0.0, abs=0.1)
+
+    @pytest.mark.parametrize(
+        ("estimator", "options", "words"),
+        [
+            (LinearRegression(), {}, "proven for LogisticRegression and Ridge"),
+            (LogisticRegression(l1_ratio=0.5, solver="saga"), {"labels": [0, 1]}, "l2 penalty"),
+            (LogisticRegression(class_weight="balanced"), {"labels": [0, 1]}, "weights"),
+            (Ridge(alpha=0.0), {"labels": (0, 1)}, "alpha above 0"),
+            (Ridge(), {}, "labels=(low, high)"),
+            (Ridge(), {"labels": (0, 1), "bounds": None}, "bounds=(low, high)"),
+            (Ridge(), {"labels": (0, 1), "delta": 1e-6}, "delta = 0"),
+            (Ridge(), {"labels": (0, 1), "clip": -1.0}, "clip"),
+            (Ridge(), {"labels": (0, 1), "bounds": (1, 0)}, "below its high"),
+            (Ridge(), {"labels": (0, 1), "bounds": ([-1], [1])}, "two lists of 2 numbers"),
+            (Ridge(), {"labels": (0, 1), "points": [[0, 0]]}, "releases coefficients"),
+        ],
+    )
+    def test_a_fit_that_the_proof_is_not_about_is_refused_unpaid(
+        self, tmp_path, estimator, options, words
+    ):
+        """Before anything is charged, and with what is needed."""
+        ledger = opened(tmp_path)
+        model = objective(estimator, **options, ledger=ledger, budget="b")
+        with pytest.raises(ParameterError, match=re.escape(words)):
+            model.fit(X, Y)
+        assert ledger.entries("b") == ()
+
+
+def opened(tmp_path, epsilon=10.0):
+    ledger = hs.Ledger(f"sqlite:///{tmp_path}/b.db")
+    ledger.open_budget("b", hs.Guarantee(epsilon=epsilon))
+    return ledger
+
+
+class TestTheSampledRoute:
+    PUBLIC = rows(4000, seed=1)
+
+    def sampled(self, estimator, public=None, **options):
+        known = {"block_rows": 50, "calibration": "marginal", "epsilon": 5.0}
+        public = self.PUBLIC if public is None else public
+        return PrivateEstimator(estimator, public, **known | options)
+
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_a_linear_model_is_near_the_exact_one_under_random_privacy(self, delta):
+        """By Laplace or Gaussian noise; gamma is on the guarantee."""
+        found = self.sampled(LinearRegression(), delta=delta).fit(X, Y)
+        assert found.coef_ == pytest.approx(WEIGHTS, abs=0.3)
+        assert found.guarantee_.gamma == 0.05
+        assert found.guarantee_.delta == delta
+        assert found.certificate_.mechanism.name == ("gaussian" if delta else "laplace")
+        assert "coef_ and intercept_ of LinearRegression" in found.certificate_.to_json()
+
+    @pytest.mark.slow
+    def test_a_generalised_linear_model_is_released(self):
+        """Coefficients on the scale of its link."""
+        rng = np.random.default_rng(3)
+        counts = rng.poisson(np.exp(X[:, 0]))
+        public = (self.PUBLIC[0], rng.poisson(np.exp(self.PUBLIC[0][:, 0])))
+        found = self.sampled(PoissonRegressor(alpha=1e-3), public, epsilon=50.0).fit(X, counts)
+        assert found.coef_ == pytest.approx([1.0, 0.0], abs=0.3)
+
+    @pytest.mark.slow
+    def test_naive_bayes_has_variances_above_zero_and_shares_that_add_up(self):
+        """Whatever the noise makes of them."""
+        public = classed(4000, seed=1)
+        found = self.sampled(GaussianNB(), public, epsilon=0.05).fit(XC, YC)
+        assert (found.var_ > 0).all()
+        assert found.class_prior_.sum() == pytest.approx(1)
+        assert found.predict_proba(XC[:3]).shape == (3, 2)
+        good = self.sampled(GaussianNB(), public, epsilon=50.0).fit(XC, YC)
+        assert good.score(XC, YC) > 0.85
+
+    @pytest.mark.slow
+    def test_centres_and_axes_are_released_of_rows_without_labels(self):
+        """K-means from public centres, and principal components."""
+        init = np.array([[-0.5, 0.0], [0.5, 0.0]])
+        public = self.PUBLIC[0] * [1, 0.3]
+        found = self.sampled(KMeans(2, init=init, n_init=1), public).fit(X * [1, 0.3])
+        assert found.cluster_centers_ == pytest.approx(init, abs=0.2)
+        assert set(found.predict(X[:50])) == {0, 1}
+        assert found.transform(X[:3]).shape == (3, 2)
+        axes = self.sampled(PCA(1), public).fit(X * [1, 0.3])
+        assert np.abs(axes.components_[0]) == pytest.approx([1, 0], abs=0.2)
+        assert axes.transform(X[:3]).shape == (3, 1)
+
+    @pytest.mark.slow
+    def test_a_tree_is_released_as_its_predictions_at_public_points(self):
+        """And a new row is answered as the nearest of them."""
+        points = np.array([[-0.5, 0.5], [0.5, -0.5]])
+        tree = DecisionTreeClassifier(max_depth=2)
+        found = self.sampled(tree, classed(4000, seed=1), points=points, epsilon=50.0)
+        found.fit(XC, YC)
+        assert found.predict(points + 0.1).tolist() == ["no", "yes"]
+        assert found.predict_proba(points).argmax(axis=1).tolist() == [0, 1]
+        number = self.sampled(DecisionTreeRegressor(max_depth=2), points=points, epsilon=50.0).fit(
+            X, Y
+        )
+        assert number.predict(points) == pytest.approx(points @ WEIGHTS + 0.5, abs=0.8)
+
+    @pytest.mark.slow
+    def test_a_table_that_lacks_a_class_has_an_answer_too(self):
+        """A fit that fails is paid for: coefficients are then 0, and a tree knows one class."""
+        public, alone = classed(4000, seed=1), np.full(len(YC), "yes")
+        found = self.sampled(LogisticRegression(), public, epsilon=1e4).fit(XC, alone)
+        assert found.coef_ == pytest.approx(np.zeros((1, 2)), abs=0.05)
+        points = np.array([[-0.05, 0.0], [0.05, 0.0]])  # where fits on blocks differ
+        tree = self.sampled(SVC(), public, points=points, epsilon=1e4).fit(XC, alone)
+        assert tree.predict(points).tolist() == ["yes", "yes"]
+
+    @pytest.mark.slow
+    def test_populations_of_hushed_end_with_the_label(self):
+        """A simulator of rows of three numbers, the last of them the label."""
+
+        def people(rng, count):
+            first = rng.uniform(-1, 1, size=(count, 2))
+            return np.column_stack([first, first @ WEIGHTS + 0.5 + 0.1 * rng.normal(size=count)])
+
+        public = hs.populations.Simulator(people)
+        found = self.sampled(LinearRegression(), public).fit(X, Y)
+        assert found.coef_ == pytest.approx(WEIGHTS, abs=0.3)
+
+    def test_the_private_rows_are_refused_as_the_population(self):
+        """Also as a view, or as points, or as the first centres of a fit."""
+        for model in (
+            self.sampled(LinearRegression(), (X, Y)),
+            self.sampled(LinearRegression(), (X[::2], Y[::2])),
+            self.sampled(LinearRegression(), points=X[:5]),
+            self.sampled(KMeans(2, init=X[:2], n_init=1), self.PUBLIC[0]),
+        ):
+            with pytest.raises(PrivateRowsAsPopulation):
+                model.fit(X, Y)
+
+    def test_without_a_population_other_routes_are_named(self):
+        """A refusal that says what else there is."""
+        with pytest.raises(ParameterError, match="route='blocks' or 'objective'"):
+            PrivateEstimator(LinearRegression()).fit(X, Y)
+
+
+class TestTheRouteOfBlocks:
+    @pytest.mark.slow
+    def test_the_mean_of_fits_on_blocks_is_released(self):
+        """A promise for every table, with a public ball around a guess."""
+        model = PrivateEstimator(
+            LinearRegression(), epsilon=40.0, delta=1e-6, route="blocks", radius=4.0, blocks=4
+        ).fit(X, Y)
+        assert [*model.coef_, model.intercept_] == pytest.approx([2, -1, 0.5], abs=2.5)
+        assert model.guarantee_ == hs.Guarantee(epsilon=40.0, delta=1e-6)
+        assert hs.verify(model.certificate_).reproduced
+
+    @pytest.mark.parametrize(
+        ("options", "words"), [({}, "delta="), ({"delta": 1e-6}, "public radius=")]
+    )
+    def test_without_a_slack_or_a_ball_it_is_refused(self, options, words):
+        """And says which of them is missing."""
+        with pytest.raises(ParameterError, match=words):
+            PrivateEstimator(LinearRegression(), route="blocks", **options).fit(X, Y)
+
+
+class TestWhatCannotBeReleased:
+    @pytest.mark.parametrize(
+        ("estimator", "words"),
+        [
+            (KNeighborsClassifier(), "keeps rows as they are"),
+            (SVC(), "keeps rows as they are"),
+            (DecisionTreeClassifier(), "thresholds lie between rows"),
+            (RandomForestClassifier(), "thresholds lie between rows"),
+            (make_pipeline(StandardScaler(), LogisticRegression()), "make the last step private"),
+            (GridSearchCV(LogisticRegression(), {"C": [1, 2]}), "choose on public rows"),
+        ],
+    )
+    def test_it_is_refused_with_the_reason_and_a_way_out(self, estimator, words):
+        """Before a population is looked at."""
+        model = PrivateEstimator(estimator, classed(500, 1))
+        with pytest.raises(ParameterError, match=words) as told:
+            model.fit(XC, YC)
+        assert "points=" in str(told.value) or "public rows" in str(told.value)
+
+    @pytest.mark.parametrize(
+        ("estimator", "words"),
+        [
+            (KMeans(2), "public centres"),
+            (PCA(0.9), "whole number"),
+            (LogisticRegression(warm_start=True), "warm_start"),
+        ],
+    )
+    def test_options_that_tell_more_of_the_rows_are_refused(self, estimator, words):
+        """Which centre is first, how many axes there are, and what an earlier fit left."""
+        with pytest.raises(ParameterError, match=words):
+            PrivateEstimator(estimator, classed(500, 1)).fit(XC, YC)
+
+    def test_a_subclass_may_compute_in_its_own_way(self):
+        """Only what is known of the class itself is relied upon."""
+
+        class Mine(LinearRegression):
+            pass
+
+        with pytest.raises(ParameterError, match="nothing is known"):
+            PrivateEstimator(Mine(), rows(500, 1)).fit(X, Y)
+
+    def test_classes_must_be_public(self):
+        """Which occur among the private rows is private."""
+        with pytest.raises(ParameterError, match="name the public classes"):
+            objective(labels=None).fit(XC, YC)
+
+
+class TestRows:
+    def test_frames_lists_and_arrays_are_the_same_rows(self):
+        """Names of columns are those of the frame; predictions ask for the same ones."""
+        names = ["a", "b"]
+        model = objective().fit(pd.DataFrame(XC, columns=names), pd.Series(YC))
+        assert model.feature_names_in_.tolist() == names
+        assert len(model.predict(pd.DataFrame(XC[:5], columns=names))) == 5
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(pd.DataFrame(XC[:5], columns=["b", "a"]))
+        for other in (XC.tolist(), pl.DataFrame(XC, schema=names), XC.astype(np.float32)):
+            again = clone(model).fit(other, YC.tolist())
+            assert again.coef_ == pytest.approx(model.coef_, abs=1e-2)
+
+    def test_missing_cells_and_unknown_labels_are_no_errors(self):
+        """An error would tell of them: they count as the middle, and as the first class."""
+        holes, odd = XC.copy(), YC.astype(object)
+        holes[3] = [np.nan, np.inf]
+        odd[5] = "perhaps"
+        model = objective().fit(holes, odd)
+        plain, known = XC.copy(), YC.copy()
+        plain[3], known[5] = [0.0, 1.0], "no"
+        assert model.coef_ == pytest.approx(objective().fit(plain, known).coef_, abs=1e-2)
+
+    @pytest.mark.parametrize("estimator", [LogisticRegression(C=1e14), Ridge(alpha=1e-14)])
+    def test_a_fit_without_a_penalty_to_speak_of_ends(self, estimator):
+        """On a flat objective a solver would search for ever, after the charge."""
+        public = {"labels": ["no", "yes"] if isinstance(estimator, LogisticRegression) else (0, 1)}
+        labels = ["no"] * 50 if "no" in public["labels"] else [0.0] * 50
+        found = objective(estimator, **public).fit(np.tile([1.0, 0.0], (50, 1)), labels)
+        assert np.isfinite(found.coef_).all()
+
+    @pytest.mark.parametrize("kind", ["Int64", "boolean", object])
+    def test_what_a_frame_has_for_a_missing_cell_is_no_error(self, kind):
+        """In features and in a label it counts as the middle, as NaN does."""
+        cells = pd.Series(pd.array([True, None] * 50, dtype=kind))
+        frame = pd.DataFrame({"a": cells, "b": 1.0})
+        public = {"labels": (0, 1)}
+        found = objective(Ridge(), **public).fit(frame, list(cells))
+        plain = objective(Ridge(), **public).fit([[1.0, 1.0], [0.0, 1.0]] * 50, [1.0, 0.5] * 50)
+        assert found.coef_ == pytest.approx(plain.coef_, abs=1e-2)
+
+    def test_numbers_of_any_size_are_no_errors_where_numpy_was_told_to_raise(self):
+        """After the charge, that a fit failed would be an answer about the rows."""
+        with np.errstate(all="raise"):
+            found = objective(bounds=(0, 0.1)).fit(np.full((200, 2), 1e308), ["yes"] * 200)
+        assert np.isfinite(found.coef_).all()
+
+    @pytest.mark.parametrize(
+        ("bad", "labels"),
+        [
+            ([["secret", 1.0]] * 4, ["no"] * 4),
+            ([[1.0, 2.0], [3.0]], ["no"] * 2),
+            ([[1.0, 2.0]] * 3, ["no"] * 2),
+            ([1.0, 2.0], ["no"] * 2),
+            (XC + 1j, YC),
+            (XC, np.column_stack([YC, YC])),
+            (np.zeros((0, 2)), []),
+            ([[object(), 1.0]] * 4, ["no"] * 4),
+        ],
+    )
+    def test_rows_that_are_no_numbers_are_refused_unpaid_and_unseen(self, tmp_path, bad, labels):
+        """No cell is in the message, nor in what caused it."""
+        ledger = opened(tmp_path)
+        with pytest.raises(BadRows) as told:
+            objective(epsilon=1.0, ledger=ledger, budget="b").fit(bad, labels)
+        assert "secret" not in repr(told.value)
+        assert told.value.__cause__ is None
+        assert told.value.__context__ is None
+        assert ledger.entries("b") == ()
+
+    def test_sparse_rows_are_refused(self):
+        """With the way to dense ones."""
+        with pytest.raises(TypeError, match="toarray"):
+            objective().fit(sparse.csr_matrix(XC), YC)
+
+    def test_what_was_handed_in_is_not_changed(self):
+        """Neither rows nor labels nor the estimator."""
+        features, labels, inner = XC.copy(), YC.copy(), LogisticRegression()
+        objective(inner, labels=["no", "yes"]).fit(features, labels)
+        assert np.array_equal(features, XC)
+        assert np.array_equal(labels, YC)
+        assert not hasattr(inner, "coef_")
+
+
+class TestBudget:
+    def test_each_fit_is_one_charge_and_too_many_are_refused(self, tmp_path):
+        """The certificate names the budget; a clone pays into the same one."""
+        ledger = opened(tmp_path, epsilon=2.0)
+        model = objective(epsilon=1.0, ledger=ledger, budget="b", note="first")
+        model.fit(XC, YC)
+        assert "b" in model.certificate_.charged
+        assert model.entry_ is not None
+        clone(model).fit(XC, YC)
+        with pytest.raises(Overspent):
+            clone(model).fit(XC, YC)
+        assert ledger.balance("b").spent.epsilon == pytest.approx(2.0)
+
+    @pytest.mark.slow
+    def test_a_statement_is_made_of_a_fit(self, tmp_path):
+        """With the data set's name; whoever holds it checks the numbers that were released."""
+        model = objective(epsilon=1.0, ledger=opened(tmp_path), budget="b").fit(XC, YC)
+        statement = hs.certify(model.release_)
+        assert hs.verify(statement.to_json()).reproduced
+        assert model.release_.entry == model.entry_
+
+    def test_the_same_key_tells_the_same_model_at_no_cost(self, tmp_path):
+        """And it is refused for another question."""
+        ledger = opened(tmp_path, epsilon=1.0)
+        model = objective(epsilon=1.0, ledger=ledger, budget="b", key="k")
+        first = model.fit(XC, YC).coef_
+        assert np.array_equal(clone(model).fit(XC, YC).coef_, first)
+        with pytest.raises(KeyInUse):
+            clone(model).set_params(clip=1.0).fit(XC, YC)
+
+    @pytest.mark.parametrize("other", [{"bounds": (-10, 10)}, {"labels": ["yes", "sure"]}])
+    def test_other_ranges_or_classes_are_another_question_under_a_key(self, tmp_path, other):
+        """Else stored numbers would be told in units that they were not released in."""
+        model = objective(epsilon=1.0, ledger=opened(tmp_path), budget="b", key="k")
+        model.fit(XC, YC)
+        with pytest.raises(KeyInUse):
+            clone(model).set_params(**other).fit(XC, YC)
+
+
+class TestAmongOtherEstimators:
+    def test_parameters_are_read_set_and_cloned(self):
+        """Also those of the estimator inside; populations and ledgers stay the same objects."""
+        public = (X, Y)
+        model = PrivateEstimator(LogisticRegression(), public, epsilon=2.0)
+        assert model.get_params()["estimator__C"] == 1.0
+        model.set_params(estimator__C=0.1, epsilon=3.0)
+        copy = clone(model)
+        assert copy.estimator.C == 0.1
+        assert copy.epsilon == 3.0
+        assert copy.estimator is not model.estimator
+        assert copy.population is public
+
+    def test_it_is_the_last_step_of_a_pipeline(self):
+        """After a step that learns nothing."""
+        pipeline = make_pipeline(FunctionTransformer(lambda x: x / 2), objective())
+        assert pipeline.fit(XC, YC).score(XC, YC) > 0.9
+
+    def test_methods_are_those_of_the_estimator_inside(self):
+        """No transform of a classifier, no chances of a regressor; nothing before a fit."""
+        model = objective()
+        assert hasattr(model, "predict_proba")
+        assert not hasattr(model, "transform")
+        assert not hasattr(objective(Ridge()), "predict_proba")
+        with pytest.raises(NotFittedError):
+            model.predict(XC)
+        assert isinstance(model, BaseEstimator)

@@ -1,0 +1,492 @@
+"""Certificates of every kind: what follows from a record, and what is forged."""
+
+import copy
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
+
+import hushed as hs
+from hushed.errors import NotFound, ParameterError
+
+ROWS = pa.table(
+    {
+        "person": [i % 40 for i in range(200)],
+        "ward": ["A" if i % 2 else "B" for i in range(200)],
+        "cost": [float(i % 50) for i in range(200)],
+    }
+)
+USERS = hs.Guarantee(epsilon=30, neighbours="add-remove", unit="user")
+
+
+def visits():
+    return hs.table(ROWS, user="person").bound_contributions(max_rows_per_user=5)
+
+
+def mean(rows):
+    return rows.mean()
+
+
+def noisy(rows, rng, size):
+    return rows[0] + rng.laplace(scale=1.0, size=size)
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    """Give a ledger with two answers, a charge by hand, and a release of a function."""
+    with hs.Ledger(f"sqlite:///{tmp_path_factory.mktemp('ledger')}/l.db") as book:
+        book.open_budget("clinic", USERS)
+        book.open_budget("rows", hs.Guarantee(epsilon=3, gamma=0.1))
+        query = visits().filter("cost > 1").group_by("ward", keys=["A", "B"])
+        query = query.count().mean("cost", low=0, high=50).quantiles("cost", [0.5], low=0, high=50)
+        query.release(epsilon=20, ledger=book, budget="clinic", note="yearly")
+        visits().count_users().release(epsilon=0.5, ledger=book, budget="clinic", key="people")
+        book.charge("clinic", dataclasses.replace(USERS, epsilon=1.0), "by hand")
+        box = hs.populations.Uniform(low=0, high=1)
+        s = hs.sample_sensitivity(mean, box, rows=50, gamma=0.05)
+        hs.release(mean, np.full(50, 0.5), hs.Laplace(s, epsilon=1), book, budget="rows")
+        yield book
+
+
+@pytest.fixture(scope="module")
+def certificates(ledger):
+    """Give one certificate of each kind."""
+    answer = hs.certify(1, ledger=ledger, budget="clinic", data="Clinic 2024", actor="Ada")
+    other = hs.certify("people", ledger=ledger, budget="clinic", data="Clinic 2024")
+    claim = hs.ZeroConcentrated(rho=0.2)
+    report = hs.audit(noisy, [([1.0], [0.0])], claim=claim, samples=2000, batch=True, workers=1)
+    return {
+        "answer": answer,
+        "release": hs.certify(1, ledger=ledger, budget="rows"),
+        "audit": hs.certify(report, data="noisy.py:noisy"),
+        "study": hs.certify_study([answer, other]),
+        "budget": hs.certify_budget(ledger, "clinic", actor="Ada"),
+    }
+
+
+def test_how_exact_an_answer_is_begins_with_a_whole_sentence():
+    """A decimal point in epsilon ends no sentence."""
+    for epsilon in (0.1, 0.25, 2.0):
+        told = hs.certify(visits().count().release(epsilon=epsilon)).explain()
+        assert "How exact it is: Each error bar holds with 95%" in told
+
+
+KINDS = ("answer", "release", "audit", "study", "budget")
+
+
+def leaves(value, path=()):
+    """Paths to all that is no dict and no list."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, each in pairs:
+            yield from leaves(each, (*path, name))
+    else:
+        yield path
+
+
+def changed(document, path):
+    """Change one leaf to another value of its type."""
+    new = copy.deepcopy(document)
+    place = new
+    for name in path[:-1]:
+        place = place[name]
+    old = place[path[-1]]
+    if isinstance(old, bool):
+        place[path[-1]] = not old
+    elif isinstance(old, int | float):
+        place[path[-1]] = old + 1 if math.isfinite(old) else 0.0
+    else:
+        place[path[-1]] = "x" if old is None else old + "x"
+    return new
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_reads_back_as_it_was_written(certificates, kind):
+    """For every kind; promise, digests and what follows stand in the file for other readers."""
+    known = certificates[kind]
+    told = json.loads(known.to_json())
+    assert hs.Statement.from_json(known.to_json()) == known
+    assert told["kind"] == known.kind == kind
+    assert told["digest"] == known.digest
+    assert told["record_digest"] == known.record_digest
+    if known.guarantee is not None:
+        assert told["guarantee"]["epsilon"] == known.guarantee.epsilon
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_that_was_changed_is_not_read(certificates, kind):
+    """Whichever value: of what was released, of what follows, of who released it and when."""
+    told = json.loads(certificates[kind].to_json())
+    paths = list(leaves(told))
+    rest = [path for path in paths if path[0] != "record"]
+    inside = [path for path in paths if path[0] == "record"]
+    for path in rest + inside[:: max(1, len(inside) // 40)]:
+        with pytest.raises(ParameterError):
+            hs.Statement.from_json(json.dumps(changed(told, path)))
+    for name in told:
+        with pytest.raises(ParameterError):
+            hs.Statement.from_json(json.dumps({k: v for k, v in told.items() if k != name}))
+    with pytest.raises(ParameterError, match="more"):
+        hs.Statement.from_json(json.dumps(told | {"more": 1}))
+
+
+def forged(known, path):
+    """Certify a record of which one value was changed, as a forger does who can make digests."""
+    record = changed(json.loads(known.record), path)
+    return hs.Statement(record=json.dumps(record), data=known.data, entry=known.entry)
+
+
+def test_a_forged_answer_does_not_follow_from_its_question(certificates):
+    """Every value but remarks; digests are made anew."""
+    known = certificates["answer"]
+    passed = set()
+    for path in leaves(json.loads(known.record)):
+        try:
+            forged(known, path)
+        except ParameterError:
+            continue
+        passed.add(path[:2])
+    allowed = {("warnings", 0), ("warnings", 1)}
+    # What the question says elsewhere: rows that are asked about, and columns of no aggregate.
+    allowed |= {("asked", "query")}
+    assert passed <= allowed
+
+
+QUESTIONS = {
+    ("asked", "query", "max_rows_per_user"): 6,
+    ("asked", "query", "aggregates", 1, "high"): 60.0,
+    ("asked", "query", "aggregates", 0, "weight"): 2.0,
+    ("asked", "query", "user"): None,
+    ("asked", "noise"): "gaussian",
+    ("asked", "beta"): 0.1,
+    ("epsilon",): 0.5,
+    ("level",): 0.99,
+    ("unit",): "row",
+}
+
+
+@pytest.mark.parametrize("path", QUESTIONS, ids=str)
+def test_another_question_has_another_noise(certificates, path):
+    """Bounds, weights, unit, noise and epsilon all show in the error bars that are published."""
+    record = json.loads(certificates["answer"].record)
+    place = record
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = QUESTIONS[path]
+    with pytest.raises(ParameterError, match="does not f"):
+        hs.Statement(record=json.dumps(record))
+
+
+def test_a_narrower_error_bar_is_refused(certificates):
+    """A value, and a bar of half the width around it, are not those of the noise."""
+    record = json.loads(certificates["answer"].record)
+    value, low = record["values"]["count"][0], record["low"]["count"][0]
+    record["low"]["count"][0] = value - (value - low) / 2
+    record["high"]["count"][0] = value + (value - low) / 2
+    with pytest.raises(ParameterError, match="error bar"):
+        hs.Statement(record=json.dumps(record))
+
+
+def test_a_moved_value_is_found_by_the_ledger_alone(certificates, ledger):
+    """Value and bar moved together follow from the question; the ledger stores another answer."""
+    known = certificates["answer"]
+    record = json.loads(known.record)
+    for name in ("values", "low", "high"):
+        record[name]["count"][0] += 100
+    moved = hs.Statement(record=json.dumps(record), entry=known.entry)
+    assert hs.verify(moved).reproduced
+    assert any("charged" in each for each in hs.verify(moved).unchecked)
+    found = hs.verify(moved, ledger=ledger)
+    assert not found.reproduced
+    assert "stores another answer" in found.explain()
+
+
+@pytest.mark.parametrize("kind", ["answer", "release", "budget"])
+def test_the_ledger_agrees_with_what_it_charged(certificates, ledger, kind):
+    """Entry, promise and stored answer."""
+    f = mean if kind == "release" else None
+    found = hs.verify(certificates[kind].to_json(), f, ledger=ledger)
+    assert found.reproduced, found.explain()
+    assert "the ledger has what was charged" in found.explain()
+
+
+def test_another_entry_is_not_the_one_that_was_charged(certificates, ledger):
+    """A certificate that names the charge of another answer, or none, is found out."""
+    known = certificates["answer"]
+    elsewhere = hs.certify("people", ledger=ledger, budget="clinic").entry
+    swapped = hs.Statement(record=known.record, entry=elsewhere)
+    assert not hs.verify(swapped, ledger=ledger).reproduced
+    unnamed = hs.Statement(record=known.record)
+    assert "names no entry" in hs.verify(unnamed, ledger=ledger).explain()
+
+
+def test_an_answer_is_certified_with_the_charge_that_paid_for_it_only(ledger):
+    """Not with that of another answer, nor with none."""
+    answer = visits().count_users().release(epsilon=0.5)
+    with pytest.raises(ParameterError, match="no ledger that stores"):
+        hs.certify(answer, ledger=ledger, budget="clinic")
+    (paid,) = [hs.Answer.from_json(ledger.answer("clinic", 2))]
+    with pytest.raises(ParameterError, match="no ledger that stores"):
+        hs.certify(paid, ledger=ledger, budget="clinic")
+    with pytest.raises(NotFound, match="no answer is stored"):
+        hs.certify(3, ledger=ledger, budget="clinic")
+    with pytest.raises(NotFound, match="has the key"):
+        hs.certify("nobody", ledger=ledger, budget="clinic")
+    with pytest.raises(ParameterError, match="ledger and budget"):
+        hs.certify(1)
+
+
+def test_a_certificate_names_no_place_of_the_rows(tmp_path):
+    """The folder of a file is not on it, nor any row that was not asked for."""
+    path = tmp_path / "secret-folder-of-visits.csv"
+    path.write_text("name,cost\nLindqvist,12345.0\n" + "Ada,1.0\n" * 30)
+    answer = hs.table(str(path), types={"cost": "float"}).count().release(epsilon=1)
+    text = hs.certify(answer).to_json()
+    assert "secret-folder" not in text
+    assert "Lindqvist" not in text
+    assert "12345" not in text
+
+
+def test_answers_without_a_question_are_not_certified():
+    """As they may be made by hand."""
+    answer = visits().count().release(epsilon=1)
+    told = json.loads(answer.to_json())
+    del told["asked"]
+    with pytest.raises(ParameterError, match="does not say what was asked"):
+        hs.certify(hs.Answer.from_json(json.dumps(told)))
+    with pytest.raises(ParameterError, match="made of one of"):
+        hs.certify(3.5)
+
+
+def test_a_release_is_verified_by_its_own_certificate(certificates):
+    """The sampling runs again; another function is found out."""
+    known = certificates["release"]
+    found = hs.verify(known, mean)
+    assert found.reproduced
+    assert found.sampling.agreement == "bits"
+    other = hs.verify(known, lambda rows: 1.5 * rows.mean())
+    assert not other.reproduced
+    assert other.agreement == "different"
+
+
+def test_a_release_of_blocks_and_of_a_statistic_is_certified():
+    """Each with its value, and promises that hold for every table."""
+    rows = np.linspace(0, 100, 300)
+    median = hs.statistics.median(low=0, high=100, rows=300)
+    known = hs.certify(hs.release(median, rows, hs.InverseSensitivity(median, epsilon=1)))
+    assert known.guarantee == hs.Guarantee(epsilon=1.0)
+    assert hs.verify(known).reproduced
+    assert "What was released" in known.explain()
+
+
+def test_an_audit_is_judged_by_its_counts_again(certificates):
+    """A verdict, a bound or a count alone does not follow from the others."""
+    known = certificates["audit"]
+    told = json.loads(known.record)
+    assert told["verdict"] == "violated"
+    for path, value in (
+        (("verdict",), "not refuted"),
+        (("certified", "epsilon_low"), told["certified"]["epsilon_low"] * 1.01),
+        (("certified", "delta_low"), 0.9),
+        (("certified", "measured"), 0.1),
+        (("witness", "hits"), told["witness"]["hits"] - 5),
+        (("minimum_detectable",), 0.001),
+        (("confidence",), 0.99),
+        (("stated", "rho"), 0.5),
+        (("named",), ["another pair"]),
+        (("samples",), told["witness"]["samples"] - 1),
+        (("samples",), -1),
+        (("samples",), True),
+        (("samples",), None),
+        (("seed",), "x"),
+        (("seconds",), -1.0),
+        (("seconds",), True),
+        (("witness", "other_hits"), float(told["witness"]["other_hits"])),
+    ):
+        record = copy.deepcopy(told)
+        place = record
+        for name in path[:-1]:
+            place = place[name]
+        place[path[-1]] = value
+        with pytest.raises(ParameterError):
+            hs.Statement(record=json.dumps(record))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sequential", [False, True])
+def test_audits_of_epsilon_and_delta_read_back(sequential):
+    """Their bounds come from a joint test, or from bets, and their inputs may be answers."""
+    claim = hs.Guarantee(epsilon=0.5)
+    given = {"claim": claim, "samples": 8000, "batch": True, "workers": 1, "bits": False}
+    report = hs.audit(noisy, [([1.0], [0.0])], sequential=sequential, **given)
+    known = hs.certify(report)
+    assert hs.Statement.from_json(known.to_json()) == known
+    assert known.subject.explain().split("\n\n")[:3] == report.explain().split("\n\n")[:3]
+    if not sequential:
+        record = json.loads(known.record)
+        record["certified"]["epsilon_low"] += 0.01
+        with pytest.raises(ParameterError, match="epsilon does not follow"):
+            hs.Statement(record=json.dumps(record))
+
+
+def test_a_study_adds_up_what_its_parts_promise():
+    """Pure promises at delta 0 add up; a certificate counts once, and an audit promises nothing."""
+    parts = [hs.certify(visits().count().release(epsilon=e)) for e in (1.0, 0.5)]
+    study = hs.certify_study(parts, delta=0)
+    assert study.guarantee == hs.Guarantee(epsilon=1.5, neighbours="add-remove", unit="user")
+    assert [each.digest for each in study.subject.parts] == [each.digest for each in parts]
+    with pytest.raises(ParameterError, match="each once"):
+        hs.certify_study([parts[0], parts[0]])
+    rows = hs.certify(hs.table(ROWS).count().release(epsilon=1))
+    with pytest.raises(ParameterError, match="users"):
+        hs.certify_study([parts[0], rows])
+    record = json.loads(study.record)
+    record["parts"][0]["guarantee"]["epsilon"] = (0.1).hex()
+    smaller = hs.Statement(record=json.dumps(record))
+    assert smaller.guarantee.epsilon == pytest.approx(0.6)  # and names a part that says otherwise
+
+
+def test_a_budget_lists_every_charge_and_what_it_paid_for(certificates, ledger):
+    """Answers with values, charges by hand without one; the limit is what is promised."""
+    known = certificates["budget"]
+    assert known.guarantee == USERS
+    text = known.explain()
+    users = hs.Answer.from_json(ledger.answer("clinic", 2)).value("users")
+    assert f"users {users} [" in text
+    assert "by hand  no answer is stored" in text
+    assert json.loads(known.to_json())["facts"]["used"] == ledger.balance("clinic").used
+    record = json.loads(known.record)
+    record["entries"][0]["costs"][0][0] = (0.1).hex()
+    with pytest.raises(ParameterError, match="digest does not fit"):
+        hs.Statement(record=json.dumps(record))
+    record = json.loads(known.record)
+    record["answers"]["2"] = record["answers"]["2"].replace("epsilon", "epsilom")
+    altered = hs.Statement(record=json.dumps(record))
+    assert not hs.verify(altered, ledger=ledger).reproduced
+
+
+def test_a_budget_is_certified_whatever_was_stored_in_it(tmp_path):
+    """Whoever may append may have stored any text; failures are answers, too."""
+    odd = ["", "[1]", "[" * 10**5, '{"schema": "hushed answer"}', '{"schema": ["hushed release"]}']
+    failed = '{"schema": "hushed failure", "version": 1, "error": "BadFunction", "message": "x"}'
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        book.open_budget("clinic", USERS)
+        for text in (*odd, failed):
+            entry = book.charge("clinic", dataclasses.replace(USERS, epsilon=1.0))
+            book.keep_answer("clinic", entry, text)
+        known = hs.certify_budget(book, "clinic")
+        assert hs.verify(known.to_json(), ledger=book).reproduced
+        with pytest.raises(ParameterError):
+            hs.certify(1, ledger=book, budget="clinic")
+    assert known.explain().count("an answer of another kind") == len(odd)
+    assert "it failed, which is an answer, too" in known.explain()
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 0.1), (4.0, 1e-3), (0.0, 0.5)])
+def test_no_guess_is_better_than_a_page_says(epsilon, delta):
+    """Brute force over all events of the worst mechanism with this promise reaches it, no more."""
+    from hushed.statements._words import guess_right
+
+    keep = 1 - delta
+    odds = math.exp(epsilon) / (1 + math.exp(epsilon))
+    one = [delta, keep * odds, keep * (1 - odds), 0.0]  # tells all, or answers at random
+    other = [0.0, keep * (1 - odds), keep * odds, delta]
+    best = max(
+        sum(one[i] if event >> i & 1 else other[i] for i in range(4)) / 2 for event in range(16)
+    )
+    said = guess_right(hs.Guarantee(epsilon=epsilon, delta=delta))
+    assert best - 1e-12 <= said <= best + 1e-9
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": "hushed statement"}', "\udcff", "[" * 10**5, b"\xff", 7]
+)
+def test_what_is_no_certificate_is_refused(text):
+    """Clearly, and whatever it is."""
+    with pytest.raises(ParameterError):
+        hs.Statement.from_json(text)
+
+
+def test_no_field_is_stated_twice(certificates):
+    """Other readers may take the other one."""
+    text = certificates["answer"].to_json()
+    with pytest.raises(ParameterError, match="twice"):
+        hs.Statement.from_json(text.replace('"actor": "Ada"', '"actor": "Bob", "actor": "Ada"'))
+
+
+def test_texts_that_nobody_could_read_again_are_refused(certificates):
+    """Half of a pair of surrogates, and what is no text."""
+    record = certificates["answer"].record
+    for name in ("data", "note", "actor"):
+        for text in ("\ud800", 3, "x" * 10_001):
+            with pytest.raises(ParameterError, match=name):
+                hs.Statement(record=record, **{name: text})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_says_no_more_than_its_kind(certificates, kind):
+    """What this version would not write is not certified: a reader could take it for a promise."""
+    record = json.loads(certificates[kind].record) | {"note": "and nothing else was released"}
+    with pytest.raises(ParameterError, match="says more"):
+        hs.Statement(record=json.dumps(record))
+
+
+def test_groups_and_outputs_stay_in_the_order_of_the_question():
+    """Objects of JSON have none; two keys that change places would be other groups."""
+    rows = pa.table({"z": ["p", "q"], "a": ["p", "q"]})
+    query = hs.table(rows).group_by("z", "a", keys={"z": ["p", "q"], "a": ["q", "p"]})
+    answer = query.count(name="second").count(name="first").release(epsilon=1)
+    known = hs.Statement.from_json(hs.certify(answer).to_json())
+    assert list(known.subject.keys) == ["z", "a"]
+    assert list(known.subject.values) == ["second", "first"]
+    assert known.subject.values == answer.values
+    assert "z  a  second  first" in known.explain()
+
+
+NASTY = [
+    visits().top_k("ward", k=1, keys=["A", "B"], of="users"),
+    visits().group_by("ward", select_partitions=True).count(),
+    visits().sum("cost", low=0, high="search").variance("cost", low=0, high=50),
+    visits().histogram("cost", low=0, high=50, bins=3).derive("half", "cost / 2").count(),
+]
+
+
+@pytest.mark.parametrize("query", NASTY, ids=lambda query: query.query.describe())
+def test_every_kind_of_question_is_certified(query):
+    """Tops, keys found with noise, searched bounds, histograms."""
+    private = query.keys.values is None
+    answer = query.release(epsilon=20, delta=1e-3 if private else 0)
+    known = hs.certify(answer)
+    assert hs.Statement.from_json(known.to_json()) == known
+    assert hs.verify(known).reproduced
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None)
+@given(drawn=asked())
+def test_every_random_answer_follows_from_its_question(csv, drawn):  # noqa: F811
+    """Whatever was released is certified and loaded: no check refuses an honest answer."""
+    _, table = build(csv, drawn)
+    delta = 1e-2 if table.keys.values is None else 0
+    known = hs.certify(table.release(epsilon=3.0, delta=delta))
+    assert hs.Statement.from_json(known.to_json()) == known
+
+
+@pytest.mark.slow
+def test_a_report_of_a_long_history_works_out_a_few_moments_of_it(tmp_path):
+    """With the rule pld each takes half a second: a thousand charges took minutes to certify."""
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=9.0, delta=1e-6), method="pld")
+        for _ in range(23):
+            book.charge("b", hs.Guarantee(epsilon=0.01))
+        report = hs.certify_budget(book, "b").subject
+    assert len(report.entries) == 23
+    numbers = [each.number for each in report.history]
+    assert len(numbers) <= 11
+    assert (numbers[0], numbers[-1]) == (0, 23)
+    assert report.history[-1].used == report.balance.used

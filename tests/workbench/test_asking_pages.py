@@ -1,0 +1,134 @@
+"""The pages of a question and its release, without a browser."""
+
+import re
+import time
+
+import pytest
+from fastapi.testclient import TestClient
+
+import hushed as hs
+from hushed.workbench import create_app
+from hushed.workbench._drafts import Drafts
+
+PORT = 8123
+DATA = {
+    "where": "file",
+    "file": "stays.csv",
+    "protect": "row",
+    "rows": "30",
+    "budget": "stays",
+    "col.0.name": "cost",
+    "col.0.kind": "float",
+    "col.0.low": "0",
+    "col.0.high": "100",
+}
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A client, the draft of a described table, and the drafts."""
+    (tmp_path / "stays.csv").write_text("cost\n" + "5\n" * 30)
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as book:
+        book.open_budget("stays", hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="row"))
+    app = create_app(tmp_path, port=PORT)
+    base = f"http://127.0.0.1:{PORT}"
+    own = {"origin": base, "sec-fetch-site": "same-origin"}
+    drafts = Drafts(tmp_path / ".hushed" / "drafts.db")
+    draft = drafts.create("table", "<b>Stays</b>", {f"data.{k}": v for k, v in DATA.items()})
+    with TestClient(app, base_url=base, headers=own) as client:
+        client.get(app.address)
+        yield client, draft, drafts
+
+
+FORM = {"stat.1.kind": "sum", "stat.1.column": "cost", "epsilon": "0.5", "moved": "epsilon"}
+PART = {"hx-request": "true"}
+
+
+@pytest.mark.slow
+def test_a_changed_form_is_written_down_and_its_errors_stand_at_their_fields(asked):
+    """A killed server loses nothing; what was said stays while a field is wrong."""
+    client, draft, drafts = asked
+    address = f"/tables/{draft.id}/question"
+    good = client.post(f"{address}/live", data=FORM, headers=PART)
+    assert (good.status_code, good.headers["hx-trigger"]) == (200, "priced")
+    assert "error within 599.2" in good.text  # 100 / 0.5 * log(20), rounded up
+    bad = client.post(f"{address}/live", data=FORM | {"stat.1.low": "<i>"}, headers=PART)
+    assert bad.headers["hx-reswap"] == "none"
+    assert "from: this must be a number" in bad.text
+    assert "<i>" not in bad.text
+    assert drafts.get(draft.id).part("question.")["stat.1.low"] == "<i>"
+    page = client.get(address).text
+    assert 'aria-invalid="true"' in page
+    assert "<b>Stays" not in page
+
+
+def test_a_form_that_is_not_whole_goes_no_further(asked):
+    """The page comes again with its errors, and nothing is charged."""
+    client, draft, _ = asked
+    address = f"/tables/{draft.id}"
+    found = client.post(f"{address}/question", data=FORM | {"epsilon": "much"})
+    assert (found.status_code, "must be a number" in found.text) == (422, True)
+    refused = client.get(f"{address}/release")
+    assert (refused.status_code, "not complete" in refused.text) == (422, True)
+
+
+def test_a_description_that_is_gone_leads_back_to_the_data(asked):
+    """Also from a page that is open."""
+    client, draft, drafts = asked
+    drafts.change(draft.id, {"where": "file"}, prefix="data.")
+    address = f"/tables/{draft.id}/question"
+    assert client.get(address, follow_redirects=False).headers["location"].endswith("/data")
+    live = client.post(f"{address}/live", data=FORM, headers=PART)
+    assert live.headers["hx-redirect"].endswith(f"/tables/{draft.id}/data")
+
+
+def test_a_form_of_another_question_charges_nothing(asked):
+    """Its request id and digest are those of the page that was shown."""
+    client, draft, drafts = asked
+    address = f"/tables/{draft.id}/release"
+    drafts.change(draft.id, FORM, prefix="question.")
+    hidden = dict(re.findall(r'name="(request|digest)" value="([^"]+)"', client.get(address).text))
+    drafts.change(draft.id, FORM | {"epsilon": "0.7"}, prefix="question.")
+    stale = client.post(address, data=hidden)
+    assert (stale.status_code, "changed in another window" in stale.text) == (422, True)
+    again = dict(re.findall(r'name="(request|digest)" value="([^"]+)"', client.get(address).text))
+    assert again["digest"] != hidden["digest"]
+    assert again["request"] != hidden["request"]
+
+
+def test_a_budget_that_was_changed_in_another_window_is_not_charged(asked, tmp_path):
+    """The page names one budget; an open page of it never charges another."""
+    client, draft, drafts = asked
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as book:
+        book.open_budget("other", hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="row"))
+    address = f"/tables/{draft.id}/release"
+    drafts.change(draft.id, FORM, prefix="question.")
+    shown = client.get(address).text
+    hidden = dict(re.findall(r'name="(request|digest|budget)" value="([^"]+)"', shown))
+    drafts.change(draft.id, DATA | {"budget": "other"}, prefix="data.")
+    stale = client.post(address, data=hidden, follow_redirects=False)
+    assert (stale.status_code, "changed in another window" in stale.text) == (422, True)
+    page = client.get(address).text
+    assert dict(re.findall(r'name="(budget)" value="([^"]+)"', page)) == {"budget": "other"}
+
+
+def test_files_of_an_answer_name_the_data_that_were_asked(asked, tmp_path):
+    """A draft that is given another name and another table changes nothing of what it found."""
+    client, draft, drafts = asked
+    address = f"/tables/{draft.id}/release"
+    drafts.change(draft.id, FORM, prefix="question.", name="Stays of May")
+    shown = client.get(address).text
+    client.post(
+        address, data=dict(re.findall(r'name="(request|digest|budget)" value="([^"]+)"', shown))
+    )
+    while "/answers/" not in str(client.get(address).url):
+        time.sleep(0.05)
+    (tmp_path / "others.csv").write_text("cost\n" + "7\n" * 30)
+    drafts.change(draft.id, DATA | {"file": "others.csv"}, prefix="data.", name="Others")
+    files = {
+        kind: client.get(f"/answers/stays/1/files/{kind}?path=yes").text
+        for kind in ("certificate", "report", "python")
+    }
+    assert not [kind for kind, text in files.items() if "thers" in text]
+    assert all("Stays of May" in files[kind] for kind in ("certificate", "report"))
+    assert "stays.csv" in files["python"]

@@ -1,0 +1,211 @@
+"""Functions, audits, comparisons and checks over HTTP: forms, errors at fields, paying once."""
+
+import html
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+import hushed as hs
+from hushed.errors import ParameterError
+from hushed.workbench._bench import Workbench
+from hushed.workbench._payments import split_ledger
+from hushed.workbench._workspace import Workspace
+
+CODE = '''
+def mean(rows):
+    """Mean <b>of</b> the "costs"."""
+    return rows.mean()
+
+
+def fails_on_private_rows(rows):
+    if (rows == 424242.0).any():
+        raise ValueError("there is a 424242")
+    return rows.mean()
+'''
+RANGE = {"population": "range", "low": "0", "high": "500000"}
+PATHS = ("functions", "audits", "routes", "populations")
+
+
+def begin(browser, path):
+    """Address of a new draft."""
+    return browser.post(f"/{path}/new", data={"draft-name": "<i>mine</i>"}).url.path
+
+
+def find_errors(page):
+    """Names of the fields at which an error stands."""
+    return set(re.findall(r'class="error" id="([^"]+)-error"', page.text))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_pages_of_long_work_show_what_was_typed_and_run_nothing(browser, folder, path):
+    """A list, a form with its errors, a draft that is kept; hostile names are only names."""
+    (folder / "costs.py").write_text(CODE)
+    (folder / '"><img src=x onerror=alert(1)>.py').write_text(CODE)
+    assert browser.get(f"/{path}").status_code == 200
+    address = begin(browser, path)
+    page = browser.post(f"{address}/run", data={"rows": "ten", "epsilon": "<b>"})
+    assert page.status_code == 422
+    assert find_errors(page)
+    assert "<b>" not in page.text
+    assert "<i>mine" not in page.text
+    assert "<img" not in page.text
+    saved = browser.post(f"{address}/draft", data={"draft-name": "A new name", "rows": "77"})
+    assert saved.status_code == 204
+    again = browser.get(address).text
+    assert "A new name" in again
+    assert path == "populations" or 'value="77"' in again
+    assert not (folder / ".hushed" / "jobs").exists()
+
+
+def test_every_draft_of_long_work_is_in_the_history(browser):
+    """With a way to its page."""
+    addresses = [begin(browser, path) for path in PATHS]
+    page = browser.get("/history")
+    assert page.status_code == 200
+    assert all(f'href="{each}"' in page.text for each in addresses)
+
+
+def test_drafts_of_one_kind_are_not_shown_as_another(browser):
+    """Nor is one that is not there; and there is no result before there is one."""
+    address = begin(browser, "audits")
+    assert browser.get(address.replace("audits", "functions")).status_code == 404
+    assert browser.get("/functions/" + "a" * 32).status_code == 404
+    assert browser.get(f"{address}/result.json").status_code == 404
+
+
+def test_nothing_is_paid_for_what_was_not_sampled(browser, folder):
+    """The page that pays says what is missing, and starts nothing."""
+    (folder / "costs.py").write_text(CODE)
+    address = begin(browser, "functions")
+    page = browser.get(f"{address}/pay")
+    assert page.status_code == 422
+    assert "not sampled yet" in page.text
+    assert browser.post(f"{address}/pay", data={"request": "x"}).status_code == 422
+    assert not (folder / ".hushed" / "jobs").exists()
+
+
+def wait(browser, address):
+    """Wait until the work is over; the test runner ends what never is."""
+    while "hx-refresh" not in browser.get(f"{address}/state").headers:
+        time.sleep(0.1)
+
+
+def pay(browser, address, request=""):
+    """Agree to a price, by default to the one that the page shows."""
+    page = browser.get(f"{address}/pay").text
+    request = request or html.unescape(re.search(r'name="request" value="([^"]+)"', page)[1])
+    offer = "".join(re.findall(r'name="offer" value="([^"]+)"', page))
+    terms = {"request": request, "budget": "costs", "note": "a note", "actor": "Ada"}
+    browser.post(f"{address}/pay", data=terms | {"offer": offer})
+    wait(browser, f"{address}/pay")
+    return request
+
+
+@pytest.fixture
+def sampled(browser, folder):
+    """Address of the draft of a function that was sampled for two private rows."""
+    (folder / "costs.py").write_text(CODE)
+    (folder / "private.csv").write_text("cost\n10.5\n424242\n")
+    with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
+        book.open_budget("costs", hs.Guarantee(epsilon=3.0, gamma=0.5))
+
+    def sample(function):
+        address = begin(browser, "functions")
+        typed = {"function": f"costs.py:{function}", "rows": "2", "data": "private.csv"}
+        browser.post(f"{address}/run", data={**RANGE, **typed, "one_in": "20"})
+        wait(browser, address)
+        return address
+
+    return sample
+
+
+def read_entries(folder):
+    with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
+        return book.entries("costs")
+
+
+@pytest.mark.slow
+def test_a_release_is_paid_once_however_often_it_is_asked(browser, folder, sampled):
+    """Agreeing again, from an old page, too, shows the answer; asking something like it is new."""
+    address = sampled("mean")
+    request = pay(browser, address)
+    answer = browser.get(f"{address}/answer.json").json()
+    pay(browser, address, request)
+    assert browser.get(f"{address}/answer.json").json() == answer
+    (entry,) = read_entries(folder)
+    assert entry.note == "by Ada: a note"
+    assert entry.key == request
+    browser.post(f"{address}/again")
+    browser.post(f"{address}/pay", data={"request": request, "budget": "costs"})
+    assert len(read_entries(folder)) == 1
+    assert pay(browser, address) != request
+    assert len(read_entries(folder)) == 2
+
+
+@pytest.mark.slow
+def test_a_failure_on_private_rows_tells_nothing_of_them(browser, folder, sampled):
+    """The charge stays, which is said; the text of the function is not."""
+    address = sampled("fails_on_private_rows")
+    pay(browser, address)
+    page = browser.get(f"{address}/pay").text
+    assert "The charge stays." in page
+    assert "424242" not in page
+    assert not any(
+        "424242" in each.read_text() for each in folder.rglob("jobs/*/*") if each.is_file()
+    )
+    assert len(read_entries(folder)) == 1
+
+
+@pytest.mark.slow
+def test_a_changed_table_or_form_is_refused_before_it_is_paid(browser, folder, sampled):
+    """Another number of rows charges nothing; a changed form is sampled first."""
+    address = sampled("mean")
+    (folder / "private.csv").write_text("cost\n10.5\n20\n30\n")
+    pay(browser, address)
+    page = browser.get(f"{address}/pay").text
+    assert "the table has 3 rows" in page
+    assert "Nothing was charged." in page
+    assert not read_entries(folder)
+    browser.post(f"{address}/again")
+    browser.post(f"{address}/draft", data={**RANGE, "function": "costs.py:mean", "rows": "3"})
+    assert "The form has changed" in browser.get(f"{address}/pay").text
+
+
+@pytest.mark.slow
+def test_a_price_that_was_changed_in_another_window_is_not_paid(browser, folder, sampled):
+    """The button says what is paid; a page of another price starts nothing."""
+    address = sampled("mean")
+    browser.post(f"{address}/price", data={"epsilon": "0.5", "moved": "epsilon"})
+    old = dict(re.findall(r'name="(request|offer)" value="([^"]+)"', read_pay(browser, address)))
+    browser.post(f"{address}/price", data={"epsilon": "2", "moved": "epsilon"})
+    stale = browser.post(f"{address}/pay", data=old | {"budget": "costs"})
+    assert (stale.status_code, "changed in another window" in stale.text) == (422, True)
+    new = dict(re.findall(r'name="(request|offer)" value="([^"]+)"', read_pay(browser, address)))
+    assert new["offer"] != old["offer"]
+    browser.post(f"{address}/pay", data=new | {"budget": "costs"})
+    wait(browser, f"{address}/pay")
+    assert [each.guarantee.epsilon for each in read_entries(folder)] == [2.0]
+
+
+def read_pay(browser, address):
+    return browser.get(f"{address}/pay").text
+
+
+@pytest.mark.parametrize("address", ["postgresql://u:{}@h/db", "postgresql://u@h/db?password={}"])
+def test_a_password_of_the_ledger_is_in_no_command(address):
+    """Command lines are seen by everybody on a computer, and are written down."""
+    workspace = Workspace(folder=Path(), ledger=address.format("s%40cret"))
+    bench = Workbench(workspace=workspace)
+    assert split_ledger(bench) == ("postgresql://u@h/db", {"PGPASSWORD": "s@cret"})
+
+
+def test_a_password_that_only_an_address_can_hold_is_refused():
+    """There is no other way to hand it to the command that pays."""
+    bench = Workbench(
+        workspace=Workspace(folder=Path(), ledger="postgresql://u@h/db?sslpassword=secret")
+    )
+    with pytest.raises(ParameterError, match="key file") as refused:
+        split_ledger(bench)
+    assert "secret" not in str(refused.value)
