@@ -58,6 +58,7 @@ def test_script_runs_anywhere(script, tmp_path):
             "certificate.html",
             "movements.svg",
             "movements.png",
+            "visits.csv",
         }
 
 
