@@ -20,6 +20,7 @@ OTHERS = (
     *("altair", "duckdb", "ibis", "opendp", "pandas", "polars", "psycopg", "pyarrow", "pyspark"),
     *("pytest", "sklearn", "statsmodels", "vl_convert"),
 )
+EXTRAS = ("sklearn", "workbench")  # packages of modules that need other packages
 PRIVATE = np.random.default_rng(1).uniform(0, 10_000, size=200)
 
 
@@ -57,15 +58,23 @@ def check_the_environment() -> None:
 
 
 def check_names() -> None:
-    """Every name of the face and every module loads."""
+    """Every name of the face and every module loads, but for two packages that are extras."""
     for name in hs.__all__:
         assert getattr(hs, name) is not None, name
     loaded = [
         import_module(info.name)
-        for info in pkgutil.walk_packages(hs.__path__, "hushed.")
-        if not info.name.endswith("__main__")
+        for info in pkgutil.walk_packages(hs.__path__, "hushed.", onerror=needs_an_extra)
+        if info.name.split(".")[1] not in EXTRAS and not info.name.endswith("__main__")
     ]
     assert len(loaded) > 50, loaded
+    for name in EXTRAS:
+        words = f"pip install 'hushed[{name}]'"
+        refused(hs.errors.MissingExtra, words, partial(import_module, f"hushed.{name}"))
+
+
+def needs_an_extra(name: str) -> None:
+    """Only what is an extra may fail to load."""
+    assert name.removeprefix("hushed.") in EXTRAS, name
 
 
 def check_releases() -> None:

@@ -1,4 +1,4 @@
-"""What the extras `tables` and `plot` add; `package.py` runs it in an environment that has them."""
+"""What the usual extras add; `package.py` runs it in an environment that has them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from sklearn.linear_model import LogisticRegression
 
 import hushed as hs
 from hushed.plots import movement_figure, save_figure
+from hushed.sklearn import PrivateEstimator
 
 CITIES = ["Oslo", "Rome"]
 
@@ -40,7 +42,17 @@ def check_figures() -> None:
     assert Path("movements.png").read_bytes().startswith(b"\x89PNG")
 
 
+def check_estimators() -> None:
+    """A private estimator fits rows that noise cannot hide at this level."""
+    features = np.random.default_rng(3).uniform(-0.5, 0.5, size=(2000, 2))
+    labels = (features[:, 0] > 0).astype(int)
+    options = {"epsilon": 50.0, "route": "objective", "bounds": (-0.5, 0.5), "labels": [0, 1]}
+    model = PrivateEstimator(LogisticRegression(), **options).fit(features, labels)
+    assert model.score(features, labels) > 0.9
+
+
 if __name__ == "__main__":
     assert Path(sys.prefix) in Path(hs.__file__).parents, hs.__file__
     check_queries()
     check_figures()
+    check_estimators()

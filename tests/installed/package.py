@@ -27,7 +27,7 @@ BUILD = ROOT / "build" / "package"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ARCHIVED = {"LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "src"}
 DESCRIBED = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}
-EXTRAS = "tables,plot,demo"
+EXTRAS = "tables,plot,demo,sklearn,workbench"
 VISITS = "who,city\n1,Rome\n1,Oslo\n2,Rome\n3,Rome\n"
 FIGURE = ("compose", "laplace:0.1x300", "--delta", "1e-5", "--plot", "levels.svg")
 
@@ -151,6 +151,8 @@ def without_extras(wheel: Path, folder: Path) -> None:
     require("pip install 'hushed[tables]'" in said, f"query does not name its extra: {said}")
     said = run(bin_ / "hushed", *FIGURE, cwd=folder, code=1).stderr
     require("pip install 'hushed[plot]'" in said, f"a figure does not name its extra: {said}")
+    said = run(bin_ / "hushed", "workbench", "--no-browser", cwd=folder, code=1).stderr
+    require("pip install 'hushed[workbench]'" in said, f"it does not name its extra: {said}")
 
 
 def with_extras(wheel: Path, folder: Path) -> None:
@@ -167,7 +169,13 @@ def with_extras(wheel: Path, folder: Path) -> None:
     require("<svg" in (folder / "levels.svg").read_text(), "the figure is no picture")
     run(bin_ / "python", "demo.py", cwd=folder)
     written = {path.name for path in (folder / "demo-output").iterdir()}
-    wanted = {"certificate.html", "certificate.json", "movements.png", "movements.svg"}
+    wanted = {
+        "certificate.html",
+        "certificate.json",
+        "movements.png",
+        "movements.svg",
+        "visits.csv",
+    }
     require(written == wanted, f"the demo wrote {sorted(written)}")
 
 

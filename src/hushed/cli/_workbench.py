@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hushed.cli._outcome import finish
-from hushed.errors import MissingExtra
 
 
 def workbench(
@@ -30,9 +28,6 @@ def workbench(
 ) -> None:
     """Open a page on this computer to ask tables, without Python."""
     with finish(json=False, stopped="the workbench has stopped"):
-        needed = ("fastapi", "uvicorn", "jinja2", "python_multipart", "duckdb", "ibis")
-        if any(find_spec(each) is None for each in needed):
-            raise MissingExtra("the workbench", "workbench")
         from hushed.workbench import serve_workbench  # noqa: PLC0415
 
         serve_workbench(folder, ledger=ledger, host=host, port=port, browser=browser)

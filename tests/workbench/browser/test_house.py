@@ -143,7 +143,7 @@ def test_what_is_typed_before_the_scripts_are_there_is_told_to_the_server(clinic
     page.get_by_role("button", name=PRACTICE).click()
     page.get_by_label("Upper bound of cost").wait_for()
     held = []
-    page.route("**/static/*.js", held.append)
+    page.route("**/static/*.js", lambda asked, _: held.append(asked))
     page.reload(wait_until="commit")
     page.get_by_label("Upper bound of cost").fill("1234.5")
     with page.expect_response(lambda each: each.url.endswith("/live"), timeout=20_000) as told:
