@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
@@ -385,3 +386,21 @@ def test_damaged_records_of_the_workbench_are_told(browser: TestClient, folder: 
     (folder / ".hushed" / "drafts.db").write_bytes(b"garbage" * 1000)
     told = browser.get("/history")
     assert (told.status_code, "rafts cannot be written" in told.text) == (422, True)
+
+
+def test_what_turns_the_direction_of_writing_is_spelled_out(
+    browser: TestClient, folder: Path
+) -> None:
+    """On every page that shows a note; a field gives it back as it was typed."""
+    odd = "for A\u202eda\x1b[2J"
+    limit = hs.Guarantee(epsilon=3.0, neighbours="add-remove")
+    with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
+        book.open_budget("stays", limit)
+        query = hs.table(pa.table({"x": [1.0]})).count()
+        query.release(epsilon=0.5, ledger=book, budget="stays", note=odd)
+    for place in ("/", "/ledger/stays", "/answers/stays/1", "/history"):
+        assert not {"\u202e", "\x1b"} & set(browser.get(place).text), place
+    assert "for A\\u202eda\\x1b[2J" in browser.get("/answers/stays/1").text
+    page = browser.post("/functions/new", data={"draft-name": "a\u202eb"})
+    assert 'value="a\u202eb"' in page.text
+    assert "<title>a\\u202eb" in page.text

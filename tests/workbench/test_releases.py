@@ -58,13 +58,13 @@ def test_two_clicks_and_another_server_pay_once(ledger, query):
     """The second click finds the release under way; another server finds the stored answer."""
     calls = []
 
-    def release():
+    def release(_=None):
         calls.append(1)
         return query.release(epsilon=0.5, ledger=ledger, budget="stays", key=KEY)
 
     gate = threading.Event()
 
-    def late():
+    def late(_):
         gate.wait(20)
         return release()
 
@@ -89,7 +89,7 @@ def test_a_server_that_was_killed_after_the_charge_says_that_it_is_paid(ledger, 
     )
     releases = Releases()
     assert releases.look(ledger, "stays", KEY).state == "paid"
-    again = lambda: query.release(epsilon=0.5, ledger=ledger, budget="stays", key=KEY)  # noqa: E731
+    again = lambda _: query.release(epsilon=0.5, ledger=ledger, budget="stays", key=KEY)  # noqa: E731
     releases.start("stays", KEY, again)
     found = wait(releases, ledger)
     assert (found.state, found.entry.number) == ("answered", 1)
@@ -100,11 +100,44 @@ def test_a_refusal_charges_nothing_and_is_told(ledger, query):
     """A price that does not fit, and a name of no release, leave the ledger as it was."""
     releases = Releases()
     assert releases.look(ledger, "stays", KEY).state == "ready"
-    dear = lambda: query.release(epsilon=5, ledger=ledger, budget="stays", key=KEY)  # noqa: E731
+    dear = lambda _: query.release(epsilon=5, ledger=ledger, budget="stays", key=KEY)  # noqa: E731
     releases.start("stays", KEY, dear)
     found = wait(releases, ledger)
     assert (found.state, found.overspent, found.entry) == ("refused", True, None)
     assert "does not fit" in found.message
+
+
+def test_a_reading_that_is_stopped_stays_paid_and_is_read_again_for_nothing(ledger, query):
+    """Stopped before the charge, it is free; after it, the page can read the rows again."""
+    releases, begun = Releases(), threading.Event()
+
+    def release(charged):
+        def read(stop):
+            if charged:
+                paid = query.prepare(epsilon=0.5)
+                more = {"loss": paid.loss, "key": KEY, "question": paid.digest}
+                ledger.charge("stays", paid.guarantee, "x", **more)
+            begun.set()
+            stop.wait(20)
+            raise KeyboardInterrupt("stopped; ask again under a key")
+
+        return read
+
+    for charged, state in ((False, "refused"), (True, "paid")):
+        begun.clear()
+        releases.start("stays", KEY, release(charged))
+        begun.wait(20)
+        releases.stop(KEY)
+        assert releases.wait_for(KEY) is None or releases.wait_for(KEY).stopping
+        found = wait(releases, ledger)
+        assert (found.state, "You stopped" in found.message) == (state, True)
+        assert ("Nothing was charged" in found.message) == (not charged)
+    again = lambda stop: query.release(  # noqa: E731
+        epsilon=0.5, ledger=ledger, budget="stays", key=KEY, stop=stop
+    )
+    releases.start("stays", KEY, again)
+    assert wait(releases, ledger).state == "answered"
+    assert ledger.balance("stays").entries == 1
 
 
 def test_a_failure_after_the_charge_is_told_by_every_server(ledger, query):
@@ -119,7 +152,7 @@ def test_a_text_that_is_not_of_the_library_is_not_shown(ledger):
     """It may quote a private value."""
     releases = Releases()
 
-    def fail():
+    def fail(_):
         raise RuntimeError("424242")
 
     releases.start("stays", KEY, fail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 from hushed._checks import require_probability
@@ -284,10 +285,16 @@ class Table(QueryBuilder):
         return prepare_query(proposal)
 
     def _propose(
-        self, epsilon: float, delta: float, noise: NoiseName, beta: float, timeout: float | None
+        self,
+        epsilon: float,
+        delta: float,
+        noise: NoiseName,
+        beta: float,
+        timeout: float | None,
+        stop: Event | None = None,
     ) -> Proposal:
         """Start the clock, and plan the noise on these terms; nothing is asked of the engine."""
-        clock = engine.Clock.start(timeout)
+        clock = engine.Clock.start(timeout, stop)
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
@@ -315,6 +322,7 @@ class Table(QueryBuilder):
         note: str = "",
         key: str | None = None,
         timeout: float | None = None,
+        stop: Event | None = None,
     ) -> Answer:
         """Charge the budget, run the query in the database, add noise, and return the answer.
 
@@ -347,6 +355,9 @@ class Table(QueryBuilder):
             for the ledger, which has a limit of its own; not on Spark. A query that is stopped
             after the charge stays paid, because a slow query says something about the rows, without
             noise: see the page on tables. The time of drawing noise does not count.
+        stop : threading.Event, optional
+            Stops the query when another thread sets it, as Ctrl-C does: for programs whose queries
+            run in threads, which no signal reaches; not on Spark.
 
         Returns
         -------
@@ -365,9 +376,9 @@ class Table(QueryBuilder):
             If the database fails during the query, or the time is over. The charge stays, because a
             failure may depend on the rows.
         KeyboardInterrupt
-            If stopped after the charge; the message says what stays, and how to repeat the query.
+            If stopped; the message says whether it was charged, and how to repeat the query.
         """
-        proposal = self._propose(epsilon, delta, noise, beta, timeout)
+        proposal = self._propose(epsilon, delta, noise, beta, timeout, stop)
         check_ledger(ledger, budget, key)
         charge = partial(
             pay,

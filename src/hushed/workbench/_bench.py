@@ -19,7 +19,7 @@ from hushed.workbench._drafts import Draft, Drafts
 from hushed.workbench._tables import Tables
 from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.data import DataView, describe_data
-from hushed.workbench._views.messages import say_moment, shorten
+from hushed.workbench._views.messages import Typed, say_moment, shorten, spell_controls
 from hushed.workbench._workspace import Workspace
 
 
@@ -164,11 +164,13 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=spell_controls,
     )
     made.filters |= {
         "pair": lambda text: (text, text),
         "named": lambda column: (column.name, column.label),
         "line": shorten,
+        "typed": Typed,
         "moment": say_moment,
         "address": lambda draft: ADDRESSES[draft.kind].format(draft.id),
     }

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from hushed.errors import ParameterError
 from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
+from hushed.workbench._tables import is_lost
 from hushed.workbench._views.data import find_source, mark_file
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
@@ -39,7 +40,7 @@ class Descriptions:
         key = (draft.id, tuple(sorted(fields.items())), password, mark)
         with self._lock:
             found = self._known.get(key)
-        if found is None:
+        if found is None or is_lost(found.table):
             view = self._bench.describe(draft)
             if view.described is None:
                 reason = next(iter(view.errors.values()), "say first what the table is")

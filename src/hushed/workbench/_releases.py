@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hushed._printing import flat
@@ -35,14 +35,21 @@ class Standing:
     message: str = ""
     entry: Entry | None = None
     overspent: bool = False
+    stopping: bool = False
 
 
 @dataclass(slots=True)
 class _Work:
     started: float
+    stop: threading.Event = field(default_factory=threading.Event)
     done: bool = False
     message: str = ""
     overspent: bool = False
+
+    def tell_waiting(self) -> Standing:
+        """Say how long the rows have been read."""
+        seconds = time.monotonic() - self.started
+        return Standing(state="waiting", seconds=seconds, stopping=self.stop.is_set())
 
 
 class Releases:
@@ -52,8 +59,10 @@ class Releases:
         self._lock = threading.Lock()
         self._works: dict[tuple[str, str], _Work] = {}
 
-    def start(self, budget: str, request: str, release: Callable[[], object]) -> None:
-        """Start a release in a thread, unless it is under way."""
+    def start(
+        self, budget: str, request: str, release: Callable[[threading.Event], object]
+    ) -> None:
+        """Start a release in a thread, unless it is under way; the event that it gets stops it."""
         key = (budget, request)
         with self._lock:
             work = self._works.get(key)
@@ -66,23 +75,32 @@ class Releases:
 
     def wait_for(self, request: str) -> Standing | None:
         """Say how long the rows have been read for a request; None if they are not being read."""
+        found = self._find_running(request)
+        return None if found is None else found.tell_waiting()
+
+    def stop(self, request: str) -> None:
+        """Stop reading the rows for a request; what was charged stays charged."""
+        found = self._find_running(request)
+        if found is not None:
+            found.stop.set()
+
+    def _find_running(self, request: str) -> _Work | None:
         with self._lock:
             works = [work for (_, key), work in self._works.items() if key == request]
-        for work in works:
-            if not work.done:
-                return Standing(state="waiting", seconds=time.monotonic() - work.started)
-        return None
+        return next((each for each in works if not each.done), None)
 
     def look(self, ledger: Ledger, budget: str, request: str) -> Standing:
         """Say where a release stands; the ledger is asked unless the rows are being read."""
         with self._lock:
             work = self._works.get((budget, request))
         if work is not None and not work.done:
-            return Standing(state="waiting", seconds=time.monotonic() - work.started)
+            return work.tell_waiting()
         entry = find_entry(ledger, budget, request)
         message = "" if work is None else work.message
         if entry is None:
             state: State = "refused" if message else "ready"
+            if work is not None and work.stop.is_set():
+                message = f"{message} Nothing was charged."
             over = work is not None and work.overspent
             return Standing(state=state, message=message, overspent=over)
         stored = ledger.answer(budget, entry.number)
@@ -111,10 +129,12 @@ def read_failure(stored: str) -> str:
     return ""
 
 
-def _run(work: _Work, release: Callable[[], object]) -> None:
+def _run(work: _Work, release: Callable[[threading.Event], object]) -> None:
     """Release, and remember what was refused; a text that is not hushed's own may be private."""
     try:
-        release()
+        release(work.stop)
+    except KeyboardInterrupt:  # whether it was charged before is for the ledger to say
+        work.message = "You stopped the reading."
     except Overspent as error:
         work.message, work.overspent = error.message, True
     except HushedError as error:

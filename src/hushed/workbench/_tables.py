@@ -37,7 +37,7 @@ class Tables:
         key = (str(source), name, tuple((types or {}).items()), user, *options.items(), mark)
         with self._lock:
             kept = self._open.get(key)
-            if kept is None:
+            if kept is None or is_lost(kept):
                 # The page shows what the connection warns of.
                 kept = open_table(source, name, types=types, user=user, **options)
                 self._open[key] = kept
@@ -45,3 +45,9 @@ class Tables:
                     self._open.popitem(last=False)
             self._open.move_to_end(key)
             return kept
+
+
+def is_lost(table: Table) -> bool:
+    """Whether the connection of a table broke, so that it has to be opened again."""
+    held = table.connection
+    return held.engine.is_closed(held.rows.get_backend())

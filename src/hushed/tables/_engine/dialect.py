@@ -100,6 +100,8 @@ class Dialect:
     is_lost: Callable[[Exception], bool] = field(repr=False)
     # Whether an exception says that the connection is lost, during a query.
     is_gone: Callable[[Exception], bool] = field(repr=False)
+    # Whether a connection is closed, as far as is known without asking.
+    is_closed: Callable[[Backend], bool] = field(default=lambda _: False, repr=False)
     # What the names of its exceptions mean while a query is planned; public.
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Names of its exceptions for a right that is missing.

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from hushed.errors import EngineUnavailable, ParameterError, QueryFailed
-from hushed.tables._engine.clock import UNPAID, Clock
+from hushed.tables._engine.clock import LOOK, UNPAID, Clock
 from hushed.tables._engine.compilation import compile_sql
 from hushed.tables._engine.connections import Connection
 from hushed.tables._engine.dialect import PlannedQuery
@@ -27,16 +27,16 @@ class ConnectionLost(QueryFailed):
 
 
 class _TimeOver(Exception):
-    """There is no time left."""
+    """There is no time left, or nobody waits any more."""
 
 
 @contextmanager
 def hold(connection: Connection, clock: Clock, so_far: str = UNPAID) -> Iterator[None]:
     """Lock a connection, so that other threads wait; a refusal tells what was done so far."""
-    if clock.limit is not None and not connection.engine.stoppable:
+    if (clock.limit, clock.stop) != (None, None) and not connection.engine.stoppable:
         raise ParameterError(
             f"a query on {connection.engine} cannot be stopped from here; set limits there",
-            parameter="timeout",
+            parameter="timeout" if clock.stop is None else "stop",
         )
     if os.getpid() != connection.process:
         raise EngineUnavailable(
@@ -48,12 +48,23 @@ def hold(connection: Connection, clock: Clock, so_far: str = UNPAID) -> Iterator
             f"{connection.file.name} is not there any more, or not as it was when it was opened; "
             f"open it again. {so_far.capitalize()}"
         )
-    if not connection.lock.acquire(timeout=-1 if clock.limit is None else clock.left):
+    if not _wait_for(connection.lock, clock):
+        clock.require_no_stop(so_far)
         raise EngineUnavailable(f"other queries on this table took all of the {clock}; {so_far}")
     try:
         yield
     finally:
         connection.lock.release()
+
+
+def _wait_for(lock: Any, clock: Clock) -> bool:
+    """Wait for a lock until the time is over or somebody stops the query; whether it is held."""
+    if clock.stop is None:
+        return bool(lock.acquire(timeout=-1 if clock.limit is None else clock.left))
+    while not lock.acquire(timeout=min(clock.left, LOOK)):
+        if clock.stopped or clock.left == 0:
+            return False
+    return True
 
 
 def compile_query(query: Any) -> PlannedQuery:
@@ -74,6 +85,7 @@ def plan(connection: Connection, query: Any, clock: Clock) -> PlannedQuery:
         name, lost, gone = type(error).__name__, engine.is_lost(error), engine.is_gone(error)
     if not name:
         return planned
+    clock.require_no_stop()
     if clock.left == 0:
         raise EngineUnavailable(f"{engine} did not plan the query within {clock}; {UNPAID}")
     if lost:
@@ -109,6 +121,8 @@ def _run(connection: Connection, query: PlannedQuery, clock: Clock) -> Sequence[
         reason = "TimeOver"
     except engine.errors() as error:
         reason, gone = type(error).__name__, engine.is_gone(error)
+    if rows is None and clock.stopped:
+        raise KeyboardInterrupt
     if connection.changed and connection.file is not None:
         raise QueryFailed(f"{connection.file.name} changed while it was read; open it again")
     if rows is None:
@@ -128,8 +142,8 @@ def require_time(connection: Connection, clock: Clock) -> None:
 
 @contextmanager
 def _session(connection: Connection, clock: Clock) -> Iterator[Any]:
-    """Query a connection within the time that is left."""
-    if clock.limit is not None and clock.left == 0:
+    """Query a connection within the time that is left, unless somebody stopped it."""
+    if clock.stopped or (clock.limit is not None and clock.left == 0):
         raise _TimeOver
     backend = connection.rows.get_backend()
     with connection.engine.session(backend, clock):

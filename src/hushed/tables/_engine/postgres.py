@@ -38,6 +38,7 @@ from hushed.tables._engine.dialect import (
 )
 
 _GRACE = 2.0  # seconds after which a server is overdue that was told the limit
+_PAUSE = 0.5  # seconds between attempts to cancel: one must not come to what follows
 _MARKS = "(in a password, an @, : or / is written %40, %3A or %2F)"
 _FAILURES = (  # words of libpq and of the server, and the reason that we give
     ("connection refused", "no server listens at this host and port"),
@@ -221,11 +222,21 @@ def _session(backend: Any, clock: Clock) -> Iterator[None]:
     hung up on.
     """
     driver = backend.con
-    with stop_after(clock, _GRACE, partial(_hang_up, driver)), driver.transaction():
+    hang_up, cancel = partial(_hang_up, driver), partial(_cancel, driver)
+    watched = stop_after(clock, _GRACE, hang_up, cancel=cancel, pause=_PAUSE)
+    with watched, driver.transaction():
         pin_search_path(driver)
         if clock.limit is not None:
             driver.execute(LIMIT_OF_THIS_QUERY.format(max(1, math.ceil(1000 * clock.left))))
         yield
+
+
+def _cancel(driver: Any) -> None:
+    """Ask the server to cancel what it does; hang up on one that does not answer."""
+    try:
+        driver.cancel_safe(timeout=_GRACE)
+    except _errors():
+        _hang_up(driver)
 
 
 def _hang_up(driver: Any) -> None:
@@ -293,6 +304,7 @@ POSTGRES = Dialect(
     fetch=_fetch,
     is_lost=_is_lost,
     is_gone=_is_gone,
+    is_closed=lambda backend: bool(backend.con.closed),
     reasons=_REASONS,
     denials=frozenset({"InsufficientPrivilege"}),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 from urllib.parse import quote
 
@@ -123,8 +124,9 @@ class _Pages:
             raise ParameterError("nothing is asked")
         terms, key = planned.terms, draft.request
 
-        def release() -> object:
-            answer = asked.release(**terms, ledger=ledger, budget=budget, note=note, key=key)
+        def release(stop: Event) -> object:
+            paid: dict[str, Any] = {"ledger": ledger, "budget": budget, "note": note, "key": key}
+            answer = asked.release(**terms, **paid, stop=stop)
             if answer.entry is not None:  # also for somebody who does not wait
                 self.note(draft, planned.described, answer.entry)
             return answer
@@ -210,6 +212,11 @@ def _add_parts(router: APIRouter, pages: _Pages) -> None:
         if standing.state != "waiting":
             answer.headers["HX-Redirect"] = f"{bench.root}/tables/{identity}/release"
         return answer
+
+    @router.post("/stop")
+    def stop(identity: str) -> Response:
+        pages.releases.stop(bench.drafts.get(identity).request)
+        return bench.go(f"/tables/{identity}/release")
 
     @router.post("/again")
     def copy(identity: str, fields: Fields) -> Response:

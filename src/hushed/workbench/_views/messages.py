@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+import unicodedata
+from typing import Any
+
 from hushed._printing import flat
 from hushed.errors import HushedError
 
 _MOST = 2000
+_KEPT = "\n\r\t"
+
+
+class Typed(str):
+    """A text that goes back into its field as it was typed, whatever is in it."""
+
+    __slots__ = ()
+
+
+def spell_controls(value: Any) -> Any:
+    """Spell out what steers the direction of writing or a terminal, in all that a page shows.
+
+    A field, and what a template has made already, stay as they are.
+    """
+    if not isinstance(value, str) or isinstance(value, Typed) or hasattr(value, "__html__"):
+        return value
+    if value.isprintable():
+        return value
+    return "".join(map(_spell, value))
+
+
+def _spell(each: str) -> str:
+    plain = each.isprintable() or each in _KEPT or unicodedata.category(each) == "Zs"
+    return each if plain else ascii(each)[1:-1]
 
 
 def say_error(error: BaseException) -> str:

@@ -1,0 +1,102 @@
+"""A query that another thread stops: nothing is shown, what was charged stays, and once."""
+
+import time
+from threading import Event, Thread
+
+import duckdb
+import psycopg
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.errors import ParameterError
+
+LIMIT = hs.Guarantee(epsilon=9.0, neighbours="add-remove")
+
+
+@pytest.fixture
+def book(tmp_path):
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as found:
+        found.open_budget("b", LIMIT)
+        yield found
+
+
+@pytest.fixture(params=["duckdb", "postgres"])
+def source(request, tmp_path):
+    """A database in which `t` is read at once, and `endless`, while it is one, for hours."""
+    made = "CREATE VIEW endless AS SELECT a.n AS x FROM {0} a(n), {0} b(n)"
+    kept = "CREATE TABLE t AS SELECT 1 AS x"
+    if request.param == "duckdb":
+        address = f"duckdb:///{tmp_path / 'x.db'}"
+        with duckdb.connect(tmp_path / "x.db") as con:
+            con.execute(made.format("range(1000000)"))
+            con.execute(kept)
+        return address
+    address = request.getfixturevalue("postgres_url")
+    with psycopg.connect(address) as con:
+        con.execute(made.format("generate_series(1, 1000000)"))
+        con.execute(kept)
+    return address
+
+
+def begin(query, stop, **paid):
+    """Release in a thread; what it ends with is noted."""
+    told = []
+
+    def release():
+        try:
+            told.append(query.release(epsilon=1.0, stop=stop, **paid))
+        except BaseException as error:
+            told.append(error)
+
+    thread = Thread(target=release)
+    thread.start()
+    return thread, told
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:endless is a view")
+def test_a_query_is_stopped_while_it_runs(source, book, monkeypatch):
+    """The charge stays, and its key asks again at no cost; the connection answers others."""
+    charge, charged = book.charge, Event()
+
+    def note(*words, **more):
+        entry = charge(*words, **more)
+        charged.set()
+        return entry
+
+    monkeypatch.setattr(book, "charge", note)
+    query, stop = hs.table(source, "endless").count(), Event()
+    thread, told = begin(query, stop, ledger=book, budget="b", key="k")
+    assert charged.wait(60)
+    time.sleep(0.5)  # the database has begun
+    stop.set()
+    thread.join(60)
+    assert isinstance(told[0], KeyboardInterrupt)
+    assert "nothing was released; the charge stays: ask again under the key 'k'" in str(told[0])
+    assert (book.balance("b").entries, book.answer("b", "k")) == (1, None)
+    hs.table(source, "t").count().release(epsilon=1.0, stop=Event())
+    assert book.balance("b").entries == 1
+
+
+def test_what_is_stopped_before_the_charge_is_free(source, book):
+    """Before it begins, and while it waits for another query on the same table."""
+    query, stop = hs.table(source, "t").count(), Event()
+    stop.set()
+    with pytest.raises(KeyboardInterrupt, match="stopped; nothing was charged"):
+        query.release(epsilon=1.0, ledger=book, budget="b", key="k", stop=stop)
+    waits = Event()
+    with query.connection.lock:
+        thread, told = begin(query, waits, ledger=book, budget="b", key="k")
+        waits.set()
+        thread.join(60)
+    assert "stopped; nothing was charged" in str(told[0])
+    assert book.balance("b").entries == 0
+    assert query.release(epsilon=1.0, ledger=book, budget="b", key="k", stop=Event()).entry == 1
+
+
+def test_a_stop_is_an_event():
+    """A word, or a function, is refused before anything is charged."""
+    query = hs.table(pa.table({"x": [1.0]})).count()
+    with pytest.raises(ParameterError, match=r"stop must be a threading\.Event, got str"):
+        query.release(epsilon=1.0, stop="now")
