@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from hushed._decimals import decimal_of
 from hushed.errors import ParameterError
@@ -20,6 +22,7 @@ _CLOSE = 1e-6
 
 def check_agreement(check: PopulationCheck | MovementCheck) -> None:
     """Refuse a check whose verdict and bounds do not follow from what was drawn."""
+    groups: tuple[Callable[[Any], dict[str, bool]], ...]
     if isinstance(check, PopulationCheck):
         groups = (_sizes_of_population, _rules_of_population)
     else:
@@ -48,11 +51,15 @@ def _sizes_of_population(check: PopulationCheck) -> dict[str, bool]:
 
 
 def _rules_of_population(check: PopulationCheck) -> dict[str, bool]:
-    asked = {"level": check.level, "rows": check.rows, "public_rows": check.public_rows}
-    drawn = (check.statistic, check.deviations, _laplace_of(check.certificate))
+    asked: dict[str, Any] = {
+        "level": check.level,
+        "rows": check.rows,
+        "public_rows": check.public_rows,
+    }
+    noisy, null, mechanism = check.statistic, check.deviations, _laplace_of(check.certificate)
     # How many deviations are bounded apart from each other is not told; fewer give a larger bound.
-    again = judge(*drawn, **asked, bounds=check.functions)
-    most = judge(*drawn, **asked, bounds=len(check.columns))["tv_at_least"]
+    again = judge(noisy, null, mechanism, **asked, bounds=check.functions)
+    most = judge(noisy, null, mechanism, **asked, bounds=len(check.columns))["tv_at_least"]
     least = again.pop("tv_at_least")
     return {name: _near(getattr(check, name), value) for name, value in again.items()} | {
         "tv_at_least": least * (1 - _CLOSE) <= check.tv_at_least <= most * (1 + _CLOSE)

@@ -214,7 +214,7 @@ def judge(
     rows: int,
     public_rows: int,
     bounds: int,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Work out what a noisy statistic says among those of the null, which are sorted upwards."""
 
     def noise(beta: float) -> float:

@@ -91,8 +91,9 @@ def _rules(transcript: Transcript) -> dict[str, bool]:
     made, asked, found = transcript.certificate.mechanism, transcript.asked, transcript.found
     if made.name != _NAME or made.stated:
         return {"its certificate is of another mechanism": False}
-    numbers, positives = list(found), made.parameters["positives"]
-    grid, paid = made.grid or 0, made.parameters["values"] > 0
+    stated: dict[str, Any] = dict(made.parameters)
+    numbers, positives = list(found), stated["positives"]
+    grid, paid = made.grid or 0, stated["values"] > 0
     return {
         "the number of questions is none": type(asked) is int and asked >= 0,
         "the questions found above are not in order": all(type(each) is int for each in numbers)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hushed._printing import format_exactly, format_up
 from hushed.releasing import AboveThreshold, Transcript
 from hushed.releasing._transcript import SCHEMA, read_transcript, write_transcript
@@ -17,7 +19,7 @@ def _read(text: str) -> Reading:
     """Read what was told, which must fit the parameters on its certificate."""
     told = read_transcript(text)
     known = told.certificate
-    promise, made = known.guarantee, known.mechanism.parameters
+    promise, made = known.guarantee, dict[str, Any](known.mechanism.parameters)
     left, bar = int(made["positives"]) - len(told.found), format_exactly(made["threshold"])
     ends = "It ends with the last one that may be found"
     if left:
