@@ -67,6 +67,7 @@ if _TYPE_CHECKING:
         Certificate,
         Crossing,
         Release,
+        Transcript,
         find_bound,
         release,
     )
@@ -118,6 +119,7 @@ __all__ = [
     "Statement",
     "Table",
     "TopK",
+    "Transcript",
     "Winner",
     "ZeroConcentrated",
     "audit",
@@ -183,7 +185,7 @@ _HOME = {
         "mechanisms": "Bernstein Exponential Gaussian InverseSensitivity Laplace Mechanism "
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "posterior": "Posterior sample_likelihood_range",
-        "releasing": "AboveThreshold Certificate Crossing Release find_bound release",
+        "releasing": "AboveThreshold Certificate Crossing Release Transcript find_bound release",
         "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
         "sample_sensitivity",
         "statements": "Statement certify certify_budget certify_study verify",

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import json
 import math
 import os
 import pickle
@@ -465,6 +466,45 @@ class TestCharge:
             hs.AboveThreshold(10, 0.7, ledger=book, budget="b")
         with pytest.raises(ParameterError, match="add-remove"):
             hs.AboveThreshold(10, 0.1, neighbours="add-remove", ledger=book, budget="b")
+
+    def test_what_was_told_is_stored_when_the_search_ends(self, book):
+        """With the last one found, before it is told; or when it is closed; never twice."""
+        found = hs.AboveThreshold(10, 0.3, values=0.1, ledger=book, budget="b")
+        assert not found.ask(-1e6)
+        assert book.answer("b", 1) is None
+        crossing = found.ask(1e6)
+        stored = book.answer("b", 1)
+        assert found.transcript.found == {2: crossing}
+        assert json.loads(stored)["found"] == [
+            {"question": 2, "gap": crossing.gap, "value": crossing.value}
+        ]
+        found.close()
+        assert book.answer("b", 1) == stored
+        closed = hs.AboveThreshold(10, 0.3, positives=2, ledger=book, budget="b")
+        assert closed.ask(1e6)
+        closed.close()
+        closed.close()
+        assert closed.left == 0
+        assert [each["question"] for each in json.loads(book.answer("b", 2))["found"]] == [1]
+        with pytest.raises(Refusal, match="was closed"):
+            closed.ask(1e6)
+
+    def test_a_stop_in_between_tells_no_answer_that_was_not_counted(self, monkeypatch):
+        """It costs one of the positives, as it may be known that it was found; and is not told."""
+        search = hs.AboveThreshold(10, 1.0, positives=3)
+        search.ask(-1e6)
+
+        def stop(*_: object) -> float:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(above, "to_double", stop)
+            with pytest.raises(KeyboardInterrupt):
+                search.ask(1e6)
+        assert (search.transcript.asked, search.transcript.found) == (1, {})
+        assert search.ask(1e6)
+        assert (search.transcript.asked, list(search.transcript.found)) == (2, [2])
+        assert search.left == 1
 
     def test_what_is_refused_is_not_charged(self, book):
         """A wrong parameter is found before the charge."""

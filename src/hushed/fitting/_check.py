@@ -20,7 +20,7 @@ from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.fitting._charging import charge_and_store
 from hushed.fitting._public import PublicSide, largest_deviation, prepare_public
-from hushed.fitting._report import CAUGHT_CHANCE, PopulationCheck, bound_variation, smallest_caught
+from hushed.fitting._report import PopulationCheck, argument_of, judge
 from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
 from hushed.mechanisms import Laplace
@@ -29,11 +29,6 @@ from hushed.releasing import Certificate
 from hushed.releasing._keeping import Charges, check_ledger
 from hushed.sensitivity import proven_sensitivity
 from hushed.sensitivity._declarations import check_source
-
-_ARGUMENT = (
-    "a replaced {0} changes each number of {0}s by at most 1, and so the largest of their absolute "
-    "distances from public numbers, all times the number of public {0}s (docs/population.md)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +161,7 @@ def check_population(
     bound = proven_sensitivity(
         float(public.rows),
         unit=unit if user is None else "user",
-        argument=_ARGUMENT.format("row" if user is None else "user"),
+        argument=argument_of(user),
     )
     plan = _Plan(
         public=public,
@@ -224,29 +219,19 @@ class _Plan:
         drawn = self.mechanism.draw(np.array(float(statistic)))
         return float(drawn) / (self.rows * self.public.rows)
 
-    def _noise(self, beta: float) -> float:
-        """Distance in shares that the noise exceeds with probability beta, half to each side."""
-        return self.mechanism.accuracy(beta) / (self.rows * self.public.rows)
-
     def _report(self, noisy: float, null: list[float], certificate: Certificate) -> PopulationCheck:
-        public, chance = self.public, self.level / 3
-        beyond = sum(each >= noisy for each in null)
-        # So many of the null may reach the private one before the p-value leaves the level.
-        allowed = math.floor(decimal_of(self.level) * (len(null) + 1)) - 1
+        public = self.public
         return PopulationCheck(
-            p_value=(1 + beyond) / (len(null) + 1),
-            statistic=noisy,
-            caught=smallest_caught(null[-1 - allowed], self._noise(0.05), self.rows),
-            caught_chance=CAUGHT_CHANCE,
-            tv_at_least=bound_variation(
+            **judge(
                 noisy,
-                self._noise(min(2 * chance, 0.999)),
+                null,
+                self.mechanism,
+                level=self.level,
                 rows=self.rows,
                 public_rows=public.rows,
                 bounds=public.tests.bounds,
-                chance=chance,
             ),
-            confidence=1 - self.level,
+            statistic=noisy,
             level=self.level,
             null=public.null,
             rows=self.rows,

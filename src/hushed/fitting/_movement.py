@@ -28,7 +28,7 @@ from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.sensitivity._record import Sampling
 from hushed.spaces import size
 
-_ARGUMENT = (
+ARGUMENT = (
     "each private row is in one pair of tables at most, so that a replaced row changes the number "
     "of pairs that move further by at most 1, if the function keeps nothing of one pair for "
     "another (docs/population.md)"
@@ -121,7 +121,7 @@ def check_movement(
     rows = as_table(rows)
     pairs = _count_pairs(rows, sampling)
     counted = proven_sensitivity(
-        1.0, unit="person" if sensitivity.person else "row", argument=_ARGUMENT
+        1.0, unit="person" if sensitivity.person else "row", argument=ARGUMENT
     )
     mechanism = Laplace(counted, epsilon=epsilon)
     sampled = replace(sampling, rows=len(rows))
@@ -251,6 +251,13 @@ def _choose_parts(
     return parts, rng.integers(sampling.rows, size=pairs)
 
 
+def law_of(mechanism: Laplace, pairs: int) -> NoisyCount:
+    """Give the law of the noisy count of so many pairs."""
+    grid = mechanism.noise.grid(1)
+    step = math.ldexp(1.0, grid.exponent)
+    return NoisyCount(pairs=pairs, scale=grid.scale * step, step=step)
+
+
 def _report(
     noisy: float,
     mechanism: Laplace,
@@ -260,9 +267,7 @@ def _report(
     certificate: Certificate,
 ) -> MovementCheck:
     pairs, chance = len(count.parts), 1 - confidence
-    grid = mechanism.noise.grid(1)
-    step = math.ldexp(1.0, grid.exponent)
-    law = NoisyCount(pairs=pairs, scale=grid.scale * step, step=step)
+    law = law_of(mechanism, pairs)
     return MovementCheck(
         moved=noisy,
         pairs=pairs,

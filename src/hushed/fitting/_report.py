@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from hushed._decimals import decimal_of
 from hushed._notebook import Shown
 from hushed._printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._public import Null
 from hushed.guarantee import Guarantee
+from hushed.mechanisms import Laplace
 from hushed.releasing import Certificate
 
 Verdict = Literal["contradicted", "not contradicted"]
 
 CAUGHT_CHANCE = 0.925
+_ARGUMENT = (
+    "a replaced {0} changes each number of {0}s by at most 1, and so the largest of their absolute "
+    "distances from public numbers, all times the number of public {0}s (docs/population.md)"
+)
 _ORIGINS = {
     "simulated": "exact: the tables are drawn from the population",
     "disjoint": "exact: the tables are parts of the public table that share no {}",
@@ -191,6 +198,46 @@ _ADVICE = {
     "not contradicted": "This does not certify the population: no test can see a difference that "
     "is small, and a small one may break gamma. What else speaks for it has to be said by you.",
 }
+
+
+def argument_of(user: str | int | None) -> str:
+    """Say why the statistic moves no further, for rows or for users."""
+    return _ARGUMENT.format("row" if user is None else "user")
+
+
+def judge(
+    noisy: float,
+    null: Sequence[float],
+    mechanism: Laplace,
+    *,
+    level: float,
+    rows: int,
+    public_rows: int,
+    bounds: int,
+) -> dict[str, Any]:
+    """Work out what a noisy statistic says among those of the null, which are sorted upwards."""
+
+    def noise(beta: float) -> float:
+        """Distance in shares that the noise exceeds with this chance, half to each side."""
+        return mechanism.accuracy(beta) / (rows * public_rows)
+
+    chance = level / 3
+    # So many of the null may reach the private one before the p-value leaves the level.
+    allowed = math.floor(decimal_of(level) * (len(null) + 1)) - 1
+    return {
+        "p_value": (1 + sum(each >= noisy for each in null)) / (len(null) + 1),
+        "caught": smallest_caught(null[-1 - allowed], noise(0.05), rows),
+        "caught_chance": CAUGHT_CHANCE,
+        "tv_at_least": bound_variation(
+            noisy,
+            noise(min(2 * chance, 0.999)),
+            rows=rows,
+            public_rows=public_rows,
+            bounds=bounds,
+            chance=chance,
+        ),
+        "confidence": 1 - level,
+    }
 
 
 def smallest_caught(critical: float, noise: float, rows: int) -> float:

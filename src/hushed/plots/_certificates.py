@@ -7,7 +7,9 @@ from typing import Any
 
 from hushed._printing import flat, format_up
 from hushed.errors import MissingExtra, ParameterError
+from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
+from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
@@ -127,6 +129,12 @@ def _show_statement(statement: Statement) -> dict[str, Any]:
         picture, caption = _draw_movements(reading.subject.certificate), _MOVEMENTS
     if statement.kind == "budget":
         picture, caption = _draw_history(reading.subject), "How the budget was used"
+    if isinstance(reading.subject, PopulationCheck):
+        picture = _draw(population_figure(reading.subject).properties(height=180))
+        caption = "The private table among public ones"
+    if isinstance(reading.subject, MovementCheck):
+        picture = _draw(moved_figure(reading.subject))
+        caption = "Pairs that move further"
     context = [(name, flat(value)) for name, value in list_context(statement)]
     return {
         "title": reading.title,
@@ -157,16 +165,17 @@ def _draw_movements(certificate: Certificate) -> str:
     """Draw the sampled movements, if there are any."""
     if certificate.sampling is None or not certificate.sampling.movements:
         return ""
-    altair_or_refuse()
-    import vl_convert  # noqa: PLC0415
-
-    return str(vl_convert.vegalite_to_svg(clean_spec(movement_figure(certificate))))
+    return _draw(movement_figure(certificate))
 
 
 def _draw_history(report: BudgetReport) -> str:
     """Draw how much of a budget was used after each charge."""
+    return _draw(budget_over_time(report.budget, report.history).properties(height=180))
+
+
+def _draw(figure: Any) -> str:
+    """Write a figure as SVG, to stand in a page."""
     altair_or_refuse()
     import vl_convert  # noqa: PLC0415
 
-    drawn = budget_over_time(report.budget, report.history).properties(height=180)
-    return str(vl_convert.vegalite_to_svg(clean_spec(drawn)))
+    return str(vl_convert.vegalite_to_svg(clean_spec(figure)))

@@ -45,7 +45,7 @@ def population_figure(check: PopulationCheck) -> Any:
                 title=None,
                 sort=None,
                 scale=alt.Scale(range=[COLOURS[1], COLOURS[2]]),
-                legend=alt.Legend(labelLimit=400),
+                legend=alt.Legend(labelLimit=400, orient="bottom"),
             ),
         )
     )
@@ -83,9 +83,12 @@ def moved_figure(check: MovementCheck) -> Any:
     rule = alt.Chart(alt.Data(values=[allowed])).mark_rule(
         color=COLOURS[1], strokeDash=[6, 3], size=2
     )
+    # Beside the line, on the side where there is room.
+    right = 2 * check.gamma < max(check.share_at_most, share["share"])
+    place = {"align": "left", "dx": 6} if right else {"align": "right", "dx": -6}
     text = (
         alt.Chart(alt.Data(values=[allowed]))
-        .mark_text(align="left", dx=6, dy=-50, color=COLOURS[1], fontSize=12)
+        .mark_text(dy=-50, color=COLOURS[1], fontSize=12, **place)
         .encode(x="at:Q", text="what:N")
     )
     heading = {

@@ -1,9 +1,10 @@
 """Releases and their certificates: what was promised, and whether it holds."""
 
-from hushed.releasing._above_threshold import AboveThreshold, Crossing
+from hushed.releasing._above_threshold import AboveThreshold
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._find_bound import find_bound
 from hushed.releasing._release import Release, release
+from hushed.releasing._transcript import Crossing, Transcript
 from hushed.releasing._verification import verify
 from hushed.releasing._verification_record import Verification
 from hushed.releasing._words import explain_certificate
@@ -15,6 +16,7 @@ __all__ = [
     "MechanismRecord",
     "Release",
     "SamplingRecord",
+    "Transcript",
     "Verification",
     "certify",
     "explain_certificate",

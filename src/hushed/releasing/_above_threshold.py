@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Rational
 from threading import RLock
@@ -22,6 +22,7 @@ from hushed.mechanisms._sparse_vector import SparseVector, round_down, to_double
 from hushed.noise import discrete_exponential
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
+from hushed.releasing._transcript import Crossing, Transcript, write_transcript
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 
 
@@ -37,28 +38,6 @@ def _in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_in_child)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
-    """What is told of one question; true if its answer was found above the threshold.
-
-    Parameters
-    ----------
-    above : bool
-        Whether the noisy answer reached the noisy threshold.
-    gap : float, optional
-        By how much, the noise of both included; None if it did not. It costs nothing more.
-    value : float, optional
-        The answer with Laplace noise of its own, where ``values`` pays for it; None otherwise.
-    """
-
-    above: bool
-    gap: float | None = None
-    value: float | None = None
-
-    def __bool__(self) -> bool:
-        return self.above
 
 
 _BELOW = Crossing(above=False)
@@ -112,8 +91,9 @@ class AboveThreshold:
     Threshold and answers get one-sided noise, which has half the variance of Laplace noise at the
     same epsilon; proof in docs/noise/sparse-vector.md. It is safe to ask from several threads.
     There is one object for each charge: it cannot be copied or pickled, and a forked child refuses
-    to ask. The ledger stores the charge and no answer: if the program stops, the charge stays and
-    the object is lost. What was asked, and how long it took, is not hidden from who asks.
+    to ask. A ledger stores what was told when the search ends: with the last of the `positives`, or
+    with `close`. If the program stops before, the charge stays and the object is lost. What was
+    asked, and how long it took, is not hidden from who asks.
 
     Examples
     --------
@@ -123,12 +103,15 @@ class AboveThreshold:
     """
 
     __slots__ = (
+        "_asked",
         "_asking",
         "_bar",
         "_certificate",
-        "_entry",
+        "_ended",
+        "_found",
         "_left",
         "_lock",
+        "_paid",
         "_place",
         "_plan",
         "_scales",
@@ -165,11 +148,12 @@ class AboveThreshold:
             paid = pay(ledger, budget, plan.guarantee, remark, loss=plan.loss)
         self._plan = plan
         self._certificate = replace(certificate, charged=paid.terms) if paid.terms else certificate
-        self._entry = paid.number
+        self._paid = paid
         self._scales = (plan.scales.query, plan.scales.value, plan.grid)
         exact = round_down(Fraction(plan.threshold), plan.grid)
         self._bar = exact + discrete_exponential(plan.scales.threshold)
-        self._left, self._asking = plan.positives, False
+        self._left, self._asking, self._ended = plan.positives, False, False
+        self._asked, self._found = 0, dict[int, Crossing]()
         self._lock = RLock()
         self._place = (os.getpid(), _Process.mark)
 
@@ -186,12 +170,39 @@ class AboveThreshold:
     @property
     def entry(self) -> int | None:
         """Number of the charge in a `Ledger`; None without one."""
-        return self._entry
+        return self._paid.number
 
     @property
     def left(self) -> int:
         """How many answers may still be found above; at 0 nothing more is answered."""
         return self._left
+
+    @property
+    def transcript(self) -> Transcript:
+        """What was told so far, which may be published; `hushed.certify` takes it from here."""
+        with self._lock:
+            return Transcript(
+                asked=self._count(), found=dict(self._found), certificate=self._certificate
+            )
+
+    def close(self) -> None:
+        """End the search: nothing more is answered, and the ledger stores what was told.
+
+        The charge stays as it is. A search that has ended is left as it is.
+
+        Raises
+        ------
+        Refusal
+            If it was made in another process.
+        DamagedLedger, LedgerUnavailable
+            If the charge is not in the ledger any more.
+        """
+        self._check_place()
+        with self._lock:
+            if self._asking:
+                raise Refusal("a question is being answered in this thread: close when it is done")
+            self._left = 0
+            self._store()
 
     def accuracy(self, questions: int, beta: float = 0.05) -> float:
         """Distance from the threshold from which on all answers are right except with chance beta.
@@ -232,8 +243,10 @@ class AboveThreshold:
             If the answer is no finite number; nothing is spent. That it is none is told to who
             asks: make sure that it does not depend on the rows.
         Refusal
-            If all `positives` were found, or it is asked in another process than the one that
-            made the object.
+            If all `positives` were found, the search was closed, or it is asked in another
+            process than the one that made the object.
+        DamagedLedger, LedgerUnavailable
+            If it was the last one to be found, and the charge is not in the ledger any more.
         """
         self._check_place()
         query_scale, value_scale, grid = self._scales
@@ -245,17 +258,38 @@ class AboveThreshold:
                 gap = steps + discrete_exponential(query_scale) - self._bar
                 noise = _draw_laplace(value_scale) if value_scale and gap >= 0 else 0
                 self._check_place()  # a fork in between would answer twice
+                number = self._count() + 1
                 if gap < 0:
+                    self._asked = number
                     return _BELOW
-                self._left -= 1
+                self._left -= 1  # first: it counts, whatever stops this thread from telling it
+                value = to_double(steps + noise, grid) if value_scale else None
+                found = Crossing(above=True, gap=to_double(gap, grid), value=value)
+                self._found[number] = found
+                if not self._left:
+                    self._store()
             finally:
                 self._asking = False
-        value = to_double(steps + noise, grid) if value_scale else None
-        return Crossing(above=True, gap=to_double(gap, grid), value=value)
+        return found
+
+    def _count(self) -> int:
+        """Count the questions that were answered."""
+        return max(self._asked, next(reversed(self._found), 0))
+
+    def _store(self) -> None:
+        """Store what was told with its charge, once."""
+        if not self._ended:
+            self._paid.keep(write_transcript(self.transcript))
+            self._ended = True
 
     def _check_turn(self) -> None:
         if self._asking:
             raise Refusal("a question is being answered in this thread: ask when it is done")
+        if not self._left and len(self._found) < self._plan.positives:
+            raise Refusal(
+                "the search was closed, or stopped at its last answer, and nothing more is "
+                "answered; make another hs.AboveThreshold, which is charged anew"
+            )
         if not self._left:
             raise Refusal(
                 f"all {self._plan.positives} answers above the threshold were found, and nothing "

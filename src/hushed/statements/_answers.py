@@ -184,7 +184,7 @@ def _write(answer: Answer) -> str:
 ANSWERS = Kind(
     name="answer",
     schema="hushed answer",
-    takes=Answer,
+    takes=(Answer,),
     write=_write,
     read=_read,
     charged=True,

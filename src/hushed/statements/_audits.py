@@ -85,7 +85,7 @@ def _describe_outsider(report: AuditReport) -> str:
 AUDITS = Kind(
     name="audit",
     schema=SCHEMA,
-    takes=AuditReport,
+    takes=(AuditReport,),
     write=write_report,
     read=_read,
     write_again=lambda reading: write_report(reading.subject),

@@ -28,8 +28,10 @@ from hushed.ledger._running import price_entry, start_balance
 from hushed.ledger._walks import choose_moments
 from hushed.releasing._keeping import raise_failure
 from hushed.statements._answers import ANSWERS
+from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
 from hushed.statements._readings import Kind, Reading, Table, canonical
 from hushed.statements._releases import RELEASES
+from hushed.statements._searches import SEARCHES
 from hushed.statements._studies import is_stronger
 from hushed.statements._words import describe_outsider
 
@@ -39,7 +41,9 @@ _MOST_NAMED = 10
 _POINTS, _FEW_POINTS = 200, 10  # of the curve of the budget; one takes half a second with ``pld``
 _MUCH = 0.01  # share of epsilon by which a law may be smaller without a word: grids of noise
 _ROUNDED = 1 - 1e-9  # another mathematical library
-_STORED = {each.schema: each for each in (ANSWERS, RELEASES)}
+_STORED = {
+    each.schema: each for each in (ANSWERS, RELEASES, SEARCHES, POPULATION_CHECKS, MOVEMENT_CHECKS)
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +275,7 @@ def describe_stored(text: str | None, budget: Budget, entry: Entry) -> str:
         return "an answer of another kind"
     if reading.guarantee != entry.guarantee or _loses_more(reading, budget, entry):
         return "an answer of another promise than was charged"
-    return _describe_table(table)
+    return _shorten(flat(reading.short)) or _describe_table(table)
 
 
 def _loses_more(reading: Reading, budget: Budget, entry: Entry) -> bool:
@@ -317,7 +321,7 @@ def _compare(reading: Reading, ledger: Ledger) -> list[str]:
 BUDGETS = Kind(
     name="budget",
     schema=_SCHEMA,
-    takes=BudgetReport,
+    takes=(BudgetReport,),
     write=_write_again,
     read=_read,
     write_again=lambda reading: _write_again(reading.subject),

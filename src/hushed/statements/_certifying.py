@@ -36,9 +36,11 @@ def certify(
 
     Parameters
     ----------
-    subject : Answer, Release, AuditReport, int or str
-        What was released, with its value, which is public, or an audit; or the number, or the key,
-        of an entry whose answer the ledger stores.
+    subject : object, int or str
+        What was released, with its value, which is public: `Answer`, `Release`, `AboveThreshold`,
+        `PopulationCheck`, `MovementCheck`, or an `AuditReport`; or the number, or the key, of an
+        entry whose answer the ledger stores. An `AboveThreshold` is certified as far as it has
+        told; with a ledger it has to be at its end, for only then its answers are stored.
     data : str, default ""
         Name of the data set, as its keepers call it; best no path.
     note : str, default ""
@@ -226,7 +228,12 @@ def _find_stored(subject: Any, ledger: Ledger, budget: str) -> tuple[LedgerEntry
     record = kind_of_object(subject).write(subject)
     entry = find_entry(ledger, budget, getattr(subject, "entry", None))
     stored = ledger.answer(budget, entry.number)
-    if stored is None or not is_same_record(stored, record):
+    if stored is None:
+        raise ParameterError(
+            f"budget {budget!r} stores no answer under entry {entry.number}; what an "
+            "AboveThreshold told is stored when it has found all, or is closed: close()"
+        )
+    if not is_same_record(stored, record):
         raise ParameterError(
             f"entry {entry.number} of budget {budget!r} paid for another answer than this one"
         )

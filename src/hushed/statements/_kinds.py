@@ -11,11 +11,16 @@ from hushed.errors import HushedError, ParameterError
 from hushed.statements._answers import ANSWERS
 from hushed.statements._audits import AUDITS
 from hushed.statements._budgets import BUDGETS
+from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
 from hushed.statements._readings import Kind, Reading, canonical, clean
 from hushed.statements._releases import RELEASES
+from hushed.statements._searches import SEARCHES
 from hushed.statements._studies import STUDIES
 
-KINDS = (ANSWERS, RELEASES, AUDITS, STUDIES, BUDGETS)
+KINDS = (
+    *(ANSWERS, RELEASES, SEARCHES, POPULATION_CHECKS, MOVEMENT_CHECKS),
+    *(AUDITS, STUDIES, BUDGETS),
+)
 
 
 def kind_of_record(text: str) -> Kind:
@@ -34,7 +39,7 @@ def kind_of_object(subject: object) -> Kind:
     for each in KINDS:
         if isinstance(subject, each.takes):
             return each
-    known = ", ".join(each.takes.__name__ for each in KINDS)
+    known = ", ".join(kind.__name__ for each in KINDS for kind in each.takes)
     raise ParameterError(
         f"a certificate is made of one of {known}, got {type(subject).__name__}",
         parameter="subject",

@@ -41,6 +41,7 @@ class Reading:
     loss: PrivacyProfile | None = None  # the curve behind it, where it is known
     rows: tuple[tuple[str, str], ...] = ()  # names and short texts, for a page
     tables: tuple[Table, ...] = ()
+    short: str = ""  # what was released, in a list of others; otherwise its table says it
     outsider: str  # what an outsider could still learn
     paragraphs: tuple[tuple[str, str], ...] = ()  # heading and text
     warnings: tuple[str, ...] = ()  # what comes before all else
@@ -52,7 +53,7 @@ class Kind:
 
     name: str
     schema: str  # as the record names it
-    takes: type  # of what it is the record
+    takes: tuple[type, ...]  # of what it is the record
     write: Callable[[Any], str]
     read: Callable[[str], Reading]  # refuses whatever contradicts itself
     write_again: Callable[[Reading], str]  # the record of what was read
@@ -89,6 +90,7 @@ def clean(reading: Reading) -> Reading:
             )
             for each in reading.tables
         ),
+        short=flat(reading.short),
         outsider=flat(reading.outsider),
         paragraphs=tuple((flat(head), _clean_lines(text)) for head, text in reading.paragraphs),
         warnings=tuple(map(_clean_lines, reading.warnings)),

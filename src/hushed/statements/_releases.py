@@ -11,6 +11,7 @@ from hushed._printing import flat, format_down, format_up
 from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
+from hushed.mechanisms._bound_search import BoundSearch
 from hushed.releasing import Certificate, Release
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._keeping import read_release, write_release
@@ -44,7 +45,7 @@ def _read(text: str) -> Reading:
         title="a private release",
         subject=Release(value=value, certificate=certificate),
         guarantee=certificate.guarantee,
-        loss=_find_loss(certificate),
+        loss=find_loss(certificate),
         facts={"mechanism": certificate.mechanism.name, "values": certificate.mechanism.values},
         rows=list_numbers_of(certificate),
         tables=(Table(name="What was released", lines=_list_values(value)),),
@@ -74,6 +75,8 @@ def _check_value(value: Any, certificate: Certificate) -> None:
             f"the release is no value of the mechanism {made.name}, which its certificate names: "
             f"that gives {wanted}"
         )
+    if made.name == BoundSearch.name and not _is_candidate(value, certificate):
+        raise ParameterError("the release is none of the bounds that the search chose from")
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
     if not isinstance(value, np.ndarray):
@@ -83,6 +86,18 @@ def _check_value(value: Any, certificate: Certificate) -> None:
             f"the release has {value.size} numbers, and its certificate speaks of "
             f"{certificate.mechanism.values}"
         )
+
+
+def _is_candidate(value: Any, certificate: Certificate) -> bool:
+    """Whether a number is one of the bounds that a search chooses from, with the sign of its side.
+
+    Other mathematical libraries make ladders that differ in the last digits.
+    """
+    search = rebuild_mechanism(certificate).mechanism
+    if type(value) is not float:
+        return False
+    size = value if search.side == "high" else -value
+    return bool(np.isclose(search.candidates, size, rtol=1e-9, atol=0).any())
 
 
 def _fits(value: Any, name: str, values: int) -> bool:
@@ -98,7 +113,7 @@ def _fits(value: Any, name: str, values: int) -> bool:
     return 0 < len(chosen) == len(set(chosen)) and all(0 <= each < values for each in chosen)
 
 
-def _find_loss(certificate: Certificate) -> Any:
+def find_loss(certificate: Certificate) -> Any:
     """Find the curve behind a promise, where certificate and parameters make the mechanism."""
     try:
         return rebuild_mechanism(certificate).loss
@@ -172,7 +187,7 @@ def _write(release: Release) -> str:
 RELEASES = Kind(
     name="release",
     schema="hushed release",
-    takes=Release,
+    takes=(Release,),
     write=_write,
     read=_read,
     charged=True,

@@ -77,7 +77,8 @@ class Statement(Shown):
     ----------
     record : str
         What was released and on which terms, as JSON: a table answer, a release with its
-        `Certificate`, an audit, a study, or all of a budget.
+        `Certificate`, what an `AboveThreshold` told, a check of a population or of movements, an
+        audit, a study, or all of a budget.
     data : str, default ""
         Name of the data set, as its keepers call it.
     note : str, default ""
@@ -127,7 +128,7 @@ class Statement(Shown):
 
     @property
     def kind(self) -> str:
-        """Kind of the record: answer, release, audit, study or budget."""
+        """Kind of the record: answer, release, above-threshold, population-check and so on."""
         return kind_of_record(self.record).name
 
     @property

@@ -23,7 +23,10 @@ _SCHEMA, _VERSION = "hushed study", 1
 _MOST_LINES = 40
 _ROUNDING = 1e-6
 _DIGEST = re.compile("[0-9a-f]{64}")
-_PARTS = ("answer", "release", "study", "budget")  # kinds that promise something
+_PARTS = (  # kinds that promise something
+    *("answer", "release", "study", "budget"),
+    *("above-threshold", "population-check", "movement-check"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +189,7 @@ def _assume(study: Study) -> str:
 STUDIES = Kind(
     name="study",
     schema=_SCHEMA,
-    takes=Study,
+    takes=(Study,),
     write=write_study,
     read=_read,
     write_again=lambda reading: write_study(reading.subject),

@@ -29,7 +29,15 @@ _FOUND = {
     "rounding": "not bit for bit, but within rounding",
     "different": "NOT reproduced",
 }
-_A = {"answer": "an answer", "audit": "an audit", "study": "a study", "budget": "a budget"}
+_A = {
+    "answer": "an answer",
+    "above-threshold": "a search above a threshold",
+    "population-check": "a check of a population",
+    "movement-check": "a check of movements",
+    "audit": "an audit",
+    "study": "a study",
+    "budget": "a budget",
+}
 _NO_LEDGER = "that it was charged: the ledger was not looked at"
 
 

@@ -12,7 +12,7 @@ from hushed._notebook import Card, Shown, draw_interval
 from hushed._printing import brief, flat, format_down, format_up, shown
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._format import format_table, list_lines
+from hushed.tables._format import format_table, list_edges, list_lines
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._plan import NoiseName
@@ -122,7 +122,7 @@ class Answer(Shown):
 
     def __str__(self) -> str:
         table = format_table(self.keys, self.values, self.low, self.high)
-        return f"{table}\n\n{self.explain()}"
+        return "\n".join([table, *list_edges(self.edges), "", self.explain()])
 
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.

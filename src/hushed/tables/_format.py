@@ -32,6 +32,14 @@ def format_table(keys: Columns, values: Columns, low: Columns, high: Columns) ->
     )
 
 
+def list_edges(edges: Mapping[str, Sequence[float]]) -> list[str]:
+    """Name the edges of the bins of each histogram, which its numbers mean nothing without."""
+    return [
+        f"edges of the bins of {shown(name)}: {' '.join(map(_format_number, found))}"
+        for name, found in edges.items()
+    ]
+
+
 def _format_cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_format_number(each) for each in value)

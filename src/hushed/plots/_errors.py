@@ -1,0 +1,123 @@
+"""The error of a query, or of a mechanism, against epsilon."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from hushed._checks import read_count, require_positive
+from hushed._printing import flat
+from hushed.errors import ParameterError
+from hushed.mechanisms._calibrated import Calibrated
+from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.tables import Table
+
+_POINTS = 25
+
+
+def error_figure(
+    asked: Table | Calibrated,
+    *,
+    epsilon: tuple[float, float] = (0.05, 5.0),
+    beta: float = 0.05,
+    dims: int = 1,
+    **terms: Any,
+) -> Any:
+    """Draw the error that is expected of a query, or of a mechanism, against epsilon.
+
+    No private row is read, and nothing is charged.
+
+    Parameters
+    ----------
+    asked : Table or mechanism
+        A query, or a mechanism with an epsilon, such as `hushed.Laplace` with its sensitivity.
+    epsilon : (float, float), default (0.05, 5)
+        Both ends of the axis, in nats; above 0.
+    beta : float, default 0.05
+        Probability with which the error may be larger; in (0, 1).
+    dims : int, default 1
+        Numbers that the mechanism releases together, or candidates; of a query leave it out.
+    **terms
+        Of a query what `Table.quote` takes: ``delta``, ``noise``, ``rows``.
+
+    Returns
+    -------
+    altair chart
+        One line for each output whose error is known beforehand, on logarithmic scales.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither, the ends are not two numbers above 0 in order, or no error is known
+        beforehand, as of means where no ``rows`` are given.
+    MissingExtra
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    alt = altair_or_refuse()
+    rows = _list_errors(
+        asked, _lay_levels(epsilon), beta, read_count("dims", dims, 1, 2**53), terms
+    )
+    if not rows:
+        raise ParameterError(
+            "no error of this query is known beforehand: give rows=, about how many rows a "
+            "group has"
+        )
+    axis = alt.Axis(format="~g", labelOverlap=True)
+    scale = alt.Scale(type="log", nice=False)
+    colours = alt.Scale(range=list(COLOURS))
+    legend = alt.Legend(labelLimit=400, orient="bottom")
+    return (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("epsilon:Q", title="epsilon (nats)", scale=scale, axis=axis),
+            y=alt.Y("error:Q", title="error (unit of the answer; ranks)", scale=scale, axis=axis),
+            color=alt.Color("of:N", title=None, sort=None, scale=colours, legend=legend),
+            strokeDash=alt.StrokeDash("of:N", title=None, sort=None, legend=legend),
+        )
+        .properties(
+            title={
+                "text": "Error against epsilon",
+                "subtitle": f"noise exceeds it with a probability of {beta:g} at most",
+            },
+            width=480,
+            height=320,
+        )
+    )
+
+
+def _lay_levels(ends: tuple[float, float]) -> list[float]:
+    """Lay levels of epsilon between two ends, evenly on a logarithmic axis."""
+    low, high = (require_positive("epsilon", each) for each in ends)
+    if not low < high:
+        raise ParameterError("epsilon takes the lower end first", parameter="epsilon")
+    step = math.log(high / low) / (_POINTS - 1)
+    return [low, *(low * math.exp(step * i) for i in range(1, _POINTS - 1)), high]
+
+
+def _list_errors(
+    asked: Any, levels: list[float], beta: float, dims: int, terms: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """List the errors that are known beforehand, of each output at each level."""
+    if isinstance(asked, Table):
+        return [
+            {"epsilon": level, "error": each.accuracy, "of": flat(each.name)}
+            for level in levels
+            for each in asked.quote(epsilon=level, beta=beta, **terms).outputs
+            if each.accuracy is not None
+        ]
+    if not isinstance(asked, Calibrated) or terms:
+        raise ParameterError(
+            "error_figure takes a query with the terms of its quote, or a mechanism without any; "
+            f"got {type(asked).__name__}"
+        )
+    found: Any = asked
+    return [
+        {
+            "epsilon": level,
+            "error": dataclasses.replace(found, epsilon=level).accuracy(beta, dims),
+            "of": type(asked).__name__,
+        }
+        for level in levels
+    ]

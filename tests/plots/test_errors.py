@@ -1,0 +1,55 @@
+"""Error against epsilon: every point is what a quote, or a mechanism, says of that epsilon."""
+
+import math
+
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.errors import ParameterError
+from hushed.plots import error_figure
+
+TABLE = hs.table(pa.table({"cost": [1.0, 2.0]}))
+S = hs.proven_sensitivity(2.0, argument="two counts of one person")
+
+
+def points(chart):
+    return chart.to_dict()["data"]["values"]
+
+
+def test_a_query_is_drawn_by_its_quotes():
+    """A count has the error of the discrete Laplace law, of whose tail the sum is taken here."""
+    rows = points(error_figure(TABLE.count().mean("cost", low=0, high=5), epsilon=(0.1, 2)))
+    assert {each["of"] for each in rows} == {"count"}  # of a mean nothing is known without rows
+    assert (rows[0]["epsilon"], rows[-1]["epsilon"]) == (0.1, 2)
+    alone = points(error_figure(TABLE.count(), epsilon=(0.1, 2)))
+    for each in alone:
+        q = math.exp(-each["epsilon"])
+        mass = [(1 - q) / (1 + q) * q**k for k in range(1000)]
+        first = next(k for k in range(1000) if 2 * sum(mass[k + 1 :]) <= 0.05)
+        assert each["error"] == first
+    with_rows = points(error_figure(TABLE.mean("cost", low=0, high=5), rows=1000))
+    assert {each["of"] for each in with_rows} == {"mean_cost"}
+
+
+def test_a_mechanism_is_drawn_by_its_accuracy():
+    """Laplace noise of scale 2 / epsilon exceeds scale * log(20) in one of twenty draws."""
+    rows = points(error_figure(hs.Laplace(S, epsilon=1.0)))
+    for each in rows:
+        assert each["error"] == pytest.approx(2 * 2.99573 / each["epsilon"], rel=1e-3)
+
+
+def test_what_has_no_error_is_refused():
+    """Clearly: a mean without rows, ends in the wrong order, another object."""
+    with pytest.raises(ParameterError, match="rows="):
+        error_figure(TABLE.mean("cost", low=0, high=5))
+    with pytest.raises(ParameterError, match="lower end first"):
+        error_figure(TABLE.count(), epsilon=(2, 1))
+    with pytest.raises(ParameterError, match="got float"):
+        error_figure(1.0)
+
+
+def test_the_edges_of_a_histogram_are_printed():
+    """Its numbers mean nothing without them."""
+    answer = TABLE.histogram("cost", low=0, high=6, bins=3).release(epsilon=1)
+    assert "edges of the bins of histogram_cost: 0 2 4 6\n" in str(answer)
