@@ -14,8 +14,8 @@ from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table, list_lines
 from hushed.tables._ladders import Candidates
-from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
 from hushed.tables._layout import make_arrow, render, write_new
+from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
 from hushed.tables._warnings import epsilon_warnings
@@ -330,8 +330,8 @@ class Answer(Shown):
         for name, error in self.rank_error.items():
             lines.append(
                 f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
-                f"from the quantile{kept}, with {percent(self.level)}; every value counts as the nearest "
-                f"of {self.candidates[name]}."
+                f"from the quantile{kept}, with {percent(self.level)}; every value counts as the "
+                f"nearest of {self.candidates[name]}."
             )
         lines += [
             f"{shown(name)}: each key counts at most {format_up(most, 4)} less than the best one "

@@ -13,8 +13,8 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._ladders import describe_candidates
-from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._left_out import LeftOut, count_missing
+from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._outputs import evaluate, rank_errors, shortfalls
 from hushed.tables._plan import (
     GaussianNoise,
