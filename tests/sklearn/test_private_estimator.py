@@ -500,3 +500,13 @@ def test_an_estimator_with_a_ledger_is_not_pickled(tmp_path):
             pickle.dumps(model)
         model.set_params(ledger=None, budget=None)
         assert pickle.loads(pickle.dumps(model)).epsilon == model.epsilon
+
+
+@pytest.mark.parametrize("odd", ["1", None, True, -1.0, 0, np.nan, np.inf])
+def test_odd_penalties_are_refused(odd):
+    """In words, before anything is charged."""
+    rows, labels = np.zeros((4, 1)), [0, 1, 0, 1]
+    for estimator in (LogisticRegression(C=odd), Ridge(alpha=odd)):
+        model = PrivateEstimator(estimator, route="objective", bounds=(-1, 1), labels=[0, 1])
+        with pytest.raises(ParameterError, match="above 0"):
+            model.fit(rows, labels)
