@@ -273,3 +273,10 @@ def test_one_mechanism_of_the_zoo_is_judged_by_name(tmp_path):
     assert "violated" in (tmp_path / "page.html").read_text()
     assert "leave out --pairs" in run("zoo:NoisyHist2", "--pairs", "patterns").stderr
     assert "no specimen 'NoisyHist'" in run("zoo:NoisyHist").stderr
+
+
+def test_what_is_missing_is_told_at_once(folder):
+    """The claim and the pairs in one message, each with its option."""
+    shown = CliRunner().invoke(app, ["audit", f"{folder / 'count.py'}:right"])
+    assert shown.exit_code == 2
+    assert all(word in shown.stderr for word in ("--claim-epsilon", "--claim-rho", "--pairs"))

@@ -45,8 +45,13 @@ def test_an_answer_as_text_and_as_json(run):
     shown = run(*words)
     assert shown.exit_code == 0, shown.output
     assert shown.stdout.splitlines()[0].split() == [
-        "city", "count", "mean_cost", "quantile_cost_0.5",
+        "city", "count", "[noise", "alone]", "mean_cost", "[noise", "alone]", "quantile_cost_0.5",
     ]  # fmt: skip
+    wide = run(*words, "--rows-per-user", "3:2,9:4")
+    assert wide.stdout.splitlines()[0].split()[1:3] == ["count", "mean_cost"]
+    assert "16 rows of 4 users at most, by a public guess" in wide.stdout
+    wrong = run(*words, "--rows-per-user", "3,9")
+    assert (wrong.exit_code, "ROWS:USERS" in wrong.stderr) == (2, True)
     told = run(*words, "--where", "cost < 400", "--derive", "k=cost / 1000", "--json")
     found = json.loads(told.stdout)
     assert [row["city"] for row in found["rows"]] == ["Rome", "Oslo"]

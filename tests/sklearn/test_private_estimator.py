@@ -1,5 +1,6 @@
 """An estimator of scikit-learn that is fitted, released with a promise, and used as any other."""
 
+import pickle
 import re
 
 import numpy as np
@@ -489,3 +490,23 @@ class TestAmongOtherEstimators:
         with pytest.raises(NotFittedError):
             model.predict(XC)
         assert isinstance(model, BaseEstimator)
+
+
+def test_an_estimator_with_a_ledger_is_not_pickled(tmp_path):
+    """A copy without its ledger would fit uncharged; without one, it is pickled as any other."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'a.db'}") as ledger:
+        model = PrivateEstimator(LinearRegression(), ledger=ledger, budget="b")
+        with pytest.raises(ParameterError, match="Pickle model_"):
+            pickle.dumps(model)
+        model.set_params(ledger=None, budget=None)
+        assert pickle.loads(pickle.dumps(model)).epsilon == model.epsilon
+
+
+@pytest.mark.parametrize("odd", ["1", None, True, -1.0, 0, np.nan, np.inf])
+def test_odd_penalties_are_refused(odd):
+    """In words, before anything is charged."""
+    rows, labels = np.zeros((4, 1)), [0, 1, 0, 1]
+    for estimator in (LogisticRegression(C=odd), Ridge(alpha=odd)):
+        model = PrivateEstimator(estimator, route="objective", bounds=(-1, 1), labels=[0, 1])
+        with pytest.raises(ParameterError, match="above 0"):
+            model.fit(rows, labels)

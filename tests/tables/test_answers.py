@@ -1,6 +1,7 @@
 """What an answer and a price say, from noisy numbers alone."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
-from hushed.tables._format import format_table
+from hushed.tables._format import format_table, list_lines
 from hushed.tables._measurements import UnitContribution, measurements
 from hushed.tables._outputs import evaluate, rank_error
 from hushed.tables._plan import plan_noise
@@ -185,9 +186,9 @@ class TestWords:
         assert "one row; 2 groups. Each" in answer.explain()
         assert "e+" not in str(answer)
         assert "e+" not in query.quote(epsilon=1.0).explain()
-        assert format_table({}, {"x": (1.5e6,)}, {"x": (0.25,)}, {"x": (1e300,)}) == (
-            "x\n1500000 [0.25, 1e+300]"
-        )
+        wide = {"values": {"x": (1.5e6,)}, "low": {"x": (0.25,)}, "high": {"x": (1e300,)}}
+        found = replace(answer, keys={}, asked=None, **wide)
+        assert format_table(list_lines(found)) == "x [noise alone]\n1500000 [0.25, 1e+300]"
 
     def test_a_large_epsilon_is_called_so(self, table):
         """From 10 on, before and after, for numbers without noise look best of all."""

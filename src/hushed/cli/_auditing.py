@@ -16,6 +16,7 @@ from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._records import take_records
 from hushed.cli._spelling import spell_option
 from hushed.cli._written import check_targets, inputs_of
+from hushed.errors import ParameterError
 
 _HINTS = {  # in place of those in Python
     "batch": "say --batch if it takes (rows, rng, size), else leave it out",
@@ -55,6 +56,7 @@ def audit(
         if mechanism.startswith(SPECIMEN):
             report = audit_named(mechanism, claimed.claim_epsilon, settings, own)
         else:
+            _require_all(claimed, asked)
             claim = claimed.read()
             report = judge(
                 effort.read(mechanism),
@@ -73,6 +75,15 @@ def audit(
     with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
         end["exit_code"] = REFUSED if report.verdict == "violated" else 0
         _write(report, files, data="" if effort.command else Path(mechanism).name)
+
+
+def _require_all(claimed: Claimed, asked: Inputs) -> None:
+    """Name everything that is missing at once, where it is more than one thing."""
+    if claimed.claim_epsilon is None and claimed.claim_rho is None and asked.pairs is None:
+        raise ParameterError(
+            "two things are missing: what is claimed, --claim-epsilon or --claim-rho, and the "
+            "inputs to try, --pairs. For a function of rows: --pairs extremes --low LOW --high HIGH"
+        )
 
 
 def _name_given(claimed: Claimed, asked: Inputs, effort: Effort) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from hushed.cli._written import check_targets
 from hushed.errors import NotFound, ParameterError
 from hushed.tables._layout import SUFFIXES, render, write_new
 
-_WHOLE = ("file", "question", "save")  # a whole query, or where it goes
+# A whole query, where it goes, and what is no part of it.
+_WHOLE = ("file", "question", "save", "rows_per_user")
 
 
 def read_question(context: typer.Context, file: Path | None, text: str | None) -> hs.Query | None:

@@ -170,6 +170,16 @@ class Price:
             min=1,
         ),
     ] = None
+    rows_per_user: Annotated[
+        str | None,
+        option(
+            "Public guess of the rows of the users, so that error bars include what contribution "
+            "bounds leave out: ROWS:USERS, such as 1:300,7:20, or a public file with the user "
+            "column.",
+            BOUNDS,
+            metavar="PAIRS|FILE",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import typer
 
 import hushed as hs
 from hushed._types import ColumnType
+from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._outcome import finish, print_line, print_notes
@@ -22,6 +23,7 @@ from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
 from hushed.tables._export import declared_types
 from hushed.tables._expressions import find_column
+from hushed.tables._left_out import remark_of
 from hushed.tables._open import open_table
 from hushed.tables._quote_for import QuotedErrors
 from hushed.tables._storage import plain_rows
@@ -74,7 +76,8 @@ def query(
         if solved is not None:
             request, terms["epsilon"] = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        taken = (*inputs_of(data, files.file), *files_of(account.ledger))
+        terms["rows_per_user"] = read_rows_per_user(price.rows_per_user, data, request.query.user)
+        taken = (*inputs_of(data, files.file, price.rows_per_user), *files_of(account.ledger))
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         with open_named(account.ledger, account.budget) as ledger:
@@ -286,6 +289,7 @@ def _answer(answer: hs.Answer) -> dict[str, Any]:
         "shortfall": dict(answer.shortfall),
         "candidates": {name: asdict(each) for name, each in answer.candidates.items()},
         "bounds": {name: list(ends) for name, ends in answer.bounds.items()},
+        "not_included": {name: remark_of(answer, name) for name in answer.values},
         "warnings": list(answer.warnings),
         "level": answer.level,
         **_promise(answer.guarantee, answer.unit),

@@ -199,6 +199,17 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         options = self.get_params(deep=False)
         return type(self)(base.clone(options.pop("estimator")), **options)
 
+    def __getstate__(self) -> Any:
+        """Refuse to leave the ledger behind: the next fit of a copy without it costs nothing."""
+        if self.ledger is not None:
+            raise ParameterError(
+                "an estimator that holds a ledger is not pickled or copied: its connection stays "
+                "in this process, and a copy without it would fit uncharged. Pickle model_, which "
+                "holds what was released, or first set_params(ledger=None, budget=None, key=None)",
+                parameter="ledger",
+            )
+        return super().__getstate__()
+
     def __sklearn_tags__(self) -> Any:
         tags = get_tags(self.estimator)
         tags.input_tags.sparse = False

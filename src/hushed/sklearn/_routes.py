@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._checks import is_real
 from hushed._types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError
@@ -173,7 +174,7 @@ def _read_loss(order: Order) -> dict[str, Any]:
             raise _refuse_objective("an l2 penalty")
         if own.class_weight is not None or own.intercept_scaling != 1:
             raise _refuse_objective("no weights of classes, and no scale of the intercept")
-        if not 0 < own.C < math.inf:
+        if not is_real(own.C) or not 0 < own.C < math.inf:
             raise _refuse_objective("a finite C above 0")
         many = len(scheme.classes)
         return {
@@ -182,7 +183,7 @@ def _read_loss(order: Order) -> dict[str, Any]:
             "penalty": 1 / own.C,
         }
     if type(own) is linear_model.Ridge:
-        if np.ndim(own.alpha) or not own.alpha > 0 or own.positive:
+        if not is_real(own.alpha) or not 0 < own.alpha < math.inf or own.positive:
             raise _refuse_objective("one alpha above 0, and coefficients of either sign")
         if scheme.span is None:
             raise ParameterError(

@@ -70,7 +70,7 @@ def _list_facts(followed: Followed) -> dict[str, Any]:
 
 
 def _list_values(answer: Answer) -> Table:
-    lines = list_lines(answer.keys, answer.values, answer.low, answer.high)
+    lines = list_lines(answer)
     barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
     bars = f", with error bars of {percent(answer.level)}" if barred else ""
     return Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))

@@ -2,6 +2,7 @@
 
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._distances import Distances, DistanceStep
+from hushed.tables._left_out import LeftOut
 from hushed.tables._open import table
 from hushed.tables._prepared import Prepared
 from hushed.tables._question import Query
@@ -14,6 +15,7 @@ __all__ = [
     "Asked",
     "DistanceStep",
     "Distances",
+    "LeftOut",
     "Prepared",
     "Query",
     "Quote",

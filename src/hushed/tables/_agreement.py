@@ -15,6 +15,7 @@ from hushed.tables._answers import Answer, Asked
 from hushed.tables._asking import ask
 from hushed.tables._distances import Distances, trace_distances
 from hushed.tables._ladders import Candidates, describe_candidates, list_candidates
+from hushed.tables._left_out import count_missing, widen
 from hushed.tables._outputs import error_bounds, follow_mean, rank_errors, shortfalls
 from hushed.tables._plan import Part, Plan
 from hushed.tables._query import Query
@@ -141,11 +142,11 @@ def _check_shape(answer: Answer, followed: Followed) -> list[str]:
 def _check_laws(answer: Answer, followed: Followed) -> list[str]:
     """Compare what is said of all values of an output together."""
     aggregates, parts, beta = followed.query.aggregates, followed.plan.parts, _beta(answer)
-    of = {each.name: each for each in aggregates}
+    of, missing = {each.name: each for each in aggregates}, _missing(answer, followed)
     quantiles = [each for each in aggregates if each.kind == "quantiles"]
     wanted: dict[str, dict[str, Any]] = {
-        "rank_error": rank_errors(aggregates, parts, beta),
-        "shortfall": shortfalls(aggregates, parts, beta),
+        "rank_error": rank_errors(aggregates, parts, beta, missing),
+        "shortfall": shortfalls(aggregates, parts, beta, missing),
         "candidates": {
             each.name: asdict(describe_candidates(each.low, each.high, each.bins, each.spacing))
             for each in quantiles
@@ -169,38 +170,42 @@ def _check_laws(answer: Answer, followed: Followed) -> list[str]:
 
 def _check_bars(answer: Answer, followed: Followed) -> list[str]:
     """Compare each error bar with the noise, and means with the bounds of their column."""
-    found = []
+    found, missing = [], _missing(answer, followed)
     for each in followed.query.aggregates:
         rows = zip(*(column[each.name] for column in _columns(answer)), strict=True)
         own = [part for part in followed.plan.parts if part.measurement.output == each.name]
-        right = _bar_of(each, error_bounds(own, _beta(answer)))
+        lacking = missing.get(each.name, 0)
+        right = _bar_of(each, error_bounds(own, _beta(answer)), lacking)
         if not all(right(value, low, high) for value, low, high in rows):
             found.append(f"an error bar of {each.name} is not that of its noise")
-        elif each.kind == "mean" and not _follow_means(answer, each, own):
+        elif each.kind == "mean" and not _follow_means(answer, each, own, lacking):
             found.append(f"an error bar of {each.name} is not that of its noise, and its rows")
     return found
 
 
-def _follow_means(answer: Answer, each: Aggregate, parts: Sequence[Part]) -> bool:
+def _follow_means(answer: Answer, each: Aggregate, parts: Sequence[Part], missing: int) -> bool:
     """Whether the error bars of means follow from their values and numbers of rows."""
     told = zip(*(column[each.name] for column in (*_columns(answer), answer.present)), strict=True)
     slack = _ROUNDED * (each.high - each.low)
     for mean, low, high, rows in told:
-        bar = follow_mean(each, parts, mean, rows, _beta(answer))
+        bar = follow_mean(each, parts, mean, rows, _beta(answer), missing)
         if bar is not None and max(abs(bar[0] - low), abs(bar[1] - high)) > slack:
             return False
     return True
 
 
-def _bar_of(each: Aggregate, errors: Sequence[float]) -> Callable[[Any, Any, Any], bool]:
-    """Give the rule for value, low and high end of an output."""
+def _bar_of(
+    each: Aggregate, errors: Sequence[float], missing: int
+) -> Callable[[Any, Any, Any], bool]:
+    """Give the rule for value, low and high end of an output, of which so much may be missing."""
     if each.kind == "histogram":
-        bar = _bar_of_number(errors[0])
+        bar = _bar_of_number(errors[0], errors[0] + missing)
         return lambda value, low, high: (
             len(value) == len(low) == len(high) == each.bins and all(map(bar, value, low, high))
         )
     if each.kind in _PLAIN:
-        return _bar_of_number(errors[0])
+        low, high = widen(each, (-errors[0], errors[0]), 0.0, missing)
+        return _bar_of_number(-low, high)
     if each.kind in ("quantiles", "top"):
         return lambda value, low, high: low is None and high is None  # noqa: ARG005
     floor, top = each.low, each.high
@@ -210,10 +215,16 @@ def _bar_of(each: Aggregate, errors: Sequence[float]) -> Callable[[Any, Any, Any
     return lambda value, low, high: floor <= low <= value + slack and value - slack <= high <= top
 
 
-def _bar_of_number(error: float) -> Callable[[Any, Any, Any], bool]:
+def _bar_of_number(below: float, above: float) -> Callable[[Any, Any, Any], bool]:
     return lambda value, low, high: (
-        abs(value - error - low) <= _SLACK * error and abs(value + error - high) <= _SLACK * error
+        abs(value - below - low) <= _SLACK * below and abs(value + above - high) <= _SLACK * above
     )
+
+
+def _missing(answer: Answer, followed: Followed) -> dict[str, int]:
+    """Count what each output may lack, by the guess of the answer."""
+    asked = answer.asked
+    return {} if asked is None else count_missing(followed.query, asked.left_out)
 
 
 def _check_choices(answer: Answer, followed: Followed) -> list[str]:

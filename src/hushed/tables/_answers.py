@@ -15,6 +15,7 @@ from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table, list_edges, list_lines
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
+from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
 from hushed.tables._warnings import epsilon_warnings
@@ -32,11 +33,15 @@ class Asked:
         The noise of counts and sums.
     beta : float
         Probability that an error bar does not hold.
+    left_out : LeftOut, optional
+        Rows and users that contribution bounds leave out at most, by a public guess. The error bars
+        include them. None without a guess.
     """
 
     query: Query
     noise: NoiseName
     beta: float
+    left_out: LeftOut | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +57,9 @@ class Answer(Shown):
         has one row for each chosen key, with its place: 1 is meant for the most.
     low, high : mapping of str to tuple
         Ends of the error bars. The probability that noise moves a value out of them is at most
-        ``1 - level``, for each value by itself. They do not include the effects of clipping, of
-        contribution bounds and of rounding to steps. None for quantiles and a top: see
-        `rank_error` and `shortfall`.
+        ``1 - level``, for each value by itself. They do not include the effects of clipping and of
+        rounding to steps; those of contribution bounds only where a public guess of the rows of
+        each user was given. None for quantiles and a top: see `rank_error` and `shortfall`.
     rank_error : mapping of str to float
         For quantiles: ranks by which the answer may miss, where every value counts as the candidate
         nearest to it. It holds for all quantiles of an output and group together, except with
@@ -108,7 +113,7 @@ class Answer(Shown):
     asked: Asked | None = field(default=None, repr=False)
 
     def _card(self) -> Card:
-        lines = list_lines(self.keys, self.values, self.low, self.high)
+        lines = list_lines(self)
         return Card(
             title="Answer",
             text=str(self),
@@ -121,8 +126,9 @@ class Answer(Shown):
         return len(next(iter(self.values.values())))
 
     def __str__(self) -> str:
-        table = format_table(self.keys, self.values, self.low, self.high)
-        return "\n".join([table, *list_edges(self.edges), "", self.explain()])
+        table = format_table(list_lines(self))
+        return "
+".join([table, *list_edges(self.edges), "", self.explain()])
 
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
@@ -321,15 +327,13 @@ class Answer(Shown):
         grouped = self.keys and not self.shortfall
         lines = [f"{promise}; {groups}." if grouped else f"{promise}."]
         if set(self.values) - set(self.rank_error) - set(self.shortfall):
-            lines[0] += (
-                f" Each error bar holds with {percent(self.level)} against the noise alone; it "
-                "does not include clipping and contribution bounds."
-            )
+            lines[0] += f" Each error bar holds with {percent(self.level)} {describe_bars(self)}"
+        kept = " of the rows that contribution bounds keep" if leaves_out(self, "") else ""
         for name, error in self.rank_error.items():
             lines.append(
                 f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
-                f"from the quantile, with {percent(self.level)}; every value counts as the nearest "
-                f"of {self.candidates[name]}."
+                f"from the quantile{kept}, with {percent(self.level)}; every value counts as the "
+                f"nearest of {self.candidates[name]}."
             )
         lines += [
             f"{shown(name)}: each key counts at most {format_up(most, 4)} less than the best one "

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushed._printing import format_up, shown
+from hushed.tables._left_out import remark_of
+
+if TYPE_CHECKING:
+    from hushed.tables._answers import Answer
 
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 
-Columns = Mapping[str, Sequence[Any]]
 
+def list_lines(answer: Answer) -> list[list[str]]:
+    """List the cells of an answer as text: the names, then one line for each group.
 
-def list_lines(keys: Columns, values: Columns, low: Columns, high: Columns) -> list[list[str]]:
-    """List the cells of an answer as text: the names, then one line for each group."""
+    Beside a name stands what its error bars do not include.
+    """
+    keys, values, low, high = answer.keys, answer.values, answer.low, answer.high
     rows = [
         [shown(str(each)) for each in key]
         + [_format_cell(values[name][i], low[name][i], high[name][i]) for name in values]
         for i, key in enumerate(zip(*keys.values(), strict=True) if keys else [()])
     ]
-    return [[shown(name) for name in (*keys, *values)], *rows]
+    remarks = {name: remark_of(answer, name) for name in values}
+    named = [f"{shown(n)} [{said}]" if said else shown(n) for n, said in remarks.items()]
+    return [[*map(shown, keys), *named], *rows]
 
 
-def format_table(keys: Columns, values: Columns, low: Columns, high: Columns) -> str:
-    """Format an answer as a table of text, one line for each group."""
-    head, *rows = list_lines(keys, values, low, high)
+def format_table(lines: Sequence[Sequence[str]]) -> str:
+    """Format lines of cells as a table of text."""
+    head, *rows = lines
     widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -43,12 +51,18 @@ def list_edges(edges: Mapping[str, Sequence[float]]) -> list[str]:
 def _format_cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_format_number(each) for each in value)
-        return text if low is None else f"{text} (within {format_up(high[0] - value[0], 4)})"
+        return text if low is None else f"{text} ({_format_errors(value[0], low[0], high[0])})"
     return (
         _format_number(value)
         if low is None
         else f"{_format_number(value)} [{_format_number(low)}, {_format_number(high)}]"
     )
+
+
+def _format_errors(value: Any, low: Any, high: Any) -> str:
+    """Format how far each number of a list may be off, where that is the same for all."""
+    below, above = format_up(value - low, 4), format_up(high - value, 4)
+    return f"within {above}" if below == above else f"-{below} to +{above}"
 
 
 def _format_number(value: float) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushed._printing import plain_path
 from hushed.errors import NotFound, ParameterError
+from hushed.tables._left_out import remark_of
 from hushed.tables._requests import name_quantiles
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def make_arrow(answer: Answer) -> Any:
         "level": answer.level,
         "rank_error": dict(answer.rank_error),
         "shortfall": dict(answer.shortfall),
+        "not_included": {name: remark_of(answer, name) for name in answer.values},
     }
     columns = {name: _make_column(pa, cells) for name, cells in list_columns(answer).items()}
     return pa.table(columns, metadata={"hushed": json.dumps(said)})

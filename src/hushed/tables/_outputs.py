@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from hushed._numeric import float_above
 from hushed.tables._ladders import list_candidates
+from hushed.tables._left_out import RATIOS, widen
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part
 from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
@@ -15,9 +18,13 @@ Interval = tuple[Any, Any]
 
 
 def evaluate(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], noisy: Sequence[list[Any]], beta: float
+    aggregates: Sequence[Aggregate],
+    parts: Sequence[Part],
+    noisy: Sequence[list[Any]],
+    beta: float,
+    missing: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
-    """Compute the outputs from noisy measurements.
+    """Compute the outputs from noisy measurements; `missing` is what each one may lack.
 
     Returns values, lower ends and upper ends, by output.
     """
@@ -28,10 +35,14 @@ def evaluate(
         own = [i for i, part in enumerate(parts) if part.measurement.output == each.name]
         theirs = [parts[i] for i in own]
         errors = error_bounds(theirs, beta)
-        found = [
-            _OUTPUTS[each.kind](_Measured(each, theirs, list(group), errors))
+        groups = [
+            _Measured(each, theirs, list(group), errors)
             for group in zip(*(noisy[i] for i in own), strict=True)
         ]
+        found = [_OUTPUTS[each.kind](group) for group in groups]
+        if missing.get(each.name):
+            bars = zip(groups, found, strict=True)
+            found = [(value, _include(group, bar, missing)) for group, (value, bar) in bars]
         values[each.name] = tuple(value for value, _ in found)
         low[each.name] = tuple(bar[0] for _, bar in found)
         high[each.name] = tuple(bar[1] for _, bar in found)
@@ -54,6 +65,12 @@ class _Measured(NamedTuple):
     parts: Sequence[Part]
     noisy: list[Any]
     errors: list[float]
+
+
+def _include(given: _Measured, bar: Interval, missing: Mapping[str, int]) -> Interval:
+    """Include in an error bar what contribution bounds leave out."""
+    fewest = given.noisy[-1] - given.errors[-1] if given.aggregate.kind in RATIOS else 0.0
+    return widen(given.aggregate, bar, fewest, missing[given.aggregate.name])
 
 
 def _number(given: _Measured) -> tuple[Any, Interval]:
@@ -94,7 +111,12 @@ def _mean(given: _Measured) -> tuple[Any, Interval]:
 
 
 def follow_mean(
-    aggregate: Aggregate, parts: Sequence[Part], mean: float, rows: float, beta: float
+    aggregate: Aggregate,
+    parts: Sequence[Part],
+    mean: float,
+    rows: float,
+    beta: float,
+    missing: int = 0,
 ) -> tuple[float, float] | None:
     """Follow the error bar of a mean from its value and its rows; None where it was clipped."""
     centre, reach = _middle(parts[0])
@@ -102,7 +124,8 @@ def follow_mean(
         return None
     errors, ends = error_bounds(parts, beta), (aggregate.low, aggregate.high)
     low, high = _ratio((mean - centre) * rows, errors[0], rows, errors[1], -reach, reach)
-    return _clip(centre + low, *ends), _clip(centre + high, *ends)
+    bar = _clip(centre + low, *ends), _clip(centre + high, *ends)
+    return widen(aggregate, bar, rows - errors[-1], missing)
 
 
 def _variance(given: _Measured) -> tuple[Any, Interval]:
@@ -162,11 +185,13 @@ _OUTPUTS: Mapping[str, Callable[[_Measured], tuple[Any, Interval]]] = MappingPro
 )
 
 
-def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> float:
+def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float, missing: int = 0) -> float:
     """Ranks by which the quantiles of one output and group may miss, all together.
 
     Notes
     -----
+    D missing rows move the quantile of probability p by ``max(p, 1 - p) D`` ranks at most: those
+    below a candidate by 0 to D, the wanted rank by p D.
     Each choice gets an equal part of beta, and the largest error e counts for all. The best
     candidate of a rank misses by nothing: every row is nearest to one. It holds for the sorted
     answers as well. Let ``s < t`` be two wanted ranks with candidates x and y, and y below x. With
@@ -175,16 +200,24 @@ def rank_error(aggregate: Aggregate, parts: Sequence[Part], beta: float) -> floa
     ``s - U(y) <= t - U(y) <= e``, likewise x for t, and sorting is a chain of such exchanges.
     """
     choices = [part.noise for part in parts if isinstance(part.noise, Choice)]
-    return max(each.error(beta / len(choices), aggregate.bins) for each in choices)
+    error = max(each.error(beta / len(choices), aggregate.bins) for each in choices)
+    farthest = max(max(each.probability, 1 - each.probability) for each in choices)
+    return error if not missing else float_above(Fraction(error) + farthest * missing)
 
 
 def rank_errors(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
+    aggregates: Sequence[Aggregate],
+    parts: Sequence[Part],
+    beta: float,
+    missing: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, float]:
     """For each output of quantiles, its `rank_error`."""
     return {
         each.name: rank_error(
-            each, [part for part in parts if part.measurement.output == each.name], beta
+            each,
+            [part for part in parts if part.measurement.output == each.name],
+            beta,
+            missing.get(each.name, 0),
         )
         for each in aggregates
         if each.kind == "quantiles"
@@ -192,12 +225,18 @@ def rank_errors(
 
 
 def shortfalls(
-    aggregates: Sequence[Aggregate], parts: Sequence[Part], beta: float
+    aggregates: Sequence[Aggregate],
+    parts: Sequence[Part],
+    beta: float,
+    missing: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, float]:
     """For each top, the rows by which a chosen key may fall short of the best for its place."""
     asked = {each.name: each for each in aggregates}
     return {
-        part.measurement.output: part.noise.error(beta, asked[part.measurement.output].bins)
+        part.measurement.output: float_above(
+            Fraction(part.noise.error(beta, asked[part.measurement.output].bins))
+            + missing.get(part.measurement.output, 0)
+        )
         for part in parts
         if isinstance(part.noise, TopChoice)
     }

@@ -199,7 +199,7 @@ def _attempt(prepared: Prepared, clock: engine.Clock) -> _Attempt:
     """Answer a query that is paid for; no text of the engine's own is shown."""
     asked = prepared.proposal
     try:
-        answer = run_plan(prepared.scan, asked.plan, asked.beta, clock)
+        answer = run_plan(prepared.scan, asked.plan, asked.beta, clock, asked.asked.left_out)
         return _Attempt(answer=replace(answer, asked=asked.asked))
     except KeyboardInterrupt:
         return _Attempt(failed="stopped; nothing was released", stopped=True)

@@ -25,6 +25,7 @@ from hushed.tables._distances import (
 )
 from hushed.tables._engine import Connection
 from hushed.tables._ladders import Candidates, describe_candidates
+from hushed.tables._left_out import LeftOut
 from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._query import Query
@@ -93,6 +94,9 @@ class Quote(Shown):
     distances : tuple of Distances
         How far one user or row moves each number that is measured, step by step, and the noise that
         hides it.
+    left_out : LeftOut or None
+        Rows and users that contribution bounds leave out at most, by the public guess that was
+        given. The accuracies do not include them, the error bars of an answer do.
     """
 
     guarantee: Guarantee
@@ -105,6 +109,7 @@ class Quote(Shown):
     rows: int | None = None
     warnings: tuple[str, ...] = ()
     distances: tuple[Distances, ...] = ()
+    left_out: LeftOut | None = None
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
@@ -151,6 +156,11 @@ class Quote(Shown):
                 f"least {self.threshold} (tau)"
             )
         lines.append(f"each error holds with {percent(self.level)}; {self.rule}")
+        if self.left_out is not None:
+            lines.append(
+                f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
+                "users at most, by the public guess; error bars of the answer include them"
+            )
         if distances:
             lines += explain_distances(self.distances, self.unit, g)
         lines += [*self.warnings, *epsilon_warnings(g.epsilon, self.unit)]
@@ -185,6 +195,7 @@ def quote_query(
     *,
     beta: float,
     rows: int | None,
+    left_out: LeftOut | None = None,
     ledger: Any = None,
     budget: str | None = None,
 ) -> Quote:
@@ -203,7 +214,7 @@ def quote_query(
         smallest = (again, least.aggregates)
     quote = quote_plan(plan, query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest)
     distances = trace_distances(query, plan)
-    return replace(quote, warnings=connection.warnings, distances=distances)
+    return replace(quote, warnings=connection.warnings, distances=distances, left_out=left_out)
 
 
 def quote_plan(

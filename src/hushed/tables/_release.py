@@ -13,6 +13,7 @@ from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer
 from hushed.tables._ladders import describe_candidates
+from hushed.tables._left_out import LeftOut, count_missing
 from hushed.tables._noise import add_noise, select_partitions
 from hushed.tables._outputs import evaluate, rank_errors, shortfalls
 from hushed.tables._plan import (
@@ -121,7 +122,13 @@ def rehearse(
     return ready
 
 
-def run_plan(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) -> Answer:
+def run_plan(
+    ready: PreparedScan,
+    plan: Plan,
+    beta: float,
+    clock: engine.Clock,
+    left_out: LeftOut | None = None,
+) -> Answer:
     """Run the scan, add noise, and build the answer; exact numbers end here."""
     if plan.searches:
         query = ready.scan.query.with_bounds(_draw_bounds(plan, run_searches(ready, clock)))
@@ -141,7 +148,7 @@ def run_plan(ready: PreparedScan, plan: Plan, beta: float, clock: engine.Clock) 
         ordered = sorted(chosen, key=lambda name: names[name])
         values = [[column[place[name]] for name in ordered] for column in values]
         keys = [names[name] for name in ordered]
-    return _build_answer(ready, plan, keys, values, beta)
+    return _build_answer(ready, plan, keys, values, beta, left_out)
 
 
 def _draw_bounds(plan: Plan, counts: Sequence[Sequence[int]]) -> dict[tuple[str, Side], float]:
@@ -158,21 +165,23 @@ def _build_answer(
     keys: Sequence[Key],
     values: Sequence[Sequence[Any]],
     beta: float,
+    left_out: LeftOut | None = None,
 ) -> Answer:
     """Add noise to exact cells, and compute the answer from the noisy ones."""
     query = ready.scan.query
     noisy = [add_noise(part, column) for part, column in zip(plan.parts, values, strict=True)]
     if query.chooses_keys:  # the places of the chosen keys, and nothing of the others
         keys, noisy = [keys[place] for place in noisy[0]], [list(range(1, len(noisy[0]) + 1))]
-    found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta)
+    missing = count_missing(query, left_out)
+    found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta, missing)
     columns = query.keys.columns
     return Answer(
         keys={name: tuple(key[i] for key in keys) for i, name in enumerate(columns)},
         values=found,
         low=low,
         high=high,
-        rank_error=rank_errors(query.aggregates, plan.parts, beta),
-        shortfall=shortfalls(query.aggregates, plan.parts, beta),
+        rank_error=rank_errors(query.aggregates, plan.parts, beta, missing),
+        shortfall=shortfalls(query.aggregates, plan.parts, beta, missing),
         candidates={
             each.name: describe_candidates(each.low, each.high, each.bins, each.spacing)
             for each in query.aggregates

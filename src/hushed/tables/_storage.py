@@ -13,6 +13,7 @@ from hushed.guarantee import Guarantee, Neighbours, Unit
 from hushed.releasing._keeping import raise_failure
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._ladders import Candidates
+from hushed.tables._left_out import read_counts
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
 
@@ -60,6 +61,8 @@ def write_answer(answer: Answer) -> str:
             "noise": asked.noise,
             "beta": asked.beta,
         }
+        if asked.left_out is not None:
+            record["asked"]["left_out"] = asdict(asked.left_out)
     return json.dumps(record)
 
 
@@ -134,4 +137,10 @@ def _read_asked(record: Any) -> Asked | None:
     noise: NoiseName = record["noise"]
     if noise not in get_args(NoiseName):
         raise KeyError(noise)
-    return Asked(query=Query(**record["query"]), noise=noise, beta=float(record["beta"]))
+    given = record.get("left_out")
+    return Asked(
+        query=Query(**record["query"]),
+        noise=noise,
+        beta=float(record["beta"]),
+        left_out=None if given is None else read_counts(given),
+    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from hushed._checks import require_probability
 from hushed.errors import ParameterError
+from hushed.populations import PublicTable
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import default_note
 from hushed.tables import _engine as engine
@@ -17,6 +18,7 @@ from hushed.tables import _question as question
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._asking import ask, describe
 from hushed.tables._builder import QueryBuilder
+from hushed.tables._left_out import LeftOut, read_left_out
 from hushed.tables._plan import NoiseName, Plan
 from hushed.tables._prepared import Prepared, Proposal, prepare_query, release_query
 from hushed.tables._query import Query, digest_question
@@ -112,6 +114,18 @@ class Table(QueryBuilder):
                 parameter="public",
             )
 
+    def _read_left_out(self, guess: Any) -> LeftOut | None:
+        """Count what contribution bounds leave out by a public guess."""
+        held = guess.frame if isinstance(guess, PublicTable) else guess
+        frame = getattr(self.connection, "frame", None)
+        if held is not None and frame is not None and frame() is held:
+            raise ParameterError(
+                "this is the private table itself, and its rows would be told by the error bars: "
+                "give a public one, or numbers",
+                parameter="rows_per_user",
+            )
+        return read_left_out(guess, self.query)
+
     def quote(
         self,
         *,
@@ -120,6 +134,7 @@ class Table(QueryBuilder):
         noise: NoiseName = "laplace",
         beta: float = _BETA,
         rows: int | None = None,
+        rows_per_user: Any = None,
         ledger: Any = None,
         budget: str | None = None,
     ) -> Quote:
@@ -137,6 +152,10 @@ class Table(QueryBuilder):
             Probability that an accuracy does not hold.
         rows : int, optional
             Public guess of the number of rows in a group. It gives means and variances an accuracy.
+        rows_per_user : table, PublicTable, sequence or mapping, optional
+            Public guess of the rows of the users: a public table with the user column, the number
+            of rows of each user, or how many users have so many rows. The quote then
+            says what contribution bounds leave out.
         ledger : Ledger, optional
             It reports what would be left of the budget.
         budget : str, optional
@@ -159,6 +178,7 @@ class Table(QueryBuilder):
             plan,
             beta=beta,
             rows=rows,
+            left_out=self._read_left_out(rows_per_user),
             ledger=ledger,
             budget=budget,
         )
@@ -248,6 +268,7 @@ class Table(QueryBuilder):
         delta: float = 0.0,
         noise: NoiseName = "laplace",
         beta: float = _BETA,
+        rows_per_user: Any = None,
         timeout: float | None = None,
     ) -> Prepared:
         """Do all that no row decides; nothing is read or charged. `release` does it by itself.
@@ -265,6 +286,8 @@ class Table(QueryBuilder):
             The noise of counts and sums.
         beta : float, default 0.05
             Probability that an error bar does not hold.
+        rows_per_user : table, PublicTable, sequence or mapping, optional
+            Public guess of the rows of the users, as for `release`.
         timeout : float, optional
             Seconds that preparation and answer may take together, as for `release`; the time
             between them does not count.
@@ -281,7 +304,7 @@ class Table(QueryBuilder):
         EngineUnavailable
             If the database does not answer, or its user may not read the table.
         """
-        proposal = self._propose(epsilon, delta, noise, beta, timeout)
+        proposal = self._propose(epsilon, delta, noise, beta, timeout, rows_per_user)
         return prepare_query(proposal)
 
     def _propose(
@@ -291,6 +314,7 @@ class Table(QueryBuilder):
         noise: NoiseName,
         beta: float,
         timeout: float | None,
+        rows_per_user: Any,
         stop: Event | None = None,
     ) -> Proposal:
         """Start the clock, and plan the noise on these terms; nothing is asked of the engine."""
@@ -298,6 +322,9 @@ class Table(QueryBuilder):
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         require_probability("beta", beta)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
+        left_out = self._read_left_out(rows_per_user)
+        if left_out is not None:
+            terms |= {"rows left out": left_out.rows, "users left out": left_out.users}
         others = (each.place for _, each in sorted(self.connection.others.items()))
         place = (self.connection.engine.name, self.connection.place, *others)
         return Proposal(
@@ -305,7 +332,9 @@ class Table(QueryBuilder):
             query=self.query,
             plan=plan,
             beta=beta,
-            asked=Asked(query=describe(self.query), noise=noise, beta=float(beta)),
+            asked=Asked(
+                query=describe(self.query), noise=noise, beta=float(beta), left_out=left_out
+            ),
             clock=clock,
             digest=digest_question(self.query, place, {**terms, "timeout": timeout}),
         )
@@ -321,6 +350,7 @@ class Table(QueryBuilder):
         budget: str | None = None,
         note: str = "",
         key: str | None = None,
+        rows_per_user: Any = None,
         timeout: float | None = None,
         stop: Event | None = None,
     ) -> Answer:
@@ -350,6 +380,10 @@ class Table(QueryBuilder):
             A name of your own for this answer; it needs a `Ledger`. The same query under the same
             key returns the stored answer, at no cost and without reading the rows, such as after a
             crash. Without a key, every release is a new one.
+        rows_per_user : table, PublicTable, sequence or mapping, optional
+            Public guess of the rows of the users: a public table with the user column, the number
+            of rows of each user, or how many users have so many rows. Error bars then
+            include what contribution bounds leave out, if these users have no more.
         timeout : float, optional
             Seconds that the query may take, including the wait for other threads, but not the wait
             for the ledger, which has a limit of its own; not on Spark. A query that is stopped
@@ -378,7 +412,7 @@ class Table(QueryBuilder):
         KeyboardInterrupt
             If stopped; the message says whether it was charged, and how to repeat the query.
         """
-        proposal = self._propose(epsilon, delta, noise, beta, timeout, stop)
+        proposal = self._propose(epsilon, delta, noise, beta, timeout, rows_per_user, stop)
         check_ledger(ledger, budget, key)
         charge = partial(
             pay,

@@ -19,8 +19,7 @@ Lines = tuple[tuple[str, ...], ...]
 
 def list_answer(answer: Answer) -> Lines:
     """List the cells of an answer as text, the names of the columns first."""
-    lines = list_lines(answer.keys, answer.values, answer.low, answer.high)
-    return tuple(map(tuple, lines))
+    return tuple(map(tuple, list_lines(answer)))
 
 
 def draw_answer(answer: Answer, what: str = "") -> tuple[Picture, ...]:

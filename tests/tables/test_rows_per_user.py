@@ -1,0 +1,190 @@
+"""Error bars that include what contribution bounds leave out, by a public guess."""
+
+from itertools import combinations, combinations_with_replacement, product
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.errors import KeyInUse, ParameterError
+from hushed.populations import PublicTable
+from hushed.tables import Answer
+from hushed.tables._left_out import LeftOut, read_left_out, widen
+from hushed.tables._requests import Aggregate
+
+VALUES = (-1.0, 0.5, 2.0)  # with both ends of the bounds
+
+
+def asked(kind):
+    """An aggregate of a column between -1 and 2."""
+    return Aggregate(kind=kind, name="a", column="x", low=-1.0, high=2.0)
+
+
+def open_rows(**columns):
+    """Sixty rows of ten users, who have from 1 to 11 of them."""
+    user = [who for who in range(10) for _ in range(1 + who * who % 12)]
+    cells = [float(i % 7) for i in range(len(user))]
+    return hs.table(pa.table({"u": user, "x": cells, **columns}), user="u"), user, cells
+
+
+def most_left_out(rows, most_rows, most_groups):
+    """Most rows that one user can lose: every way to lie in groups, and every way to keep them."""
+    worst = 0
+    for groups in product(range(min(rows, 4)), repeat=rows):
+        there = sorted(set(groups))
+        kept = min(len(there), most_groups)
+        for chosen in combinations(there, kept):
+            left = sum(group in chosen for group in groups)
+            worst = max(worst, rows - min(left, most_rows))
+    return worst
+
+
+@pytest.mark.parametrize(("most_rows", "most_groups"), [(2, 9), (9, 2), (3, 1), (1, 3), (2, 2)])
+def test_no_way_to_choose_leaves_out_more(most_rows, most_groups):
+    """One user with up to 4 rows, in all ways over groups: the bound is reached, never passed."""
+    table, _, _ = open_rows()
+    query = table.group_by("u", select_partitions=True).bound_contributions(
+        max_rows_per_user=most_rows, max_groups_per_user=most_groups
+    )
+    for rows in (1, 2, 3, 4):
+        worst = most_left_out(rows, most_rows, most_groups)
+        assert read_left_out([rows], query.query) == LeftOut(worst, int(worst > 0))
+    assert read_left_out({4: 3}, query.query).rows == 3 * worst
+
+
+@pytest.mark.parametrize(
+    ("kind", "statistic"),
+    [("count", len), ("sum", np.sum), ("mean", np.mean), ("variance", np.var)],
+)
+def test_whatever_is_missing_the_truth_lies_within(kind, statistic):
+    """All tables of 1 to 3 kept rows and up to 2 missing ones, of values between the bounds."""
+    ends = {"count": 0.0, "sum": 0.0, "mean": 0.0, "variance": np.inf}
+    slack = 1e-12
+    for size in (1, 2, 3):
+        for kept in combinations_with_replacement(VALUES, size):
+            held = float(statistic(kept))
+            low, high = widen(asked(kind), (held, held), float(size), 2)
+            truths = [
+                float(statistic([*kept, *missing]))
+                for count in (0, 1, 2)
+                for missing in combinations_with_replacement(VALUES, count)
+            ]
+            assert low - slack <= min(truths)
+            assert max(truths) <= high + slack
+            if ends[kind] == 0.0:  # these are as narrow as can be
+                assert abs(low - min(truths)) < slack
+                assert abs(high - max(truths)) < slack
+
+
+def test_the_answer_holds_what_is_there_without_bounds():
+    """At an epsilon without noise, against the statistics of all rows, in every group."""
+    table, user, cells = open_rows()
+    city = ["Rome" if i % 3 else "Oslo" for i in range(len(user))]
+    table, _, _ = open_rows(city=city)
+    query = table.bound_contributions(max_rows_per_user=2).group_by("city", keys=["Rome", "Oslo"])
+    query = query.count().count_users().sum("x", low=0, high=6).mean("x", low=0, high=6)
+    query = query.variance("x", low=0, high=6).histogram("x", low=0, high=6, bins=2)
+    query = query.quantiles("x", [0.25], low=0, high=6, candidates=7)
+    guess = np.bincount(user)
+    bare = query.release(epsilon=5000.0)
+    wide = query.release(epsilon=5000.0, rows_per_user=guess)
+    frame = pd.DataFrame({"u": user, "x": cells, "city": city})
+    for i, where in enumerate(["Rome", "Oslo"]):
+        x = frame.x[frame.city == where]
+        truth = {"count": len(x), "sum_x": x.sum(), "mean_x": x.mean(), "variance_x": x.var(ddof=0)}
+        truth["users"] = frame.u[frame.city == where].nunique()
+        for name, exact in truth.items():
+            assert wide.low[name][i] <= exact <= wide.high[name][i], name
+        assert bare.high["count"][i] < truth["count"]  # what the noise alone says is too low
+        bins = np.histogram(x, bins=2, range=(0, 6))[0]
+        assert all(bins <= np.array(wide.high["histogram_x"][i]))
+        rank, below = 0.25 * len(x), wide.values["quantiles_x"][i]
+        missed = max(sum(x < below) - rank, rank - sum(x <= below))
+        assert missed <= wide.rank_error["quantiles_x"]
+
+
+def test_the_remark_stands_beside_the_number():
+    """In the head of the column, in text, card and certificate; with a guess it is gone."""
+    table, user, _ = open_rows()
+    query = table.bound_contributions(max_rows_per_user=2).count().sum("x", low=0, high=6)
+    bare, wide = query.release(epsilon=5.0), query.release(epsilon=5.0, rows_per_user={1: 4, 9: 2})
+    assert str(bare).startswith("count [noise alone]")
+    assert "it does not include clipping and contribution bounds" in str(bare)
+    assert "sum_x [values clipped]" in str(wide)
+    assert "noise alone" not in str(wide)
+    assert "14 rows of 2 users at most, by a public guess" in str(wide)
+    for answer, said in ((bare, "count [noise alone]"), (wide, "sum_x [values clipped]")):
+        assert said in answer._repr_html_()
+        certificate = hs.certify(answer)
+        assert said in certificate.explain()
+        assert hs.verify(certificate).agreement == "bits"
+    rows = hs.table(pa.table({"x": [1.0, 2.0]})).count().release(epsilon=5.0)
+    assert str(rows).startswith("count\n")  # a row counts whole: nothing is left out
+    assert len(user) > 14
+
+
+def test_a_stored_answer_keeps_its_guess_and_a_forged_bar_is_refused():
+    """Through JSON, and against the question when it is verified."""
+    table, _, _ = open_rows()
+    query = table.bound_contributions(max_rows_per_user=2).mean("x", low=0, high=6).count()
+    answer = query.release(epsilon=5.0, rows_per_user={5: 3})
+    text = answer.to_json()
+    assert Answer.from_json(text) == answer
+    assert '"rows": 9, "users": 3' in text
+    forged = Answer.from_json(text.replace('"rows": 9', '"rows": 8'))
+    with pytest.raises(ParameterError, match="error bar"):
+        hs.certify(forged)
+
+
+def test_another_guess_is_another_question(tmp_path):
+    """A stored answer is not told for a question with other error bars."""
+    table, _, _ = open_rows()
+    query = table.bound_contributions(max_rows_per_user=2).count()
+    with hs.Ledger(f"sqlite:///{tmp_path / 'a.db'}") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=9.0, neighbours="add-remove", unit="user"))
+        paid = {"ledger": ledger, "budget": "b", "key": "first", "epsilon": 1.0}
+        first = query.release(rows_per_user={5: 3}, **paid)
+        assert query.release(rows_per_user=[5, 5, 5], **paid) == first
+        with pytest.raises(KeyInUse):
+            query.release(**paid)
+
+
+@pytest.mark.parametrize(
+    "guess",
+    [
+        [3, 3, 1],
+        {3: 2, 1: 1},
+        np.array([1, 3, 3]),
+        {"u": ["a", "b", "b", None, "b", "c", "c", "c"]},
+        pd.DataFrame({"u": [1, 2, 2, 2, 3, 3, 3, None]}),
+        PublicTable(pd.DataFrame({"u": [1, 2, 2, 2, 3, 3, 3]})),
+    ],
+)
+def test_numbers_and_public_tables_are_guesses(guess):
+    """Two users with three rows, one with one; rows of nobody do not count."""
+    table, _, _ = open_rows()
+    query = table.bound_contributions(max_rows_per_user=2).count().count_users()
+    assert read_left_out(guess, query.query) == LeftOut(2, 2)
+    assert "2 rows of 2 users" in query.quote(epsilon=1.0, rows_per_user=guess).explain()
+
+
+@pytest.mark.parametrize("guess", [3, "3", [-1], [1.5], {"v": [1]}, {3: -1}, [True], [None]])
+def test_what_is_no_guess_is_refused(guess):
+    """Before anything is charged, with the forms that are taken."""
+    table, _, _ = open_rows()
+    with pytest.raises(ParameterError, match="rows_per_user"):
+        table.bound_contributions(max_rows_per_user=2).count().release(
+            epsilon=1.0, rows_per_user=guess
+        )
+
+
+def test_the_private_table_is_no_public_guess():
+    """Nor is there anything to guess where no user column is."""
+    frame = pa.table({"u": [1, 1, 2]})
+    query = hs.table(frame, user="u").bound_contributions(max_rows_per_user=1).count()
+    with pytest.raises(ParameterError, match="private table itself"):
+        query.quote(epsilon=1.0, rows_per_user=frame)
+    with pytest.raises(ParameterError, match="without a user column"):
+        hs.table(frame).count().quote(epsilon=1.0, rows_per_user=[1])
