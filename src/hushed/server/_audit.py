@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from hushed.errors import DamagedLedger
@@ -27,11 +28,11 @@ def _head(connection: Transaction, *, lock: bool) -> tuple[int, str]:
 
 
 def add_event(
-    connection: Transaction, *, actor: str, action: str, about: str, address: str = ""
+    connection: Transaction, *, actor: str, action: str, about: str, address: str = "", at: str = ""
 ) -> None:
     """Add an event; no text of a query goes here, only ids and names."""
     number, link = _head(connection, lock=True)
-    told = {"at": now(), "actor": actor, "action": action, "about": about, "address": address}
+    told = {"at": at or now(), "actor": actor, "action": action, "about": about, "address": address}
     body = json.dumps(told, sort_keys=True)
     link = digest(link, f"{number + 1} {body}")
     values = {"number": number + 1, "body": body, "link": link}
@@ -44,7 +45,7 @@ def add_event(
 
 
 def list_events(connection: Transaction, *, after: int = 0, most: int = 100) -> list[dict[str, Any]]:
-    """List events in their order."""
+    """List events in their order, up to the first one that may not be seen yet."""
     found = fetch_all(
         connection,
         "SELECT number, body FROM @.hushed_s_audit WHERE number > :after ORDER BY number "
@@ -52,7 +53,9 @@ def list_events(connection: Transaction, *, after: int = 0, most: int = 100) -> 
         after=after,
         most=most,
     )
-    return [{"number": each["number"], **json.loads(each["body"])} for each in found]
+    told = [{"number": each["number"], **json.loads(each["body"])} for each in found]
+    moment = now()
+    return list(takewhile(lambda event: event["at"] <= moment, told))
 
 
 def verify_trail(connection: Transaction) -> str:

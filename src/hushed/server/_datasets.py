@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,9 @@ class Dataset:
 
     id: str
     settings: DatasetSettings
-    table: Table | None = field(repr=False)
+    table: Table | None = field(repr=False)  # prices and plans are asked here
+    rows: Table | None = field(default=None, repr=False)  # and here rows are read, one at a time
+    lock: Any = field(default_factory=threading.Lock, repr=False)
     stale: str = ""  # why nobody may ask; for the log and the steward
 
     @property
@@ -118,7 +121,7 @@ def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Data
 
 def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) -> Dataset:
     try:
-        table = open_dataset(folder, settings)
+        table, rows = open_dataset(folder, settings), open_dataset(folder, settings)
         require_budget(ledger, settings)
     except HushedError as error:
         return Dataset(id=name, settings=settings, table=None, stale=error.message)
@@ -136,4 +139,4 @@ def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) ->
         stale = "its file was changed"
     if stale:
         stale += f": look at it, then run hushed serve confirm {name}"
-    return Dataset(id=name, settings=settings, table=table, stale=stale)
+    return Dataset(id=name, settings=settings, table=table, rows=rows, stale=stale)

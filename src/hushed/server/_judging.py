@@ -112,9 +112,11 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
         )
 
 
-def prepare(dataset: Dataset, limits: Limits, asked: Ask) -> Prepared:
-    """Do all that no row decides."""
-    table = require_table(dataset)
+def prepare(
+    dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None
+) -> Prepared:
+    """Do all that no row decides, on the connection for those who ask, or on another one."""
+    table = table or require_table(dataset)
     check_size(asked.query)
     check_price(dataset, limits, asked, asked.epsilon)
     with _problems():

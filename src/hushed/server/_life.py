@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import EngineUnavailable, HushedError, Overspent, QueryFailed
+from hushed.errors import EngineUnavailable, Overspent, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
@@ -34,11 +34,12 @@ from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._judging import Ask, prepare
 from hushed.server._log import Log
-from hushed.server._people import Caller, Grant
+from hushed.server._people import Caller, Grant, require_person
 from hushed.server._problems import Problem
 from hushed.server._requests import (
     KeyTaken,
     Request,
+    State,
     count_attempt,
     count_open,
     end_request,
@@ -48,7 +49,6 @@ from hushed.server._requests import (
     insert_request,
     list_open,
 )
-from hushed.server._schema import fetch_one
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
 from hushed.tables import Answer
@@ -130,7 +130,7 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
     dataset = desk.datasets[grant.dataset]
     prepared = prepare(dataset, limits, asked)
     try:
-        request, entry = _charge(desk, caller, grant, key, asked, prepared)
+        request = _charge(desk, caller, grant, key, asked, prepared)
     except KeyTaken:
         found = find_by_key(desk.ledger, caller.id, key)
         if found is None:
@@ -142,7 +142,7 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
             return _same(found, digest)
         raise Problem(_which(desk, grant, error, prepared)) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
-    desk.start(request, partial(answer_request, desk, request, entry, prepared, caller.name))
+    desk.start(request, partial(run_request, desk, request))
     return request
 
 
@@ -165,7 +165,7 @@ def _same(known: Request, digest: str) -> Request:
 
 def _charge(
     desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
-) -> tuple[Request, Entry]:
+) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
     identity = str(uuid.uuid4())
     budget = desk.datasets[grant.dataset].settings.budget
@@ -200,31 +200,56 @@ def _charge(
         add_event(connection, actor=caller.name, action="asked", about=identity)
         made.append(request)
 
-    entries = charge_together(desk.ledger, (budget, grant.budget), charge, within)
-    return made[-1], entries[0]
+    charge_together(desk.ledger, (budget, grant.budget), charge, within)
+    return made[-1]
 
 
-def answer_request(
-    desk: Desk, request: Request, entry: Entry, prepared: Prepared, actor: str
-) -> None:
-    """Read the rows, and write answer, certificate and end in one transaction."""
-    try:
-        answer = prepared.answer(charged=request.question)
-    except EngineUnavailable:
-        desk.log("data set unavailable", request=request.id)
-        return  # no row was read: it is tried again later
-    except QueryFailed:
-        fail_request(desk, request)
-        return
-    text = answer.to_json()
-    statement = certify_answer(desk.ledger, request, entry, answer, actor)
+def run_request(desk: Desk, request: Request) -> None:
+    """Answer what is charged, on a connection on which nobody who asks has to wait.
+
+    So how long an answer takes delays no other price or charge, whose time everybody sees.
+    """
+    dataset = desk.datasets.get(request.dataset)
+    if dataset is None or dataset.stale:
+        return  # it waits for the steward
+    asked = Ask.model_validate_json(request.body)
+    with dataset.lock:  # the time limit begins after the wait
+        try:
+            prepared = prepare(dataset, desk.settings.limits, asked, table=dataset.rows)
+            if prepared.digest != request.question:
+                fail_request(desk, request)  # what was charged cannot be asked any more
+                return
+            answer = prepared.answer(charged=request.question)
+        except QueryFailed:
+            fail_request(desk, request)
+            return
+        except (EngineUnavailable, Problem) as error:
+            if isinstance(error, Problem) and error.code == "bad_query":
+                fail_request(desk, request)
+            else:  # no row was read: it is tried again later
+                desk.log("data set unavailable", request=request.id)
+            return
+    keep_answer(desk, request, answer)
+
+
+def keep_answer(desk: Desk, request: Request, answer: Answer) -> None:
+    """Write answer, certificate and end in one transaction; only then may anybody see it."""
+    with reading(desk.ledger) as connection:
+        entry = entry_within(connection, request.budget, request.entry)
+        name = require_person(connection, request.person)["name"]
+    statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
     with writing(desk.ledger) as connection:
-        keep_within(connection, entry, text)
+        keep_within(connection, entry, answer.to_json())
         insert_certificate(connection, request.id, signed)
-        end_request(connection, request, "answered", desk.grid(request.dataset))
-        add_event(connection, actor="server", action="answered", about=request.id)
+        _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
+
+
+def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
+    """End a request; the trail tells the moment at which it could be seen, and not the true one."""
+    at = end_request(connection, request, state, desk.grid(request.dataset))
+    add_event(connection, actor="server", action=state, about=request.id, at=at)
 
 
 def certify_answer(
@@ -251,8 +276,7 @@ def fail_request(desk: Desk, request: Request) -> None:
     with writing(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.entry)
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
-        end_request(connection, request, "failed", desk.grid(request.dataset))
-        add_event(connection, actor="server", action="failed", about=request.id)
+        _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id)
 
 
@@ -270,24 +294,10 @@ def _answer_again(desk: Desk, request: Request) -> None:
     if current is None or current.state != "charged":
         return
     dataset = desk.datasets.get(request.dataset)
-    if dataset is None or dataset.stale:
+    if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
-    try:
-        prepared = prepare(dataset, desk.settings.limits, Ask.model_validate_json(request.body))
-    except (Problem, HushedError) as error:
-        if isinstance(error, Problem) and error.code != "bad_query":
-            return
-        prepared = None
-    if prepared is None or prepared.digest != request.question:
-        fail_request(desk, request)  # what was charged cannot be asked any more
-        return
     if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
         fail_request(desk, request)
         return
-    with reading(desk.ledger) as connection:
-        entry = entry_within(connection, request.budget, request.entry)
-        found = fetch_one(
-            connection, "SELECT name FROM @.hushed_s_people WHERE id = :id", id=request.person
-        )
     desk.log("answered again", request=request.id)
-    answer_request(desk, request, entry, prepared, "" if found is None else found["name"])
+    run_request(desk, request)

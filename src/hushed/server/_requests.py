@@ -127,13 +127,13 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
 
 
 def count_open(ledger: Ledger, person: str) -> int:
-    """Count what somebody waits for."""
+    """Count what somebody waits for: an answer that may not be seen yet counts, too."""
     with reading(ledger) as connection:
         statement = (
             "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
-            "WHERE state = 'charged' AND person = :person"
+            "WHERE person = :person AND (state = 'charged' OR readable_at > :now)"
         )
-        found = fetch_one(connection, statement, person=person)
+        found = fetch_one(connection, statement, person=person, now=now())
     return 0 if found is None else int(found["number"])
 
 
@@ -149,8 +149,8 @@ def count_attempt(ledger: Ledger, request: Request, most: int) -> bool:
         return bool(done.rowcount == 1)
 
 
-def end_request(connection: Transaction, request: Request, state: State, grid: float) -> None:
-    """Write down that a request has its answer, or has failed; once."""
+def end_request(connection: Transaction, request: Request, state: State, grid: float) -> str:
+    """Write down that a request has its answer, or has failed, once; when it may be seen."""
     done = now()
     readable = readable_at(request.charged_at, done, grid)
     found = run(
@@ -161,6 +161,7 @@ def end_request(connection: Transaction, request: Request, state: State, grid: f
     )
     if found.rowcount != 1:
         raise DamagedLedger(f"the request {request.id} was ended by somebody else")
+    return readable
 
 
 def readable_at(charged: str, done: str, grid: float) -> str:
