@@ -29,7 +29,6 @@ QUERY: dict[str, Any] = {
     "max_rows_per_user": 1,
     "aggregates": [{"kind": "count"}],
 }
-SPENDS = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
 
 
 @dataclass(kw_only=True)
@@ -77,9 +76,9 @@ def make_folder(place: Path, *, settings: str = "answer_grid = 0.0") -> dict[str
     file.write_text(file.read_text().replace("answer_grid = 1.0", settings))
     column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
     told = {"source": str(source), "user": "patient", "column": column, "max_delta": 0.01}
-    limit = Guarantee(epsilon=1.0, delta=0.1, neighbours="add-remove", unit="user")
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
     add_dataset(folder, "stays", told, limit)
-    share = [("stays", Guarantee(epsilon=0.6, delta=0.05))]
+    share = [("stays", Guarantee(epsilon=0.6))]
     tokens = {
         name: invite(folder, name, "analyst", share, days=30, scope=Scope())
         for name in ("ana", "bo")

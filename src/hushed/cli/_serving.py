@@ -134,7 +134,8 @@ def invite(
         typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
     ] = None,
     steward: Annotated[
-        bool, typer.Option("--steward", help="Somebody who keeps people and shares, and never asks.")
+        bool,
+        typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
     ] = False,
     days: Annotated[int, typer.Option(help="How long the token counts; at most 90.")] = 30,
     quote_only: Annotated[

@@ -416,12 +416,8 @@ def connect(
     place = check_url(url)
     shown = token or os.environ.get("HUSHED_TOKEN", "")
     if not shown or not shown.isascii() or not shown.isprintable():
-        raise ParameterError(
-            "a token is needed: give it, or set HUSHED_TOKEN", parameter="token"
-        )
+        raise ParameterError("a token is needed: give it, or set HUSHED_TOKEN", parameter="token")
     line = Line(send=send or open_line(place), token=shown)
     who = line.read("/v1/me")["id"]
     named = key or line.read("/v1/keys")["keys"][0]["pem"].encode()
     return Client(url=place, line=line, key=named, pending=pending_folder(place, who))
-
-

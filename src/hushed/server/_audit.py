@@ -44,7 +44,9 @@ def add_event(
     )
 
 
-def list_events(connection: Transaction, *, after: int = 0, most: int = 100) -> list[dict[str, Any]]:
+def list_events(
+    connection: Transaction, *, after: int = 0, most: int = 100
+) -> list[dict[str, Any]]:
     """List events in their order, up to the first one that may not be seen yet."""
     found = fetch_all(
         connection,
@@ -61,7 +63,9 @@ def list_events(connection: Transaction, *, after: int = 0, most: int = 100) -> 
 def verify_trail(connection: Transaction) -> str:
     """Check the chain from end to end; ``NUMBER:DIGEST`` of its end, to be kept elsewhere."""
     end, link, number = _head(connection, lock=False), "", 0
-    found = fetch_all(connection, "SELECT number, body, digest FROM @.hushed_s_audit ORDER BY number")
+    found = fetch_all(
+        connection, "SELECT number, body, digest FROM @.hushed_s_audit ORDER BY number"
+    )
     for number, each in enumerate(found, start=1):
         link = digest(link, f"{number} {each['body']}")
         if each["number"] != number or each["digest"] != link:

@@ -54,7 +54,7 @@ class Callers:
 def require_grant(desk: Desk, caller: Caller, dataset: str) -> Grant:
     """Find the share of an analyst: without one, a data set does not exist."""
     for each in list_grants(desk.ledger, caller.id):
-        if each.dataset == dataset and dataset in desk.datasets:
-            if caller.scope.allows_dataset(dataset):
-                return each
+        there = each.dataset == dataset and dataset in desk.datasets
+        if there and caller.scope.allows_dataset(dataset):
+            return each
     raise Problem("not_found")

@@ -81,7 +81,9 @@ def fingerprint(table: Table) -> str:
     return "" if state is None else hashlib.sha256(repr(state).encode()).hexdigest()
 
 
-def register(ledger: Ledger, name: str, settings: DatasetSettings, table: Table, actor: str) -> None:
+def register(
+    ledger: Ledger, name: str, settings: DatasetSettings, table: Table, actor: str
+) -> None:
     """Write down what a data set is, so that a change of its file is noticed."""
     values = {
         "id": name,

@@ -171,9 +171,7 @@ def show_problem(problem: Problem, request: str = "") -> JSONResponse:
     headers = {} if problem.wait is None else {"retry-after": str(problem.wait)}
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return JSONResponse(
-        problem.to_dict(request), problem.status, headers=headers, media_type=MEDIA
-    )
+    return JSONResponse(problem.to_dict(request), problem.status, headers=headers, media_type=MEDIA)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -33,8 +33,10 @@ MOST_KEYS, LONGEST_KEY = 10_000, 200
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 _BETA = 0.05
 
-Epsilon = Annotated[float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False)]
-Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+Epsilon = Annotated[
+    float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False, strict=True)
+]
+Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
 Noise = Literal["laplace", "gaussian"]
 
 
@@ -89,9 +91,7 @@ def check_size(query: Query) -> None:
             raise Problem("bad_query", "another private table cannot be joined here")
         text = getattr(step, "filter", "") or getattr(step, "expression", "")
         if len(text) > LONGEST_EXPRESSION:
-            raise Problem(
-                "bad_query", f"an expression has at most {LONGEST_EXPRESSION} characters"
-            )
+            raise Problem("bad_query", f"an expression has at most {LONGEST_EXPRESSION} characters")
         keys += getattr(step, "keys", ())
     for column in (query.groups and query.groups.keys) or ():
         keys += column
@@ -112,9 +112,7 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
         )
 
 
-def prepare(
-    dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None
-) -> Prepared:
+def prepare(dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None) -> Prepared:
     """Do all that no row decides, on the connection for those who ask, or on another one."""
     table = table or require_table(dataset)
     check_size(asked.query)

@@ -70,7 +70,7 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
     return identity
 
 
-def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:  # noqa: FBT001
+def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
     """Let somebody in again, or out: all tokens stop counting at once."""
     with writing(ledger) as connection:
         found = require_person(connection, person)
@@ -189,8 +189,6 @@ def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
         expires=found["expires"],
         scope=scope,
     )
-
-
 
 
 def set_quota(

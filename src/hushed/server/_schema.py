@@ -1,4 +1,4 @@
-"""The tables of a server, beside those of its ledger; rows of the trail are added and never changed.
+"""The tables of a server, beside those of its ledger.
 
 The SQL is what SQLite and PostgreSQL have in common. Times are texts, ISO 8601 in UTC.
 """
@@ -62,7 +62,11 @@ def make_tables(ledger: Ledger) -> bool:
             return False
         for each in _TABLES:
             run(connection, each, {})
-        run(connection, "INSERT INTO @.hushed_s_state VALUES ('version', :value)", {"value": VERSION})
+        run(
+            connection,
+            "INSERT INTO @.hushed_s_state VALUES ('version', :value)",
+            {"value": VERSION},
+        )
         run(connection, "INSERT INTO @.hushed_s_state VALUES ('audit', '0:')", {})
     return True
 

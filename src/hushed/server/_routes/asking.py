@@ -74,9 +74,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
         return Listed(items=[_dataset(desk, each.dataset, each.budget) for each in grants])
 
     @router.get("/datasets/{dataset}", responses=document("not_found"))
-    def dataset(
-        dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]
-    ) -> ShownDataset:
+    def dataset(dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]) -> ShownDataset:
         """Describe a data set: columns and types, public bounds and keys, what is left for you."""
         if caller.role == "steward":
             if dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
@@ -260,7 +258,9 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get(
         "/requests/{request}/answer",
         responses=refusals
-        | {200: {"description": "The answer.", "content": {"application/json": {}, "text/csv": {}}}},
+        | {
+            200: {"description": "The answer.", "content": {"application/json": {}, "text/csv": {}}}
+        },
         response_class=Response,
     )
     def answer(
@@ -283,9 +283,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         | {200: {"description": "DSSE envelope.", "content": {"application/json": {}}}},
         response_class=Response,
     )
-    def certificate(
-        request: RequestId, caller: Annotated[Caller, Depends(reader)]
-    ) -> Response:
+    def certificate(request: RequestId, caller: Annotated[Caller, Depends(reader)]) -> Response:
         """Read the signed certificate of the answer."""
         text = find_certificate(desk.ledger, find(caller, request).id)
         if text is None:

@@ -76,7 +76,7 @@ class Quota(_Body):
 
 
 class _Steward:
-    """Lets in stewards whose token is not narrowed: a narrowed one could make itself a wider one."""
+    """Lets in stewards whose token is not narrowed: it could make itself a wider one."""
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
@@ -130,9 +130,7 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
     @router.post(
         "/people/{person}/tokens", status_code=201, responses=document("forbidden", "not_found")
     )
-    def add(
-        person: Id, asked: AskedToken, caller: Annotated[Caller, Depends(steward)]
-    ) -> NewToken:
+    def add(person: Id, asked: AskedToken, caller: Annotated[Caller, Depends(steward)]) -> NewToken:
         """Make a token. It is shown this once; only a digest of it is kept."""
         scope = Scope(
             datasets=None if asked.datasets is None else tuple(asked.datasets),
@@ -144,9 +142,7 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
         )
         return NewToken(id=identity, token=text)
 
-    @router.delete(
-        "/tokens/{token}", status_code=204, responses=document("forbidden", "not_found")
-    )
+    @router.delete("/tokens/{token}", status_code=204, responses=document("forbidden", "not_found"))
     def revoke(token: Id, caller: Annotated[Caller, Depends(steward)]) -> Response:
         """Stop a token, at once."""
         revoke_token(desk.ledger, token, actor=caller.name)
@@ -156,7 +152,8 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
 def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -> None:
     @router.get("/datasets/{dataset}/quotas", responses=document("forbidden", "not_found"))
     def shares(
-        dataset: Id, caller: Annotated[Caller, Depends(steward)]  # noqa: ARG001
+        dataset: Id,
+        caller: Annotated[Caller, Depends(steward)],  # noqa: ARG001
     ) -> dict[str, ShownShare]:
         """List the shares of a data set, by the name of their person."""
         _require(desk, dataset)
@@ -198,7 +195,8 @@ def _require(desk: Desk, dataset: str) -> None:
 def _add_budgets(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -> None:
     @router.get("/datasets/{dataset}/budget", responses=document("forbidden", "not_found"))
     def budget(
-        dataset: Id, caller: Annotated[Caller, Depends(steward)]  # noqa: ARG001
+        dataset: Id,
+        caller: Annotated[Caller, Depends(steward)],  # noqa: ARG001
     ) -> ShownBudget:
         """Say where the budget of a data set stands."""
         _require(desk, dataset)
