@@ -40,6 +40,7 @@ if _TYPE_CHECKING:
         test_sensitivity,
     )
     from hushed.blocks import Blocks, public_prior
+    from hushed.client import connect
     from hushed.comparing import ComparedRoute, Comparison, LeftOut, compare
     from hushed.divergences import DeltaEstimate, count_outcomes, estimate_delta
     from hushed.fitting import MovementCheck, PopulationCheck, check_movement, check_population
@@ -132,6 +133,7 @@ __all__ = [
     "check_sensitivity",
     "compare",
     "compose",
+    "connect",
     "cost",
     "count_outcomes",
     "engines",
@@ -176,6 +178,7 @@ _HOME = {
         "auditing": "AuditReport PopulationPairs PrivacyEstimate Renyi ZeroConcentrated audit "
         "check_sensitivity estimate_privacy test_sensitivity",
         "blocks": "Blocks public_prior",
+        "client": "connect",
         "comparing": "ComparedRoute Comparison LeftOut compare",
         "divergences": "DeltaEstimate count_outcomes estimate_delta",
         "fitting": "MovementCheck PopulationCheck check_movement check_population",

@@ -505,7 +505,7 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         if block.kind == "sh"
         for line in block.text.splitlines()
     }
-    groups = {"keys", "ledger", "runs"}
+    groups = {"keys", "ledger", "runs", "serve"}
     below = {f"{name} {each.name}" for name in groups for each in load(name).registered_commands}
     assert {*COMMANDS, *below} - groups == set(EXAMPLES)
     assert set(EXAMPLES.values()) <= shown

@@ -30,6 +30,9 @@ ANSWERS = {
     "cli/_kept.py",  # from here on: a stored answer of a ledger
     "cli/_asked.py",
     "releasing/_keeping/payments.py",
+    "client/_connecting.py",
+    "server/_life.py",
+    "server/_routes/asking.py",
     "statements/_budgets.py",
     "statements/_certifying.py",
     "statements/_verification.py",

@@ -78,6 +78,7 @@ COMMANDS = {
     "keys": ("keys", "Keys to sign certificates with: make one, show its public part."),
     "runs": ("keeping", "Runs that were kept with --keep: list them, remove them."),
     "workbench": ("workbench", "Open a page on this computer to ask tables, without Python."),
+    "serve": ("serving", "Serve a team: answers over HTTP against a budget. Experimental."),
 }
 
 # One use of each command, as a page of the documentation shows and runs it.
@@ -132,6 +133,12 @@ EXAMPLES = {
     "runs list": "hushed runs list kept",
     "runs remove": "hushed runs remove kept --all",
     "workbench": "hushed workbench clinic",
+    "serve init": "hushed serve init stats",
+    "serve add": "hushed serve add stays clinic-private.csv --epsilon 3 --type cost=float "
+    "--range cost=0:5000 --folder stats",
+    "serve invite": "hushed serve invite ana --share stays=1.5 --folder stats",
+    "serve confirm": "hushed serve confirm stays --folder stats",
+    "serve check": "hushed serve check --folder stats",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.

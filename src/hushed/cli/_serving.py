@@ -1,0 +1,219 @@
+"""The commands ``hushed serve``: a team server, experimental."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushed.cli._options import JsonOption
+from hushed.cli._outcome import REFUSED, finish, print_line, print_note
+from hushed.errors import MissingExtra, ParameterError
+from hushed.guarantee import Guarantee
+
+_STOPPED = "stopped; look at hushed serve check before trying again"
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart", "duckdb", "ibis", "cryptography")
+FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
+NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of the data set.")]
+
+
+def _require() -> None:
+    if any(find_spec(each) is None for each in _NEEDED):
+        raise MissingExtra("the team server", "server")
+
+
+def run_server(
+    context: typer.Context,
+    folder: FolderOption = Path(),
+) -> None:
+    """Serve a team over HTTP, on this computer. Experimental: one process, TLS by a proxy."""
+    if context.invoked_subcommand is not None:
+        return
+    with finish(json=False, stopped="the server has stopped; what was charged stays"):
+        _require()
+        from hushed.server import serve as serve_team  # noqa: PLC0415
+
+        print_note("experimental: read what is missing in docs/operating.md first")
+        serve_team(folder)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
+    ledger: Annotated[
+        str | None, typer.Option(metavar="URL", help="Ledger; by default a file in the folder.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a server: folder, settings, ledger, and the key that signs certificates."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        _require()
+        from hushed.server._setup import make_server  # noqa: PLC0415
+
+        key = make_server(folder, ledger)
+        result.update(folder=str(folder), keyid=key)
+        if not json:
+            print_line(f"made {folder}; certificates are signed by key {key}")
+
+
+def add(
+    name: NameArgument,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="File or address of the table.")],
+    epsilon: Annotated[float, typer.Option(help="Limit on epsilon of everybody together.")],
+    delta: Annotated[float, typer.Option(help="Limit on delta of everybody together.")] = 0.0,
+    table: Annotated[str, typer.Option(help="Name of the table in a database.")] = "rows",
+    user: Annotated[
+        str | None, typer.Option(help="Column of the people; without it a row is protected.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--type", help="COLUMN=KIND, as for hushed query.")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="COLUMN=LOW:HIGH, public; told to those who ask."),
+    ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=A,B,C, public; told to those who ask."),
+    ] = None,
+    max_epsilon: Annotated[
+        float | None, typer.Option(help="The most that one request may cost.")
+    ] = None,
+    max_delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Describe a data set and open its budget; no row is read."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        _require()
+        from hushed.server._setup import add_dataset  # noqa: PLC0415
+
+        columns: dict[str, dict[str, Any]] = {}
+        for column, told in _pairs("--type", kind):
+            columns.setdefault(column, {})["kind"] = told
+        for column, told in _pairs("--range", bounds):
+            low, high = _bounds(told)
+            columns.setdefault(column, {}).update(low=low, high=high)
+        for column, told in _pairs("--keys", keys):
+            columns.setdefault(column, {})["keys"] = told.split(",")
+        given = {"user": user, "max_epsilon": max_epsilon}
+        told_all = {name: each for name, each in given.items() if each is not None}
+        section = {"source": source, "table": table, "max_delta": max_delta, "column": columns}
+        limit = Guarantee(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours="add-remove",
+            unit="row" if user is None else "user",
+        )
+        add_dataset(folder, name, section | told_all, limit)
+        result.update(dataset=name)
+        if not json:
+            print_line(f"added {name}, with a budget of epsilon {epsilon:g}, delta {delta:g}")
+
+
+def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    found = [each.partition("=") for each in given or ()]
+    if not all(name and sign and rest for name, sign, rest in found):
+        raise ParameterError(f"{option} is COLUMN=..., such as {option} ward=A,B")
+    return [(name, rest) for name, _, rest in found]
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    low, _, high = text.partition(":")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        raise ParameterError("--range is COLUMN=LOW:HIGH, such as --range cost=0:5000") from None
+
+
+def invite(
+    person: Annotated[str, typer.Argument(metavar="NAME", help="Whom to let in.")],
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
+    ] = None,
+    steward: Annotated[
+        bool,
+        typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
+    ] = False,
+    days: Annotated[int, typer.Option(help="How long the token counts; at most 90.")] = 30,
+    quote_only: Annotated[
+        bool, typer.Option("--quote-only", help="A token that asks prices, and reads no answer.")
+    ] = False,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Let somebody in, and print the token: it is shown this once."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        _require()
+        from hushed.server._setup import invite as let_in  # noqa: PLC0415
+        from hushed.server._tokens import Scope  # noqa: PLC0415
+
+        shares = [(name, _cap(told)) for name, told in _pairs("--share", share)]
+        token = let_in(
+            folder,
+            person,
+            "steward" if steward else "analyst",
+            shares,
+            days=days,
+            scope=Scope(quote_only=quote_only),
+        )
+        result.update(person=person, token=token)
+        if not json:
+            print_line(token)
+            print_note(f"the token of {person}, for {days} days; it is not shown again")
+
+
+def _cap(text: str) -> Guarantee:
+    epsilon, _, delta = text.partition(":")
+    try:
+        return Guarantee(epsilon=float(epsilon), delta=float(delta or 0))
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("--share is DATASET=EPSILON, such as --share stays=2") from None
+
+
+def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
+    """Take a data set as it is now, after its file or its description was changed."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        _require()
+        from hushed.server._setup import confirm_dataset  # noqa: PLC0415
+
+        confirm_dataset(folder, name)
+        result.update(dataset=name)
+        if not json:
+            print_line(f"{name} can be asked again after the next start; its budget is the same")
+
+
+def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
+    """Look at settings, data sets, budgets, key and trail without starting; no row is read."""
+    with finish(json=json, stopped="stopped") as result:
+        _require()
+        from hushed.server._setup import check_server  # noqa: PLC0415
+
+        found = check_server(folder)
+        result.update(facts=list(found.facts), problems=list(found.problems))
+        if found.problems:
+            result["exit_code"] = REFUSED
+        if not json:
+            for each in found.facts:
+                print_line(each)
+            for each in found.problems:
+                print_note(f"problem: {each}")
+
+
+serve = typer.Typer(
+    invoke_without_command=True,
+    help="Serve a team: people ask private tables over HTTP against a budget. Experimental: one "
+    "process, no approvals, no pages; docs/operating.md says what is missing.",
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+serve.callback()(run_server)
+serve.command("init")(init)
+serve.command("add")(add)
+serve.command("invite")(invite)
+serve.command("confirm")(confirm)
+serve.command("check")(check)

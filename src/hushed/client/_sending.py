@@ -1,0 +1,143 @@
+"""How the client speaks to a server: over TLS, again under the same key, and no token in a text."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from hushed._printing import flat
+from hushed.errors import (
+    EngineUnavailable,
+    KeyInUse,
+    LedgerUnavailable,
+    MissingExtra,
+    NotFound,
+    Overspent,
+    ParameterError,
+    QueryFailed,
+    Refusal,
+)
+
+# From method, path, headers and body to status, headers and body.
+Send = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
+
+_AGAIN = (429, 502, 503, 504)
+_ATTEMPTS = 6
+_LONGEST_PAUSE = 10.0
+_KINDS: dict[str, type[Exception]] = {
+    "budget_exceeded": Overspent,
+    "quota_exceeded": Overspent,
+    "key_reused": KeyInUse,
+    "not_found": NotFound,
+    "failed": QueryFailed,
+    "ledger_unavailable": LedgerUnavailable,
+    "dataset_changed": EngineUnavailable,
+}
+
+
+class NotReached(OSError):
+    """The server was not reached, or the connection broke."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line to one server."""
+
+    send: Send = field(repr=False)
+    token: str = field(repr=False)
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        """Ask, again where the server was busy or was not reached; a refusal is raised.
+
+        What is sent again has the same key, so that it is paid once.
+        """
+        told = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
+        content = b"" if body is None else json.dumps(body).encode()
+        told |= {"content-type": "application/json"} if content else {}
+        told |= dict(headers or {})
+        for attempt in range(_ATTEMPTS):
+            last = attempt == _ATTEMPTS - 1
+            try:
+                status, answered, found = self.send(method, path, told, content)
+            except NotReached:
+                if last:
+                    raise LedgerUnavailable(
+                        "the server was not reached; ask again under the same key: you pay once"
+                    ) from None
+                self.pause(min(2.0**attempt / 4, _LONGEST_PAUSE))
+                continue
+            if status < 400:
+                return status, found
+            if status not in _AGAIN or last:
+                raise read_problem(status, found)
+            after = answered.get("retry-after", "1")
+            self.pause(min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE))
+        raise LedgerUnavailable("the server was not reached")
+
+    def read(self, path: str) -> Any:
+        """Read JSON."""
+        return json.loads(self.ask("GET", path)[1])
+
+
+def read_problem(status: int, body: bytes) -> Exception:
+    """Make the error that a refusal stands for."""
+    try:
+        told = json.loads(body)
+        code, title, detail = (str(told.get(each, "")) for each in ("code", "title", "detail"))
+    except (ValueError, AttributeError):
+        code, title, detail = "", f"the server answered {status}", ""
+    words = flat(f"{title} {detail}".strip())
+    kind = _KINDS.get(code)
+    if kind is None:
+        kind = ParameterError if status in (400, 413, 422) else Refusal
+    return kind(words)
+
+
+def check_url(url: str) -> str:
+    """Refuse an address at which a token would travel for everybody to read."""
+    parts = urlsplit(url)
+    local = parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise ParameterError("url is the https address of a server", parameter="url")
+    if parts.scheme == "http" and not local:
+        raise ParameterError(
+            "over http everybody on the way reads token and answers: use https", parameter="url"
+        )
+    if parts.username or parts.password or parts.query:
+        raise ParameterError("url holds no password and no question", parameter="url")
+    return url.rstrip("/")
+
+
+def open_line(url: str) -> Send:
+    """Open connections to a server, which many threads may use."""
+    try:
+        import urllib3  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("the client of a server", "client") from None
+    pool = urllib3.PoolManager(
+        maxsize=10, retries=False, timeout=urllib3.Timeout(connect=10, read=60)
+    )
+
+    def send(
+        method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        try:
+            found = pool.request(
+                method, url + path, headers=dict(headers), body=body, redirect=False
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise NotReached(type(error).__name__) from None
+        return found.status, found.headers, found.data
+
+    return send

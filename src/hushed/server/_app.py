@@ -1,0 +1,193 @@
+"""The app of a server: routes, the guard around them, and what a refusal looks like."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    LedgerUnavailable,
+    NewerLedger,
+    NotFound,
+    ParameterError,
+)
+from hushed.ledger import Ledger
+from hushed.ledger._together import reading
+from hushed.server._callers import Callers
+from hushed.server._config import ledger_address, read_settings
+from hushed.server._datasets import open_all
+from hushed.server._guard import Guard, show_problem
+from hushed.server._life import Desk, recover
+from hushed.server._log import Log
+from hushed.server._problems import Problem, ProblemBody
+from hushed.server._routes import asking, health, keeping
+from hushed.server._schema import require_version
+
+KEY_FILE = "server.key"
+SWEEP_SECONDS = 10.0
+
+
+def create_app(folder: str | Path = ".") -> Guard:
+    """Make the app of a team server, for an ASGI server of your own. Experimental.
+
+    Parameters
+    ----------
+    folder : str or Path, default "."
+        The folder that ``hushed serve init`` has made.
+
+    Returns
+    -------
+    Guard
+        An ASGI app. One process at a time may run it.
+
+    Raises
+    ------
+    NotFound
+        If there is no such folder, or it belongs to no server.
+    ParameterError
+        If its settings cannot be used.
+    LedgerUnavailable, DamagedLedger, NewerLedger
+        If the ledger cannot be used.
+    """
+    place = Path(folder)
+    desk = open_desk(place, Log())
+    return make_app(desk)
+
+
+def open_desk(folder: Path, log: Log) -> Desk:
+    """Open ledger and data sets; no row is read."""
+    settings = read_settings(folder)
+    ledger = Ledger(ledger_address(folder, settings), create=False)
+    with reading(ledger) as connection:
+        require_version(connection)
+    datasets = open_all(folder, settings, ledger)
+    for each in datasets.values():
+        if each.stale:
+            log("data set cannot be asked", dataset=each.id)
+    try:
+        key = (folder / KEY_FILE).read_bytes()
+    except OSError:
+        raise NotFound(f"{KEY_FILE}, which signs certificates, cannot be read") from None
+    return Desk(ledger=ledger, settings=settings, datasets=datasets, key=key, log=log)
+
+
+def make_app(desk: Desk) -> Guard:
+    """Make the app around what is open."""
+    app = FastAPI(
+        title="hushed server",
+        summary="Private answers over HTTPS, against a budget. Experimental.",
+        version=version("hushed"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        separate_input_output_schemas=False,
+        lifespan=lambda _: _live(desk),
+    )
+    callers = Callers(desk)
+    app.include_router(health.make_router(desk))
+    app.include_router(asking.make_router(desk, callers))
+    app.include_router(keeping.make_router(desk, callers))
+    _handle_errors(app)
+    _describe(app)
+    limits = desk.settings.limits
+    return Guard(app, desk.settings.server, body=limits.body, log=desk.log)
+
+
+@asynccontextmanager
+async def _live(desk: Desk) -> AsyncIterator[None]:
+    """Answer what was charged before a crash, at once and then again and again."""
+
+    async def sweep() -> None:
+        while True:
+            with suppress(HushedError):
+                await run_in_threadpool(recover, desk)
+            await asyncio.sleep(SWEEP_SECONDS)
+
+    task = asyncio.create_task(sweep())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await run_in_threadpool(desk.close)
+
+
+def _handle_errors(app: FastAPI) -> None:
+    @app.exception_handler(Problem)
+    def refuse(request: Request, problem: Any) -> Response:  # noqa: ARG001
+        return show_problem(problem)
+
+    @app.exception_handler(HushedError)
+    def translate(request: Request, error: Any) -> Response:  # noqa: ARG001
+        return show_problem(problem_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    def misread(request: Request, error: Any) -> Response:  # noqa: ARG001
+        return show_problem(_problem_of_values(error))
+
+    @app.exception_handler(HTTPException)
+    def miss(request: Request, error: Any) -> Response:  # noqa: ARG001
+        codes = {404: "not_found", 405: "method_not_allowed"}
+        return show_problem(Problem(codes.get(error.status_code, "bad_request")))
+
+    @app.exception_handler(Exception)
+    def fail(request: Request, error: Any) -> Response:  # noqa: ARG001
+        return show_problem(Problem("unforeseen"))
+
+
+def problem_of(error: HushedError) -> Problem:
+    """Say in a fixed text what the library refused; a mistake of the caller in its own words."""
+    if isinstance(error, LedgerUnavailable | DamagedLedger | NewerLedger):
+        return Problem("ledger_unavailable", wait=5)
+    if isinstance(error, NotFound):
+        return Problem("not_found")
+    if isinstance(error, ParameterError):
+        return Problem("bad_value", error.message)
+    return Problem("unforeseen")
+
+
+def _problem_of_values(error: RequestValidationError) -> Problem:
+    """Name the first value that cannot be used."""
+    found = error.errors()[0]
+    place = [str(each) for each in found["loc"]]
+    said = str(found["msg"]).removeprefix("Value error, ")
+    if place[:2] == ["header", "Idempotency-Key"]:
+        return Problem("no_key", said)
+    code = "bad_query" if "query" in place[:2] and place[0] == "body" else "bad_value"
+    return Problem(code, f"{'.'.join(place)[:100]}: {said}")
+
+
+def _describe(app: FastAPI) -> None:
+    """Describe refusals in OpenAPI; the ones that FastAPI adds by itself are never sent."""
+
+    def describe() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            made = get_openapi(
+                title=app.title,
+                summary=app.summary,
+                version=app.version,
+                routes=app.routes,
+                openapi_version="3.1.0",
+            )
+            schemas = made["components"]["schemas"]
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            schemas["Problem"] = ProblemBody.model_json_schema()
+            app.openapi_schema = made
+        return app.openapi_schema
+
+    app.openapi = describe  # type: ignore[method-assign]

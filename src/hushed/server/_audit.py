@@ -1,0 +1,75 @@
+"""The trail: who did what, in a chain of digests; written in the transaction of what it tells."""
+
+from __future__ import annotations
+
+import json
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from hushed.errors import DamagedLedger
+from hushed.ledger._entries import digest
+from hushed.ledger._migrations import now
+from hushed.ledger._rows import run
+from hushed.server._schema import fetch_all
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+_HEAD = "SELECT value FROM @.hushed_s_state WHERE name = 'audit'"
+_CHANGED = "the trail of the server was changed: {}; restore a copy, and look for who could write"
+
+
+def _head(connection: Transaction, *, lock: bool) -> tuple[int, str]:
+    row = run(connection, _HEAD, {}, f"{_HEAD} FOR UPDATE" if lock else None).fetchone()
+    number, _, link = str(row[0] if row else "").partition(":")
+    if not number.isdecimal():
+        raise DamagedLedger(_CHANGED.format("its head is gone"))
+    return int(number), link
+
+
+def add_event(
+    connection: Transaction, *, actor: str, action: str, about: str, address: str = "", at: str = ""
+) -> None:
+    """Add an event; no text of a query goes here, only ids and names."""
+    number, link = _head(connection, lock=True)
+    told = {"at": at or now(), "actor": actor, "action": action, "about": about, "address": address}
+    body = json.dumps(told, sort_keys=True)
+    link = digest(link, f"{number + 1} {body}")
+    values = {"number": number + 1, "body": body, "link": link}
+    run(connection, "INSERT INTO @.hushed_s_audit VALUES (:number, :body, :link)", values)
+    run(
+        connection,
+        "UPDATE @.hushed_s_state SET value = :value WHERE name = 'audit'",
+        {"value": f"{number + 1}:{link}"},
+    )
+
+
+def list_events(
+    connection: Transaction, *, after: int = 0, most: int = 100
+) -> list[dict[str, Any]]:
+    """List events in their order, up to the first one that may not be seen yet."""
+    found = fetch_all(
+        connection,
+        "SELECT number, body FROM @.hushed_s_audit WHERE number > :after ORDER BY number "
+        "LIMIT :most",
+        after=after,
+        most=most,
+    )
+    told = [{"number": each["number"], **json.loads(each["body"])} for each in found]
+    moment = now()
+    return list(takewhile(lambda event: event["at"] <= moment, told))
+
+
+def verify_trail(connection: Transaction) -> str:
+    """Check the chain from end to end; ``NUMBER:DIGEST`` of its end, to be kept elsewhere."""
+    end, link, number = _head(connection, lock=False), "", 0
+    found = fetch_all(
+        connection, "SELECT number, body, digest FROM @.hushed_s_audit ORDER BY number"
+    )
+    for number, each in enumerate(found, start=1):
+        link = digest(link, f"{number} {each['body']}")
+        if each["number"] != number or each["digest"] != link:
+            raise DamagedLedger(_CHANGED.format(f"event {number} is not the one that was written"))
+    if (number, link) != end:
+        raise DamagedLedger(_CHANGED.format(f"it has {number} events, its head says {end[0]}"))
+    return f"{number}:{link}"

@@ -1,0 +1,60 @@
+"""Who asks: a token for each request, and what its person may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from hushed.server._life import Desk
+from hushed.server._people import Caller, Grant, Role, find_caller, list_grants
+from hushed.server._problems import Problem
+from hushed.server._rates import Rates
+
+_FAILURES = 10  # wrong tokens that an address may show in a minute
+_bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
+Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+class Callers:
+    """Finds the caller of a request. A token that counts is never kept out by those who guess."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._failures = Rates(_FAILURES)
+        self._asked = Rates(desk.settings.limits.requests_per_minute)
+
+    def find(self, request: Request, shown: HTTPAuthorizationCredentials | None) -> Caller:
+        """Find who asks, or refuse: unknown, expired, revoked and foreign tokens look the same."""
+        address = request.scope.get("hushed_address", "")
+        text = "" if shown is None else shown.credentials
+        found = find_caller(self._desk.ledger, text, address)
+        if found is None:
+            if not self._failures.take(address):
+                raise Problem("too_many", wait=60)
+            raise Problem("not_authenticated")
+        if not self._asked.take(found.id):
+            raise Problem("too_many", wait=60)
+        return found
+
+    def of_role(self, *roles: Role, quote_only: bool = False) -> Callable[..., Caller]:
+        """Make a dependency that lets in people of some roles; all others are refused."""
+
+        def find(request: Request, shown: Shown) -> Caller:
+            caller = self.find(request, shown)
+            if caller.role not in roles or (caller.scope.quote_only and not quote_only):
+                raise Problem("forbidden")
+            return caller
+
+        return find
+
+
+def require_grant(desk: Desk, caller: Caller, dataset: str) -> Grant:
+    """Find the share of an analyst: without one, a data set does not exist."""
+    for each in list_grants(desk.ledger, caller.id):
+        there = each.dataset == dataset and dataset in desk.datasets
+        if there and caller.scope.allows_dataset(dataset):
+            return each
+    raise Problem("not_found")

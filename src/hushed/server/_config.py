@@ -1,0 +1,198 @@
+"""The file of a server: where the tables lie, what is public about them, and the limits."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from hushed._printing import brief, plain_path
+from hushed._types import ColumnType
+from hushed.errors import NotFound, ParameterError
+
+FILE = "hushed.toml"
+_LARGEST = 10_000_000  # bytes of the file
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+
+Name = Annotated[StrictStr, Field(pattern=_NAME)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Key = Annotated[bool | int | StrictStr, Field(union_mode="left_to_right")]
+
+
+def _check_network(value: str) -> str:
+    ipaddress.ip_network(value)
+    return value
+
+
+Network = Annotated[StrictStr, AfterValidator(_check_network)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Column(_Section):
+    """What is public about a column: its type, and bounds or keys to ask it by."""
+
+    kind: ColumnType | None = None
+    low: Number | None = None
+    high: Number | None = None
+    keys: tuple[StrictBool | int | StrictStr, ...] | None = Field(default=None, max_length=10_000)
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high go together")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ValueError("low must be below high")
+        return self
+
+
+class DatasetSettings(_Section):
+    """One data set."""
+
+    source: StrictStr
+    table: StrictStr = "rows"
+    user: StrictStr | None = None
+    header: StrictStr | None = None
+    budget: StrictStr
+    max_epsilon: Annotated[Number, Field(gt=0)] | None = None
+    max_delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    answer_grid: Annotated[Number, Field(ge=0, le=3600)] | None = None
+    column: dict[StrictStr, Column] = Field(default_factory=dict)
+
+    def types(self) -> dict[str, ColumnType]:
+        """Give the declared types."""
+        return {name: each.kind for name, each in self.column.items() if each.kind is not None}
+
+
+class ServerSettings(_Section):
+    """Where the server listens, and who stands before it."""
+
+    listen: StrictStr = "127.0.0.1:8642"
+    behind_proxy: StrictBool = False
+    public_url: StrictStr | None = None
+    trusted_proxies: tuple[Network, ...] = ()
+    stewards_read_answers: StrictBool = False
+
+    @property
+    def host(self) -> str:
+        """Address to listen on."""
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """Port to listen on."""
+        return int(self.listen.rpartition(":")[2])
+
+    @model_validator(mode="after")
+    def _check_listen(self) -> Self:
+        host, _, port = self.listen.rpartition(":")
+        if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
+            raise ValueError("listen is ADDRESS:PORT, such as 127.0.0.1:8642")
+        if host not in ("127.0.0.1", "localhost", "[::1]") and not self.behind_proxy:
+            raise ValueError(
+                "another address than 127.0.0.1 lets tokens and answers travel unencrypted: put a "
+                "proxy with TLS before the server, and say so with behind_proxy = true"
+            )
+        url = self.public_url
+        if url is not None and not url.startswith(("https://", "http://127.0.0.1", "http://[::1]")):
+            raise ValueError("public_url begins with https://")
+        return self
+
+
+class LedgerSettings(_Section):
+    """Where the ledger is."""
+
+    url: StrictStr = "sqlite:///hushed.db"
+
+
+class Limits(_Section):
+    """What nobody may exceed."""
+
+    body: Annotated[int, Field(ge=1024, le=10_000_000)] = 65_536  # bytes
+    run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
+    queue: Annotated[int, Field(ge=1, le=10_000)] = 500
+    open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
+    requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
+    answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds
+    max_epsilon_per_request: Annotated[Number, Field(gt=0, le=10)] = 1.0
+
+
+class Settings(_Section):
+    """Everything in the file."""
+
+    format: Literal["hushed server 1"] = "hushed server 1"
+    server: ServerSettings = ServerSettings()
+    ledger: LedgerSettings = LedgerSettings()
+    limits: Limits = Limits()
+    dataset: dict[Name, DatasetSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_datasets(self) -> Self:
+        folded = [name.lower() for name in self.dataset]
+        if len(set(folded)) != len(folded):
+            raise ValueError("two data sets have names that differ only in their capitals")
+        return self
+
+
+def read_settings(folder: Path) -> Settings:
+    """Read the file of a folder; paths in it are from that folder on."""
+    path = folder / FILE
+    if not path.is_file():
+        raise NotFound(
+            f"there is no {FILE} in {plain_path(folder)}: make one with hushed serve init"
+        )
+    if path.stat().st_size > _LARGEST:
+        raise ParameterError(f"{plain_path(path)} is too large")
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Settings.model_validate(told)
+    except ValidationError as error:
+        raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{plain_path(path)} is not TOML: {brief(str(error))}") from None
+
+
+def explain(error: ValidationError) -> str:
+    """Name the first part that is wrong, and say how; no value is quoted."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(each) for each in first["loc"])
+    said = str(first["msg"]).removeprefix("Value error, ")
+    return f"{brief(place)}: {said}" if place else said
+
+
+def ledger_address(folder: Path, settings: Settings) -> str:
+    """Give the address of the ledger; a file is looked for from the folder on."""
+    url = settings.ledger.url
+    if not url.startswith("sqlite:///"):
+        return url
+    return f"sqlite:///{os.path.abspath(folder / url.removeprefix('sqlite:///'))}"
+
+
+def source_of(folder: Path, source: str) -> str:
+    """Give the address of a table; a path is looked for from the folder on."""
+    if source.startswith("duckdb:///"):
+        return f"duckdb:///{folder / source.removeprefix('duckdb:///')}"
+    return source if "://" in source else str(folder / source)
+
+
+def digest_of(found: DatasetSettings) -> str:
+    """Digest what a data set is, so that a change of the file is noticed."""
+    told: Any = found.model_dump(mode="json")
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

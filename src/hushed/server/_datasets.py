@@ -1,0 +1,144 @@
+"""The data sets of a server: opened once, names and types of columns alone."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hushed.errors import HushedError, NotFound, ParameterError
+from hushed.ledger import Ledger
+from hushed.ledger._rows import run
+from hushed.ledger._together import reading, writing
+from hushed.server._audit import add_event
+from hushed.server._config import DatasetSettings, Settings, digest_of, source_of
+from hushed.server._schema import fetch_one
+from hushed.tables import Table
+from hushed.tables._open import open_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A data set that can be asked, or the reason why not."""
+
+    id: str
+    settings: DatasetSettings
+    table: Table | None = field(repr=False)  # prices and plans are asked here
+    rows: Table | None = field(default=None, repr=False)  # and here rows are read, one at a time
+    lock: Any = field(default_factory=threading.Lock, repr=False)
+    stale: str = ""  # why nobody may ask; for the log and the steward
+
+    @property
+    def unit(self) -> str:
+        """What the answers protect."""
+        return "row" if self.settings.user is None else "user"
+
+    def layout(self) -> dict[str, Any]:
+        """Describe what is public: columns, types, bounds and keys; no path, no address."""
+        columns = {} if self.table is None else dict(self.table.columns)
+        told = self.settings.column
+        return {
+            "id": self.id,
+            "unit": self.unit,
+            "user": self.settings.user,
+            "columns": [
+                {"name": name, "kind": kind, **_public(told, name)}
+                for name, kind in columns.items()
+            ],
+            "max_delta": self.settings.max_delta,
+        }
+
+
+def _public(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = told.get(name)
+    if found is None:
+        return {"low": None, "high": None, "keys": None}
+    keys = None if found.keys is None else list(found.keys)
+    return {"low": found.low, "high": found.high, "keys": keys}
+
+
+def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
+    """Open the table of a data set; no row is read."""
+    found = open_table(
+        source_of(folder, settings.source),
+        settings.table,
+        user=settings.user,
+        types=settings.types() or None,
+        header=settings.header,
+    )
+    missing = sorted(set(settings.column) - set(found.columns))
+    if missing:
+        raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
+    return found
+
+
+def fingerprint(table: Table) -> str:
+    """Digest size and time of the files of a table; empty where it lies in a database."""
+    state = table.connection.state
+    return "" if state is None else hashlib.sha256(repr(state).encode()).hexdigest()
+
+
+def register(
+    ledger: Ledger, name: str, settings: DatasetSettings, table: Table, actor: str
+) -> None:
+    """Write down what a data set is, so that a change of its file is noticed."""
+    values = {
+        "id": name,
+        "digest": digest_of(settings),
+        "budget": settings.budget,
+        "print": fingerprint(table),
+    }
+    with writing(ledger) as connection:
+        run(
+            connection,
+            "INSERT INTO @.hushed_s_datasets VALUES (:id, :digest, :budget, :print) "
+            "ON CONFLICT (id) DO UPDATE SET config_digest = :digest, budget = :budget, "
+            "fingerprint = :print",
+            values,
+        )
+        add_event(connection, actor=actor, action="confirmed a data set", about=name)
+
+
+def require_budget(ledger: Ledger, settings: DatasetSettings) -> None:
+    """Refuse a budget that queries cannot be charged to."""
+    found = [each for each in ledger.budgets() if each.name == settings.budget]
+    if not found:
+        raise NotFound(f"the ledger has no budget {settings.budget!r}")
+    unit = "row" if settings.user is None else "user"
+    limit = found[0].limit
+    if (limit.unit, limit.neighbours) != (unit, "add-remove"):
+        raise ParameterError(
+            f"the budget {settings.budget!r} is for {limit.unit}s and {limit.neighbours} "
+            f"neighbours; queries on this table need {unit} and add-remove"
+        )
+
+
+def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Dataset]:
+    """Open every data set; one that is not as it was registered is there, and cannot be asked."""
+    return {name: _open(folder, name, each, ledger) for name, each in settings.dataset.items()}
+
+
+def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) -> Dataset:
+    try:
+        table, rows = open_dataset(folder, settings), open_dataset(folder, settings)
+        require_budget(ledger, settings)
+    except HushedError as error:
+        return Dataset(id=name, settings=settings, table=None, stale=error.message)
+    with reading(ledger) as connection:
+        statement = (
+            "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
+        )
+        known = fetch_one(connection, statement, id=name)
+    stale = ""
+    if known is None:
+        stale = "it was written into the file and not confirmed"
+    elif known["config_digest"] != digest_of(settings) or known["budget"] != settings.budget:
+        stale = "its description was changed"
+    elif known["fingerprint"] != fingerprint(table):
+        stale = "its file was changed"
+    if stale:
+        stale += f": look at it, then run hushed serve confirm {name}"
+    return Dataset(id=name, settings=settings, table=table, rows=rows, stale=stale)

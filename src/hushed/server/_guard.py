@@ -1,0 +1,187 @@
+"""Around everything: who may be talked to, how much is read, and headers on every answer."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hushed.server._config import ServerSettings
+from hushed.server._log import Log
+from hushed.server._problems import MEDIA, Problem
+from hushed.workbench._security import HEADERS
+
+DEEPEST, MOST_HEADERS = 32, 64
+BODY_SECONDS = 10.0
+
+
+class Guard:
+    """Middleware: checks before, headers and one line of the log after."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings, *, body: int, log: Log) -> None:
+        self._app = app
+        self._hosts = allowed_hosts(settings)
+        self._proxies = settings.trusted_proxies
+        self._body = body
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no sockets here
+        status = 0
+
+        async def send_safely(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            body = await self._check(scope, receive)
+        except Problem as problem:
+            await show_problem(problem)(scope, receive, send_safely)
+        else:
+            await self._app(scope, _replay(body, receive), send_safely)
+        route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
+        method = scope["method"] if scope["method"].isalpha() else "-"
+        self._log("http", method=method[:10], route=route, status=status)
+
+    async def _check(self, scope: Scope, receive: Receive) -> bytes:
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            raise Problem("wrong_host")
+        if len(scope["headers"]) > MOST_HEADERS:
+            raise Problem("too_large", "too many headers")
+        if headers.get("content-encoding", "identity") != "identity":
+            raise Problem("bad_request", "a compressed body is not read")
+        scope["hushed_address"] = find_address(scope, headers, self._proxies)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read_body(headers, receive, self._body)
+        except TimeoutError:
+            raise Problem("too_slow") from None
+        if body:
+            if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+                raise Problem("bad_request", "a body is of the type application/json")
+            check_json(body)
+        return body
+
+
+def allowed_hosts(settings: ServerSettings) -> frozenset[str]:
+    """List what a client may call the server."""
+    port = settings.port
+    names = {"127.0.0.1", "localhost", "[::1]", settings.listen.rpartition(":")[0].lower()}
+    found = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
+    if settings.public_url is not None:
+        found.add(urlsplit(settings.public_url).netloc.lower())
+    return frozenset(found)
+
+
+def find_address(scope: Scope, headers: Headers, proxies: Sequence[str]) -> str:
+    """Find who asks: what a proxy says counts only if the proxy is one of ours."""
+    peer = (scope.get("client") or ("", 0))[0]
+    said = [each.strip() for each in ",".join(headers.getlist("x-forwarded-for")).split(",")]
+    while said and _is_in(peer, proxies):
+        peer = said.pop() or peer
+    return str(peer)[:64]
+
+
+def _is_in(address: str, networks: Sequence[str]) -> bool:
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(found in ipaddress.ip_network(each) for each in networks)
+
+
+async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes:
+    """Read a body while counting it."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > 12 or int(length) > most:
+        raise Problem("too_large", f"a body has at most {most} bytes")
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > most:
+            raise Problem("too_large", f"a body has at most {most} bytes")
+    return bytes(body)
+
+
+def check_json(body: bytes) -> None:
+    """Refuse what two readers of JSON may understand in two ways, and what is nested deep."""
+    try:
+        text = body.decode("utf-8")
+        _check_depth(text)
+        json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        raise Problem(
+            "bad_request",
+            "the body is no JSON of at most 32 levels, with each name once and finite numbers",
+        ) from None
+
+
+def _check_depth(text: str) -> None:
+    depth, inside, escaped = 0, False, False
+    for each in text:
+        if inside:
+            inside = escaped or each != '"'
+            escaped = each == "\\" and not escaped
+        elif each == '"':
+            inside = True
+        elif each in "[{":
+            depth += 1
+            if depth > DEEPEST:
+                raise ValueError
+        elif each in "]}":
+            depth -= 1
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+def show_problem(problem: Problem, request: str = "") -> JSONResponse:
+    """Answer with a problem."""
+    headers = {} if problem.wait is None else {"retry-after": str(problem.wait)}
+    if problem.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return JSONResponse(problem.to_dict(request), problem.status, headers=headers, media_type=MEDIA)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def receive_again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

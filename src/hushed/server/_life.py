@@ -1,0 +1,303 @@
+"""The life of a request: judged, charged, answered, and only then shown.
+
+The charges and the row of the request are one transaction; answer, certificate and the end of the
+request are another. A server that is killed between them finds the request charged, and answers it
+with fresh noise at no cost: of the first noise nothing was shown, so that one answer leaves in all.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hushed.errors import EngineUnavailable, Overspent, QueryFailed
+from hushed.ledger import Ledger
+from hushed.ledger._balance import terms_of
+from hushed.ledger._entries import Entry
+from hushed.ledger._migrations import now
+from hushed.ledger._together import (
+    Charge,
+    charge_together,
+    entry_within,
+    keep_within,
+    reading,
+    writing,
+)
+from hushed.releasing._keeping import write_failure
+from hushed.server._audit import add_event
+from hushed.server._config import Settings
+from hushed.server._datasets import Dataset
+from hushed.server._judging import Ask, prepare
+from hushed.server._log import Log
+from hushed.server._people import Caller, Grant, require_person
+from hushed.server._problems import Problem
+from hushed.server._requests import (
+    KeyTaken,
+    Request,
+    State,
+    count_attempt,
+    count_open,
+    end_request,
+    find_by_key,
+    find_request,
+    insert_certificate,
+    insert_request,
+    list_open,
+)
+from hushed.statements import LedgerEntry, Statement, sign
+from hushed.statements._certifying import certify_record
+from hushed.tables import Answer
+from hushed.tables._prepared import Prepared
+from hushed.workbench._notes import write_note
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+MOST_ATTEMPTS = 3  # the first one, and two after a crash
+FAILURE = "the query failed on the rows; the charge stays"
+_THREADS = 4
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """What the requests of a server share. All that has to last is in the ledger's database."""
+
+    ledger: Ledger
+    settings: Settings
+    datasets: dict[str, Dataset]
+    key: bytes = field(repr=False)  # signs certificates
+    log: Log
+    _running: dict[str, Future[None]] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="hushed-run"),
+        repr=False,
+    )
+
+    def grid(self, dataset: str) -> float:
+        """Seconds between the moments at which answers become readable."""
+        found = self.datasets.get(dataset)
+        own = None if found is None else found.settings.answer_grid
+        return self.settings.limits.answer_grid if own is None else own
+
+    def running(self, request: str) -> Future[None] | None:
+        """Give the run of a request, if it is under way here."""
+        with self._lock:
+            return self._running.get(request)
+
+    def queued(self) -> int:
+        """Count the runs that are under way or wait."""
+        with self._lock:
+            return len(self._running)
+
+    def start(self, request: Request, work: Callable[[], None]) -> None:
+        """Run a request in the background, unless it runs already."""
+        with self._lock:
+            if request.id not in self._running:
+                future = self._pool.submit(self._work, request, work)
+                self._running[request.id] = future
+
+    def _work(self, request: Request, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # the request stays charged, and is answered later
+            self.log("run stopped", request=request.id, error=type(error).__name__)
+        finally:
+            with self._lock:
+                self._running.pop(request.id, None)
+
+    def close(self) -> None:
+        """Finish what is running; what waits stays charged, and is answered at the next start."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
+    """Take a request: the same key again gives the same request, and costs nothing."""
+    known = find_by_key(desk.ledger, caller.id, key)
+    digest = asked.digest(grant.dataset)
+    if known is not None:
+        return _same(known, digest)
+    limits = desk.settings.limits
+    if desk.queued() >= limits.queue:
+        raise Problem("busy", wait=5)
+    if count_open(desk.ledger, caller.id) >= limits.open_per_person:
+        raise Problem("too_many_open", wait=2)
+    dataset = desk.datasets[grant.dataset]
+    prepared = prepare(dataset, limits, asked)
+    try:
+        request = _charge(desk, caller, grant, key, asked, prepared)
+    except KeyTaken:
+        found = find_by_key(desk.ledger, caller.id, key)
+        if found is None:
+            raise Problem("ledger_unavailable") from None
+        return _same(found, digest)
+    except Overspent as error:
+        found = find_by_key(desk.ledger, caller.id, key)  # a race that the other one has won
+        if found is not None:
+            return _same(found, digest)
+        raise Problem(_which(desk, grant, error, prepared)) from None
+    desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
+    desk.start(request, partial(run_request, desk, request))
+    return request
+
+
+def _which(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared) -> str:
+    """Say that the share is used up, if it is: what the data set has left is not told then."""
+    if error.budget == grant.budget:
+        return "quota_exceeded"
+    try:
+        desk.ledger.quote(grant.budget, prepared.guarantee, loss=prepared.loss)
+    except Overspent:
+        return "quota_exceeded"
+    return "budget_exceeded"
+
+
+def _same(known: Request, digest: str) -> Request:
+    if known.digest != digest:
+        raise Problem("key_reused")
+    return known
+
+
+def _charge(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
+) -> Request:
+    """Charge the data set and the share, and write the request: all of it, or nothing."""
+    identity = str(uuid.uuid4())
+    budget = desk.datasets[grant.dataset].settings.budget
+    charge = Charge(
+        guarantee=prepared.guarantee,
+        loss=prepared.loss,
+        note=write_note(caller.name, asked.note),
+        key=identity,
+        question=prepared.digest,
+    )
+    made: list[Request] = []
+
+    def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
+        own, share = entries
+        request = Request(
+            id=identity,
+            person=caller.id,
+            dataset=grant.dataset,
+            key=key,
+            digest=asked.digest(grant.dataset),
+            body=asked.model_dump_json(),
+            state="charged",
+            budget=budget,
+            entry=own.number,
+            quota=grant.budget,
+            quota_entry=share.number,
+            question=prepared.digest,
+            attempts=1,
+            charged_at=now(),
+        )
+        insert_request(connection, request)
+        add_event(connection, actor=caller.name, action="asked", about=identity)
+        made.append(request)
+
+    charge_together(desk.ledger, (budget, grant.budget), charge, within)
+    return made[-1]
+
+
+def run_request(desk: Desk, request: Request) -> None:
+    """Answer what is charged, on a connection on which nobody who asks has to wait.
+
+    So how long an answer takes delays no other price or charge, whose time everybody sees.
+    """
+    dataset = desk.datasets.get(request.dataset)
+    if dataset is None or dataset.stale:
+        return  # it waits for the steward
+    asked = Ask.model_validate_json(request.body)
+    with dataset.lock:  # the time limit begins after the wait
+        try:
+            prepared = prepare(dataset, desk.settings.limits, asked, table=dataset.rows)
+            if prepared.digest != request.question:
+                fail_request(desk, request)  # what was charged cannot be asked any more
+                return
+            answer = prepared.answer(charged=request.question)
+        except QueryFailed:
+            fail_request(desk, request)
+            return
+        except (EngineUnavailable, Problem) as error:
+            if isinstance(error, Problem) and error.code == "bad_query":
+                fail_request(desk, request)
+            else:  # no row was read: it is tried again later
+                desk.log("data set unavailable", request=request.id)
+            return
+    keep_answer(desk, request, answer)
+
+
+def keep_answer(desk: Desk, request: Request, answer: Answer) -> None:
+    """Write answer, certificate and end in one transaction; only then may anybody see it."""
+    with reading(desk.ledger) as connection:
+        entry = entry_within(connection, request.budget, request.entry)
+        name = require_person(connection, request.person)["name"]
+    statement = certify_answer(desk.ledger, request, entry, answer, name)
+    signed = sign(statement, desk.key)
+    with writing(desk.ledger) as connection:
+        keep_within(connection, entry, answer.to_json())
+        insert_certificate(connection, request.id, signed)
+        _end(desk, connection, request, "answered")
+    desk.log("answered", request=request.id)
+
+
+def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
+    """End a request; the trail tells the moment at which it could be seen, and not the true one."""
+    at = end_request(connection, request, state, desk.grid(request.dataset))
+    add_event(connection, actor="server", action=state, about=request.id, at=at)
+
+
+def certify_answer(
+    ledger: Ledger, request: Request, entry: Entry, answer: Answer, actor: str
+) -> Statement:
+    """Certify an answer with the charge behind it."""
+    budget = ledger.balance(entry.budget).budget
+    found = LedgerEntry(
+        budget=entry.budget,
+        number=entry.number,
+        at=entry.at,
+        note=entry.note,
+        question=entry.question,
+        digest=entry.digest,
+        terms=terms_of(budget, entry.number),
+    )
+    return certify_record(
+        answer.to_json(), data=request.dataset, note=entry.note, actor=actor, entry=found
+    )
+
+
+def fail_request(desk: Desk, request: Request) -> None:
+    """Write down that a request failed after its charge; the words are the same for any reason."""
+    with writing(desk.ledger) as connection:
+        entry = entry_within(connection, request.budget, request.entry)
+        keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
+        _end(desk, connection, request, "failed")
+    desk.log("failed", request=request.id)
+
+
+def recover(desk: Desk) -> int:
+    """Answer what was charged before a crash, at no cost; how many requests there are."""
+    found = [each for each in list_open(desk.ledger) if desk.running(each.id) is None]
+    for each in found:
+        desk.start(each, partial(_answer_again, desk, each))
+    return len(found)
+
+
+def _answer_again(desk: Desk, request: Request) -> None:
+    """Answer a request of which nothing was shown; after too many attempts it has failed."""
+    current = find_request(desk.ledger, request.id)
+    if current is None or current.state != "charged":
+        return
+    dataset = desk.datasets.get(request.dataset)
+    if dataset is None or dataset.table is None or dataset.stale:
+        return  # it waits for the steward
+    if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
+        fail_request(desk, request)
+        return
+    desk.log("answered again", request=request.id)
+    run_request(desk, request)

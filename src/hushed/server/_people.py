@@ -1,0 +1,260 @@
+"""People, their tokens and their shares of budgets."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from hushed.errors import BudgetExists, NotFound, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger import Ledger
+from hushed.ledger._migrations import now
+from hushed.ledger._rows import run
+from hushed.ledger._together import reading, writing
+from hushed.server._audit import add_event
+from hushed.server._schema import fetch_all, fetch_one
+from hushed.server._tokens import LONGEST_DAYS, Scope, is_secret, make_token, split_token
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+Role = Literal["analyst", "steward"]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+_NOBODY = f"hsh_{'0' * 12}_{'A' * 43}_00000000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Somebody who showed a token that counts."""
+
+    id: str
+    name: str
+    role: Role
+    token: str
+    expires: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A person's share of a data set: a budget of its own, below that of the data set."""
+
+    dataset: str
+    budget: str
+
+
+def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
+    """Add somebody; the id."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ParameterError(
+            "a name is 1 to 64 of the letters A-Z a-z 0-9 . _ @ -, and begins with a letter or "
+            "a digit"
+        )
+    if role not in ("analyst", "steward"):
+        raise ParameterError("a role is analyst or steward", parameter="role")
+    identity = str(uuid.uuid4())
+    values = {"id": identity, "name": name, "role": role, "made": now()}
+    with writing(ledger) as connection:
+        made = run(
+            connection,
+            "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made) "
+            "ON CONFLICT DO NOTHING",
+            values,
+        )
+        if made.rowcount != 1:
+            raise ParameterError(f"there is somebody called {name!r} already", parameter="name")
+        add_event(connection, actor=actor, action=f"added {role}", about=name)
+    return identity
+
+
+def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
+    """Let somebody in again, or out: all tokens stop counting at once."""
+    with writing(ledger) as connection:
+        found = require_person(connection, person)
+        values = {"id": person, "active": int(active)}
+        run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
+        action = "let in" if active else "let out"
+        add_event(connection, actor=actor, action=action, about=found["name"])
+
+
+def require_person(connection: Transaction, person: str) -> dict[str, Any]:
+    """Find somebody by the id."""
+    statement = "SELECT id, name, role, active, made FROM @.hushed_s_people WHERE id = :id"
+    found = fetch_one(connection, statement, id=person)
+    if found is None:
+        raise NotFound("there is no such person")
+    return found
+
+
+def list_people(ledger: Ledger) -> list[dict[str, Any]]:
+    """List people with their tokens, and nothing that opens a door."""
+    with reading(ledger) as connection:
+        people = fetch_all(
+            connection, "SELECT id, name, role, active, made FROM @.hushed_s_people ORDER BY name"
+        )
+        tokens = fetch_all(
+            connection,
+            "SELECT id, person, scope, made, expires, revoked, last_used FROM @.hushed_s_tokens "
+            "ORDER BY made",
+        )
+    for each in people:
+        own = [token for token in tokens if token["person"] == each["id"]]
+        each["active"] = bool(each["active"])
+        each["tokens"] = [_told(token) for token in own]
+    return people
+
+
+def _told(token: dict[str, Any]) -> dict[str, Any]:
+    scope = Scope.from_json(token["scope"])
+    told = {name: token[name] for name in ("id", "made", "expires", "revoked", "last_used")}
+    narrowed = {"quote_only": scope.quote_only, "addresses": list(scope.addresses)}
+    datasets = None if scope.datasets is None else list(scope.datasets)
+    return {**told, "datasets": datasets, **narrowed}
+
+
+def add_token(
+    ledger: Ledger, person: str, *, days: float, scope: Scope | None = None, actor: str
+) -> tuple[str, str]:
+    """Make a token for somebody: its id, and the text, which is shown now and never again."""
+    if not 0 < days <= LONGEST_DAYS:
+        raise ParameterError(f"a token counts for at most {LONGEST_DAYS} days", parameter="days")
+    identity, text, kept = make_token()
+    values = {
+        "id": identity,
+        "person": person,
+        "digest": kept,
+        "scope": (scope or Scope()).to_json(),
+        "made": now(),
+        "expires": (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds"),
+    }
+    with writing(ledger) as connection:
+        found = require_person(connection, person)
+        run(
+            connection,
+            "INSERT INTO @.hushed_s_tokens (id, person, digest, scope, made, expires) "
+            "VALUES (:id, :person, :digest, :scope, :made, :expires)",
+            values,
+        )
+        about = f"{found['name']} {identity}"
+        add_event(connection, actor=actor, action="made a token", about=about)
+    return identity, text
+
+
+def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
+    """Stop a token at once."""
+    with writing(ledger) as connection:
+        done = run(
+            connection,
+            "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id AND revoked IS NULL",
+            {"at": now(), "id": token},
+        )
+        if done.rowcount != 1:
+            raise NotFound("there is no such token, or it was revoked before")
+        add_event(connection, actor=actor, action="revoked a token", about=token)
+
+
+def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
+    """Find who shows a token; None for any that does not count, whatever the reason."""
+    told = split_token(text)
+    identity, secret = told or ("0" * 12, _NOBODY)
+    with reading(ledger) as connection:
+        found = fetch_one(
+            connection,
+            "SELECT t.digest, t.scope, t.expires, t.revoked, t.last_used, p.id, p.name, p.role, "
+            "p.active FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
+            "WHERE t.id = :id",
+            id=identity,
+        )
+    same = is_secret(secret, found and found["digest"])
+    if told is None or found is None or not same or found["revoked"] is not None:
+        return None
+    scope = Scope.from_json(found["scope"])
+    late = datetime.fromisoformat(found["expires"]) <= datetime.now(UTC)
+    if late or not found["active"] or not scope.allows_address(address):
+        return None
+    today = datetime.now(UTC).date().isoformat()
+    if found["last_used"] != today:
+        values = {"id": identity, "day": today}
+        with writing(ledger) as connection:
+            statement = "UPDATE @.hushed_s_tokens SET last_used = :day WHERE id = :id"
+            run(connection, statement, values)
+    return Caller(
+        id=found["id"],
+        name=found["name"],
+        role=found["role"],
+        token=identity,
+        expires=found["expires"],
+        scope=scope,
+    )
+
+
+def set_quota(
+    ledger: Ledger, person: str, dataset: str, cap: Guarantee, *, above: str, actor: str
+) -> Grant:
+    """Give somebody a share of a data set, which counts from now on.
+
+    A limit is never changed: a new share is a new budget, and what was spent before stays charged
+    to the budget of the data set, which binds everybody.
+    """
+    limit = next(each for each in ledger.budgets() if each.name == above).limit
+    with reading(ledger) as connection:
+        found = require_person(connection, person)
+        if found["role"] != "analyst":
+            raise ParameterError("a share is for an analyst: a steward asks nothing")
+        statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
+        known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
+    number = max(known, default=0) + 1
+    budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
+    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta)
+    try:
+        ledger.open_budget(budget, share, note=f"share of {found['name']} in {dataset}")
+    except BudgetExists:
+        # It was opened before a crash, or at the same time: only an empty one of this size fits.
+        opened = ledger.balance(budget)
+        if opened.entries or opened.budget.limit != share:
+            raise
+    values = {"person": person, "dataset": dataset, "number": number, "budget": budget}
+    with writing(ledger) as connection:
+        run(
+            connection,
+            "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
+            "AND dataset = :dataset AND ended IS NULL",
+            {"at": now(), "person": person, "dataset": dataset},
+        )
+        run(
+            connection,
+            "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, made) "
+            "VALUES (:person, :dataset, :number, :budget, :made)",
+            values | {"made": now()},
+        )
+        about = f"{found['name']} {dataset} epsilon {cap.epsilon!r} delta {cap.delta!r}"
+        add_event(connection, actor=actor, action="gave a share", about=about)
+    return Grant(dataset=dataset, budget=budget)
+
+
+def list_grants(ledger: Ledger, person: str) -> tuple[Grant, ...]:
+    """List the shares of somebody that count."""
+    with reading(ledger) as connection:
+        found = fetch_all(
+            connection,
+            "SELECT dataset, budget FROM @.hushed_s_grants WHERE person = :person "
+            "AND ended IS NULL ORDER BY dataset",
+            person=person,
+        )
+    return tuple(Grant(dataset=each["dataset"], budget=each["budget"]) for each in found)
+
+
+def list_shares(ledger: Ledger, dataset: str) -> dict[str, str]:
+    """List the budgets of the shares of a data set that count, by the name of their person."""
+    with reading(ledger) as connection:
+        found = fetch_all(
+            connection,
+            "SELECT p.name, g.budget FROM @.hushed_s_grants g "
+            "JOIN @.hushed_s_people p ON p.id = g.person "
+            "WHERE g.dataset = :dataset AND g.ended IS NULL ORDER BY p.name",
+            dataset=dataset,
+        )
+    return {each["name"]: each["budget"] for each in found}

@@ -1,0 +1,99 @@
+"""What is told to whoever asks when something is refused: RFC 9457, a fixed list of codes.
+
+No text of an engine, a driver or an exception that was not foreseen ever leaves.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hushed._printing import flat
+
+MEDIA = "application/problem+json"
+_LONGEST = 600
+
+# Code: status, and what it means. A detail may follow where it says nothing of the rows.
+CODES = {
+    "bad_request": (400, "The request cannot be read."),
+    "no_key": (400, "The header Idempotency-Key is missing: a name of your own for the request."),
+    "not_authenticated": (401, "No token that counts was shown."),
+    "forbidden": (403, "This token may not do that."),
+    "not_found": (404, "There is no such thing here."),
+    "method_not_allowed": (405, "This is not done with this address."),
+    "too_slow": (408, "The body of the request took too long to arrive."),
+    "budget_exceeded": (
+        409,
+        "The budget of the data set has no room for this. Nothing was charged.",
+    ),
+    "quota_exceeded": (409, "Your share of the budget has no room for this. Nothing was charged."),
+    "dataset_changed": (
+        409,
+        "The data set is not as it was when it was described. A steward has to look at it. "
+        "Nothing was charged.",
+    ),
+    "not_ready": (409, "There is no answer yet."),
+    "failed": (409, "The query failed on the rows; the charge stays."),
+    "conflict": (409, "This does not fit what is there."),
+    "too_large": (413, "The request is too large."),
+    "wrong_host": (421, "The server does not answer to this name."),
+    "bad_query": (422, "The query cannot be asked. Nothing was charged."),
+    "bad_value": (422, "A value cannot be used."),
+    "key_reused": (422, "This key belongs to another request of yours."),
+    "too_many": (429, "Too many requests; wait a little."),
+    "too_many_open": (429, "Too many of your requests wait for answers; wait for some of them."),
+    "unforeseen": (500, "Something failed that was not foreseen."),
+    "busy": (503, "The queue is full; try again. Nothing was charged."),
+    "dataset_unavailable": (503, "The data set cannot be asked now. Nothing was charged."),
+    "ledger_unavailable": (
+        503,
+        "The ledger cannot be used now. Ask again under the same key: you pay once.",
+    ),
+}
+
+
+class Problem(Exception):
+    """A refusal, for the one who asked."""
+
+    def __init__(self, code: str, detail: str = "", *, wait: int | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.status, self.title = CODES[code]
+        self.detail = flat(detail)[:_LONGEST]
+        self.wait = wait
+
+    def to_dict(self, request: str = "") -> dict[str, Any]:
+        """Give the body."""
+        told = {"type": "about:blank", "title": self.title, "status": self.status}
+        told |= {"code": self.code}
+        if self.detail:
+            told["detail"] = self.detail
+        return told | ({"request_id": request} if request else {})
+
+
+class ProblemBody(BaseModel):
+    """A refusal."""
+
+    model_config = ConfigDict(extra="forbid", title="Problem")
+
+    type: str = "about:blank"
+    title: str
+    status: Annotated[int, Field(ge=400, le=599)]
+    code: str = Field(json_schema_extra={"enum": sorted(CODES)})
+    detail: str = ""
+    request_id: str = ""
+
+
+def document(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Describe refusals for OpenAPI, by their status."""
+    found: dict[int | str, dict[str, Any]] = {}
+    always = ("bad_request", "not_authenticated", "too_slow", "too_large", "wrong_host")
+    always += ("bad_value", "too_many", "unforeseen", "ledger_unavailable")
+    for code in sorted({*codes, *always}):
+        status, _ = CODES[code]
+        known = found.get(status, {}).get("description", "")
+        told = f"{known}, `{code}`" if known else f"`{code}`"
+        schema = {"$ref": "#/components/schemas/Problem"}
+        found[status] = {"description": told, "content": {MEDIA: {"schema": schema}}}
+    return found

@@ -1,0 +1,1 @@
+"""The addresses of the server, by who may use them."""

@@ -1,0 +1,310 @@
+"""What an analyst does: see data sets, price a question, ask it, read the answer."""
+
+import asyncio
+import csv
+import io
+import re
+from contextlib import suppress
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
+
+from hushed.server._callers import Callers, require_grant
+from hushed.server._judging import Ask, AskQuote, price
+from hushed.server._life import Desk, ask
+from hushed.server._people import Caller, list_grants
+from hushed.server._problems import Problem, document
+from hushed.server._requests import Request, find_certificate, find_request, list_requests
+from hushed.server._shown import Listed, ShownDataset, ShownMe, ShownQuote, ShownRequest
+from hushed.tables import Answer
+
+_LONGEST_WAIT = 30.0
+_WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
+_RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
+DatasetId = Annotated[str, Path(max_length=64)]
+RequestId = Annotated[str, Path(max_length=36)]
+KeyHeader = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[!-~]([ -~]*[!-~])?$",
+        description="A name of your own for this request: under it, it is paid once.",
+    ),
+]
+Cursor = Annotated[str, Query(max_length=40)]
+Most = Annotated[int, Query(ge=1, le=100)]
+
+
+def make_router(desk: Desk, callers: Callers) -> APIRouter:
+    """Make the routes of analysts."""
+    router = APIRouter(prefix="/v1", tags=["asking"])
+    _add_datasets(router, desk, callers)
+    _add_asking(router, desk, callers)
+    _add_requests(router, desk, callers)
+    _add_answers(router, desk, callers)
+    return router
+
+
+def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
+    anybody = callers.of_role("analyst", "steward", quote_only=True)
+
+    @router.get("/me", responses=document())
+    def me(caller: Annotated[Caller, Depends(anybody)]) -> ShownMe:
+        """Say who you are, and what your token may do."""
+        shares = [_share(desk, each.dataset, each.budget) for each in _grants(desk, caller)]
+        return ShownMe(
+            id=caller.id,
+            name=caller.name,
+            role=caller.role,
+            token_expires=caller.expires,
+            quote_only=caller.scope.quote_only,
+            shares=shares,
+        )
+
+    @router.get("/datasets", responses=document("forbidden"))
+    def datasets(caller: Annotated[Caller, Depends(anybody)]) -> Listed[ShownDataset]:
+        """List the data sets that you may ask."""
+        if caller.role == "steward":
+            return Listed(items=[_dataset(desk, name, None) for name in sorted(desk.datasets)])
+        grants = _grants(desk, caller)
+        return Listed(items=[_dataset(desk, each.dataset, each.budget) for each in grants])
+
+    @router.get("/datasets/{dataset}", responses=document("not_found"))
+    def dataset(dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]) -> ShownDataset:
+        """Describe a data set: columns and types, public bounds and keys, what is left for you."""
+        if caller.role == "steward":
+            if dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
+                raise Problem("not_found")
+            return _dataset(desk, dataset, None)
+        return _dataset(desk, dataset, require_grant(desk, caller, dataset).budget)
+
+    @router.post(
+        "/datasets/{dataset}/quote",
+        responses=document("not_found", "bad_query", "dataset_changed", "dataset_unavailable"),
+    )
+    def quote(
+        dataset: DatasetId, asked: AskQuote, caller: Annotated[Caller, Depends(anybody)]
+    ) -> ShownQuote:
+        """Price a question; no row is read, and nothing is charged."""
+        grant = None
+        if caller.role == "analyst":
+            grant = require_grant(desk, caller, dataset)
+        elif dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
+            raise Problem("not_found")
+        told = price(desk.datasets[dataset], desk.settings.limits, asked, desk.ledger, grant)
+        return ShownQuote.model_validate(told)
+
+
+def _grants(desk: Desk, caller: Caller) -> list[Any]:
+    return [
+        each
+        for each in list_grants(desk.ledger, caller.id)
+        if each.dataset in desk.datasets and caller.scope.allows_dataset(each.dataset)
+    ]
+
+
+def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
+    found = desk.datasets[name]
+    most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
+    told = found.layout() | {"max_epsilon": most, "open": not found.stale}
+    left = None if share is None else _share(desk, name, share)
+    return ShownDataset.model_validate(told | {"share": left})
+
+
+def _share(desk: Desk, dataset: str, budget: str) -> dict[str, Any]:
+    balance = desk.ledger.balance(budget)
+    limit = balance.budget.limit
+    return {
+        "dataset": dataset,
+        "epsilon": limit.epsilon,
+        "delta": limit.delta,
+        "left": {"epsilon": balance.epsilon_left, "delta": balance.delta_left},
+    }
+
+
+def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
+    analyst = callers.of_role("analyst")
+
+    @router.post(
+        "/datasets/{dataset}/requests",
+        status_code=202,
+        responses={
+            201: {"description": "Answered.", "model": ShownRequest},
+            **document(
+                "no_key",
+                "forbidden",
+                "not_found",
+                "budget_exceeded",
+                "quota_exceeded",
+                "dataset_changed",
+                "bad_query",
+                "key_reused",
+                "too_many_open",
+                "busy",
+                "dataset_unavailable",
+            ),
+        },
+    )
+    async def request(
+        response: Response,
+        dataset: DatasetId,
+        asked: Ask,
+        caller: Annotated[Caller, Depends(analyst)],
+        key: KeyHeader = None,
+        prefer: Annotated[str, Header(max_length=200)] = "",
+    ) -> ShownRequest:
+        """Ask: the one step that costs. Under the same key it is paid once, however often sent."""
+        if key is None:
+            raise Problem("no_key")
+        grant = await run_in_threadpool(require_grant, desk, caller, dataset)
+        made = await run_in_threadpool(ask, desk, caller, grant, key, asked)
+        found = _WAIT.search(prefer)
+        if found is not None:
+            made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
+        response.headers["location"] = f"/v1/requests/{made.id}"
+        if made.shown_state() == "charged":
+            response.headers["retry-after"] = "1"
+        else:
+            response.status_code = 201
+        return show_request(made)
+
+
+async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
+    """Wait for an answer without keeping a thread."""
+    ends = asyncio.get_running_loop().time() + seconds
+    future = desk.running(made.id)
+    if future is not None:
+        with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
+    found = await run_in_threadpool(find_request, desk.ledger, made.id)
+    if found is None:
+        return made
+    left = ends - asyncio.get_running_loop().time()
+    if 0 < found.wait() <= left:
+        await asyncio.sleep(found.wait() + 0.001)
+    return found
+
+
+def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
+    reader = callers.of_role("analyst", "steward")
+
+    @router.get("/requests", responses=document("forbidden"))
+    def requests(
+        caller: Annotated[Caller, Depends(reader)], cursor: Cursor = "", most: Most = 50
+    ) -> Listed[ShownRequest]:
+        """List requests, the newest first: your own; a steward sees all of them."""
+        person = caller.id if caller.role == "analyst" else None
+        found = list_requests(desk.ledger, person=person, cursor=cursor, most=most)
+        seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
+        more = found[-1].charged_at if len(found) == most else None
+        return Listed(items=[show_request(each) for each in seen], cursor=more)
+
+    @router.get("/requests/{request}", responses=document("forbidden", "not_found"))
+    def one(
+        response: Response, request: RequestId, caller: Annotated[Caller, Depends(reader)]
+    ) -> ShownRequest:
+        """Say where a request stands; free, for ever."""
+        found = _own(desk, caller, request)
+        if found.shown_state() == "charged":
+            response.headers["retry-after"] = "1"
+        return show_request(found)
+
+
+def _own(desk: Desk, caller: Caller, request: str) -> Request:
+    """Find a request of the caller; that of somebody else does not exist, but for a steward."""
+    found = find_request(desk.ledger, request, caller.id if caller.role == "analyst" else None)
+    if found is None or not caller.scope.allows_dataset(found.dataset):
+        raise Problem("not_found")
+    return found
+
+
+def show_request(found: Request) -> ShownRequest:
+    """Show a request to whom it belongs."""
+    asked = Ask.model_validate_json(found.body)
+    state = found.shown_state()
+    return ShownRequest(
+        id=found.id,
+        dataset=found.dataset,
+        state=state,
+        key=found.key,
+        query=asked.query,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        noise=asked.noise,
+        note=asked.note,
+        entry=found.entry,
+        charged_at=found.charged_at,
+        readable_at=None if state == "charged" else found.readable_at,
+    )
+
+
+def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
+    reader = callers.of_role("analyst", "steward")
+    refusals = document("forbidden", "not_found", "not_ready", "failed")
+
+    def find(caller: Caller, request: str) -> Request:
+        if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
+            raise Problem("forbidden")
+        found = _own(desk, caller, request)
+        state = found.shown_state()
+        if state != "answered":
+            raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
+        return found
+
+    @router.get(
+        "/requests/{request}/answer",
+        responses=refusals
+        | {
+            200: {"description": "The answer.", "content": {"application/json": {}, "text/csv": {}}}
+        },
+        response_class=Response,
+    )
+    def answer(
+        request: RequestId,
+        caller: Annotated[Caller, Depends(reader)],
+        accept: Annotated[str, Header(max_length=200)] = "",
+    ) -> Response:
+        """Read the answer: the same bytes, for ever, at no cost."""
+        found = find(caller, request)
+        text = desk.ledger.answer(found.budget, found.entry)
+        if text is None:
+            raise Problem("not_ready", wait=1)
+        if "text/csv" in accept:
+            return Response(write_csv(Answer.from_json(text)), media_type="text/csv")
+        return Response(text, media_type="application/json")
+
+    @router.get(
+        "/requests/{request}/certificate",
+        responses=refusals
+        | {200: {"description": "DSSE envelope.", "content": {"application/json": {}}}},
+        response_class=Response,
+    )
+    def certificate(request: RequestId, caller: Annotated[Caller, Depends(reader)]) -> Response:
+        """Read the signed certificate of the answer."""
+        text = find_certificate(desk.ledger, find(caller, request).id)
+        if text is None:
+            raise Problem("not_ready", wait=1)
+        return Response(text, media_type="application/json")
+
+
+def write_csv(answer: Answer) -> str:
+    """Write an answer as CSV that no spreadsheet runs: keys may come from data subjects."""
+    keys = {
+        name: tuple(_tame(each) if isinstance(each, str) else each for each in column)
+        for name, column in answer.keys.items()
+    }
+    columns = replace(answer, keys=keys).to_dict()
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_tame(name) for name in columns])
+    writer.writerows(zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _tame(text: str) -> str:
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return f"'{plain}" if text.startswith(_RISKY) else plain

@@ -1,0 +1,55 @@
+"""What everybody may ask: whether the server lives, and the keys of its certificates."""
+
+from __future__ import annotations
+
+import base64
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+
+from hushed.errors import HushedError
+from hushed.ledger._together import reading
+from hushed.server._life import Desk
+from hushed.server._problems import Problem, document
+from hushed.server._schema import require_version
+from hushed.server._shown import ShownKeys
+from hushed.statements import key_id, public_key
+
+
+def make_router(desk: Desk) -> APIRouter:
+    """Make the routes of everybody."""
+    router = APIRouter(tags=["health"])
+    public = public_key(desk.key)
+
+    @router.get("/livez", responses=document())
+    async def alive() -> dict[str, str]:
+        """Say that the process answers; the database is not asked."""
+        return {"status": "alive"}
+
+    @router.get("/readyz", responses=document())
+    async def ready() -> dict[str, str]:
+        """Say that the ledger answers, too."""
+        try:
+            await run_in_threadpool(_ask_ledger, desk)
+        except HushedError:
+            raise Problem("ledger_unavailable") from None
+        return {"status": "ready"}
+
+    @router.get("/v1/keys", responses=document())
+    async def keys() -> ShownKeys:
+        """Give the public key of certificates; compare its digest over another way."""
+        from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+            load_pem_public_key,
+        )
+
+        raw = load_pem_public_key(public).public_bytes_raw()  # type: ignore[union-attr]
+        x = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+        told = {"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": key_id(public), "x": x}
+        return ShownKeys(keys=[told | {"pem": public.decode()}])
+
+    return router
+
+
+def _ask_ledger(desk: Desk) -> None:
+    with reading(desk.ledger) as connection:
+        require_version(connection)

@@ -1,0 +1,97 @@
+"""The tables of a server, beside those of its ledger.
+
+The SQL is what SQLite and PostgreSQL have in common. Times are texts, ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hushed.errors import NewerLedger, NotFound
+from hushed.ledger import Ledger
+from hushed.ledger._rows import run
+from hushed.ledger._together import writing
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+VERSION = "1"
+_TABLES = (
+    "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE @.hushed_s_people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
+    "role TEXT NOT NULL, active INTEGER NOT NULL, made TEXT NOT NULL)",
+    "CREATE TABLE @.hushed_s_tokens (id TEXT PRIMARY KEY, "
+    "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), digest TEXT NOT NULL, "
+    "scope TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT, last_used TEXT)",
+    "CREATE TABLE @.hushed_s_datasets (id TEXT PRIMARY KEY, config_digest TEXT NOT NULL, "
+    "budget TEXT NOT NULL, fingerprint TEXT NOT NULL)",
+    "CREATE TABLE @.hushed_s_grants (person TEXT NOT NULL REFERENCES @.hushed_s_people (id), "
+    "dataset TEXT NOT NULL, number INTEGER NOT NULL, budget TEXT NOT NULL, made TEXT NOT NULL, "
+    "ended TEXT, PRIMARY KEY (person, dataset, number))",
+    "CREATE TABLE @.hushed_s_requests (id TEXT PRIMARY KEY, "
+    "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), dataset TEXT NOT NULL, "
+    "key TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, "
+    "budget TEXT NOT NULL, entry INTEGER NOT NULL, quota TEXT NOT NULL, "
+    "quota_entry INTEGER NOT NULL, question TEXT NOT NULL, attempts INTEGER NOT NULL, "
+    "charged_at TEXT NOT NULL, done_at TEXT, readable_at TEXT, UNIQUE (person, key))",
+    "CREATE INDEX hushed_s_open ON @.hushed_s_requests (state)",
+    "CREATE TABLE @.hushed_s_certificates ("
+    "request TEXT PRIMARY KEY REFERENCES @.hushed_s_requests (id), body TEXT NOT NULL)",
+    "CREATE TABLE @.hushed_s_audit (number INTEGER PRIMARY KEY, body TEXT NOT NULL, "
+    "digest TEXT NOT NULL)",
+)
+_HAS = {
+    "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'hushed_s_state'",
+    "server": "SELECT COUNT(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+    "ON n.oid = c.relnamespace WHERE c.relname = 'hushed_s_state' AND n.nspname = :schema",
+}
+
+
+def has_tables(connection: Transaction) -> bool:
+    """Whether the tables of a server are there."""
+    schema = getattr(connection, "info", {}).get("hushed_schema")
+    values = {} if schema is None else {"schema": schema}
+    return bool(run(connection, _HAS["sqlite"], values, _HAS["server"]).fetchone()[0])
+
+
+def make_tables(ledger: Ledger) -> bool:
+    """Make the tables, unless they are there."""
+    with writing(ledger) as connection:
+        if has_tables(connection):
+            require_version(connection)
+            return False
+        for each in _TABLES:
+            run(connection, each, {})
+        run(
+            connection,
+            "INSERT INTO @.hushed_s_state VALUES ('version', :value)",
+            {"value": VERSION},
+        )
+        run(connection, "INSERT INTO @.hushed_s_state VALUES ('audit', '0:')", {})
+    return True
+
+
+def require_version(connection: Transaction) -> None:
+    """Refuse tables that are not there, or that another version has made."""
+    if not has_tables(connection):
+        raise NotFound("this ledger belongs to no server: make one with hushed serve init")
+    found = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'version'", {})
+    version = found.fetchone()
+    if version is None or version[0] != VERSION:
+        raise NewerLedger(
+            f"the tables of the server are not of version {VERSION}, which this version of hushed "
+            "knows: update hushed; nothing was changed"
+        )
+
+
+def fetch_all(connection: Transaction, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """Fetch rows with the names of their columns."""
+    found = run(connection, statement, values)
+    described = found.keys() if hasattr(found, "keys") else [each[0] for each in found.description]
+    names = list(described)
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def fetch_one(connection: Transaction, statement: str, **values: Any) -> dict[str, Any] | None:
+    """Fetch the first row."""
+    return next(iter(fetch_all(connection, statement, **values)), None)

@@ -1,0 +1,211 @@
+"""What the person at the machine does: make a server, add data sets, let people in, check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from hushed._printing import plain_path
+from hushed.errors import HushedError, NotFound, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger import Ledger
+from hushed.ledger._together import reading, writing
+from hushed.server._app import KEY_FILE
+from hushed.server._audit import add_event, verify_trail
+from hushed.server._config import (
+    FILE,
+    DatasetSettings,
+    Settings,
+    explain,
+    ledger_address,
+    read_settings,
+)
+from hushed.server._datasets import open_all, open_dataset, register, require_budget
+from hushed.server._people import Role, add_person, add_token, list_people, set_quota
+from hushed.server._requests import list_open
+from hushed.server._schema import make_tables, require_version
+from hushed.server._tokens import Scope
+from hushed.statements import key_id, make_key, public_key
+
+ACTOR = "at the machine"
+_NEW = """\
+# The settings of a team server. `hushed serve check` reads them without starting.
+format = "hushed server 1"
+
+[server]
+listen = "127.0.0.1:8642"  # another address needs a proxy with TLS, and behind_proxy = true
+behind_proxy = false
+# public_url = "https://stats.example.org"
+# trusted_proxies = ["127.0.0.1"]
+stewards_read_answers = false
+
+[ledger]
+url = "sqlite:///hushed.db"
+
+[limits]
+run_seconds = 30  # an answer that takes longer fails, and stays paid
+answer_grid = 1.0  # seconds: answers become readable at multiples of it, counted from the charge
+max_epsilon_per_request = 1.0
+open_per_person = 10
+requests_per_minute = 120
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What `check_server` has seen."""
+
+    facts: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def make_server(folder: Path, url: str | None = None) -> str:
+    """Make folder, settings, key and tables; the digest of the public key."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in (FILE, KEY_FILE):
+        if (folder / name).exists():
+            raise ParameterError(f"{plain_path(folder / name)} exists: there is a server already")
+    text = _NEW
+    if url is not None:
+        import tomli_w  # noqa: PLC0415
+
+        line = tomli_w.dumps({"url": url}).strip()
+        text = text.replace('url = "sqlite:///hushed.db"', line)
+    private, public = make_key()
+    _write_new(folder / KEY_FILE, private, 0o600)
+    _write_new(folder / f"{KEY_FILE}.pub", public, 0o644)
+    _write_new(folder / FILE, text.encode(), 0o600)  # an address may hold a password
+    with Ledger(ledger_address(folder, read_settings(folder))) as ledger:
+        make_tables(ledger)
+        with writing(ledger) as connection:
+            add_event(connection, actor=ACTOR, action="made the server", about=key_id(public))
+    return key_id(public)
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(content)
+
+
+def open_server(folder: Path) -> tuple[Settings, Ledger]:
+    """Open settings and ledger of a server."""
+    settings = read_settings(folder)
+    ledger = Ledger(ledger_address(folder, settings), create=False)
+    with reading(ledger) as connection:
+        require_version(connection)
+    return settings, ledger
+
+
+def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> None:
+    """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
+
+    A relative path is written as it is from the folder of the server on.
+    """
+    import tomli_w  # noqa: PLC0415
+
+    settings, ledger = open_server(folder)
+    if name in settings.dataset:
+        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
+    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
+    try:
+        whole = Settings.model_validate({"dataset": {name: section}})
+    except ValidationError as error:
+        raise ParameterError(explain(error)) from None
+    found = whole.dataset[name]
+    with ledger:
+        table = open_dataset(folder, found)
+        if all(each.name != found.budget for each in ledger.budgets()):
+            ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
+        require_budget(ledger, found)
+        register(ledger, name, found, table, ACTOR)
+    plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+
+
+def _from_folder(folder: Path, source: str) -> str:
+    if "://" in source:
+        return source
+    return os.path.relpath(Path(source).resolve(), folder.resolve())
+
+
+def confirm_dataset(folder: Path, name: str) -> None:
+    """Take a data set as it is now, with the same budget: somebody has looked at the change."""
+    settings, ledger = open_server(folder)
+    found = _require_dataset(settings, name)
+    with ledger:
+        table = open_dataset(folder, found)
+        require_budget(ledger, found)
+        register(ledger, name, found, table, ACTOR)
+
+
+def _require_dataset(settings: Settings, name: str) -> DatasetSettings:
+    if name not in settings.dataset:
+        raise NotFound(f"there is no data set {name!r} in {FILE}")
+    return settings.dataset[name]
+
+
+def invite(
+    folder: Path,
+    name: str,
+    role: Role,
+    shares: Sequence[tuple[str, Guarantee]],
+    *,
+    days: int,
+    scope: Scope,
+) -> str:
+    """Let somebody in, with shares of data sets; the token, which is shown this once.
+
+    Somebody who is in already gets another token, and the shares that are given.
+    """
+    settings, ledger = open_server(folder)
+    with ledger:
+        for dataset, _ in shares:
+            _require_dataset(settings, dataset)
+        if role == "steward" and shares:
+            raise ParameterError("a steward asks nothing: leave --share out")
+        known = [each for each in list_people(ledger) if each["name"] == name]
+        if known and known[0]["role"] != role:
+            raise ParameterError(f"{name} is in already, as {known[0]['role']}")
+        person = known[0]["id"] if known else add_person(ledger, name, role, actor=ACTOR)
+        for dataset, cap in shares:
+            above = settings.dataset[dataset].budget
+            set_quota(ledger, person, dataset, cap, above=above, actor=ACTOR)
+        return add_token(ledger, person, days=days, scope=scope, actor=ACTOR)[1]
+
+
+def check_server(folder: Path) -> Check:
+    """Look at everything that can be looked at without starting; no row is read."""
+    settings, ledger = open_server(folder)
+    facts, problems = [], []
+    with ledger:
+        for each in open_all(folder, settings, ledger).values():
+            if each.stale:
+                problems.append(f"data set {each.id}: {each.stale}")
+            else:
+                facts.append(f"data set {each.id}: can be asked")
+        for budget in ledger.budgets():
+            try:
+                facts.append(f"budget {budget.name}: {ledger.verify(budget.name)}")
+            except HushedError as error:
+                problems.append(error.message)
+        try:
+            with reading(ledger) as connection:
+                facts.append(f"trail: {verify_trail(connection)}")
+        except HushedError as error:
+            problems.append(error.message)
+        people = list_people(ledger)
+        facts.append(f"people: {len(people)}; requests without an answer: {len(list_open(ledger))}")
+    key = folder / KEY_FILE
+    if not key.is_file():
+        problems.append(f"{KEY_FILE} is missing: certificates cannot be signed")
+    else:
+        if key.stat().st_mode & 0o077:
+            problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
+        facts.append(f"key {key_id(public_key(key.read_bytes()))}")
+    return Check(facts=tuple(facts), problems=tuple(problems))

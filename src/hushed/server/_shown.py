@@ -1,0 +1,187 @@
+"""What the server answers, as OpenAPI describes it."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from hushed.tables import Query
+
+Item = TypeVar("Item")
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Listed(_Shown, Generic[Item]):
+    """A part of a list; ``cursor`` asks for what follows."""
+
+    items: list[Item]
+    cursor: str | None = None
+
+
+class Left(_Shown):
+    """What is left of a budget."""
+
+    epsilon: float
+    delta: float
+
+
+class ShownShare(_Shown):
+    """Your share of a data set."""
+
+    dataset: str
+    epsilon: float
+    delta: float
+    left: Left
+
+
+class ShownMe(_Shown):
+    """Who asks."""
+
+    id: str
+    name: str
+    role: str
+    token_expires: str
+    quote_only: bool
+    shares: list[ShownShare]
+
+
+class ShownColumn(_Shown):
+    """A column, as far as it is public."""
+
+    name: str
+    kind: str
+    low: float | None
+    high: float | None
+    keys: list[bool | int | str] | None
+
+
+class ShownDataset(_Shown):
+    """A data set, as far as it is public."""
+
+    id: str
+    unit: Literal["row", "user"]
+    user: str | None
+    columns: list[ShownColumn]
+    max_epsilon: float
+    max_delta: float
+    open: bool
+    share: ShownShare | None
+
+
+class ShownOutput(_Shown):
+    """The error of one output."""
+
+    name: str
+    error: float | None
+    share: float
+
+
+class ShownQuote(_Shown):
+    """A price."""
+
+    epsilon: float
+    delta: float
+    neighbours: str
+    unit: str
+    level: float
+    threshold: int | None
+    outputs: list[ShownOutput]
+    words: str
+    fits: bool | None = None
+    left: Left | None = None
+    left_after: Left | None = None
+
+
+class ShownRequest(_Shown):
+    """A request."""
+
+    id: str
+    dataset: str
+    state: Literal["charged", "answered", "failed"]
+    key: str
+    query: Query
+    epsilon: float
+    delta: float
+    noise: str
+    note: str
+    entry: int
+    charged_at: str
+    readable_at: str | None
+
+
+class ShownToken(_Shown):
+    """A token, without what opens the door."""
+
+    id: str
+    made: str
+    expires: str
+    revoked: str | None
+    last_used: str | None
+    datasets: list[str] | None
+    quote_only: bool
+    addresses: list[str]
+
+
+class ShownPerson(_Shown):
+    """Somebody who may ask, or steward."""
+
+    id: str
+    name: str
+    role: str
+    active: bool
+    made: str
+    tokens: list[ShownToken]
+
+
+class NewToken(_Shown):
+    """A token that was just made: it is shown this once."""
+
+    id: str
+    token: str
+
+
+class ShownBudget(_Shown):
+    """Where a budget stands."""
+
+    name: str
+    epsilon: float
+    delta: float
+    unit: str
+    neighbours: str
+    method: str
+    charges: int
+    used: float
+    left: Left
+
+
+class ShownEntry(_Shown):
+    """A charge."""
+
+    number: int
+    at: str
+    epsilon: float
+    delta: float
+    note: str
+    request: str | None
+    digest: str
+
+
+class ShownEvent(_Shown):
+    """An event of the trail."""
+
+    number: int
+    at: str
+    actor: str
+    action: str
+    about: str
+    address: str
+
+
+class ShownKeys(_Shown):
+    """The keys that certificates are signed with, as JSON Web Keys."""
+
+    keys: list[dict[str, Any]]

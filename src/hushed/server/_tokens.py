@@ -1,0 +1,101 @@
+"""Tokens: how they are written, and what is kept of them."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import re
+import secrets
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from hushed.errors import ParameterError
+
+LONGEST_DAYS = 90
+_FORM = re.compile(r"hsh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})_([0-9a-f]{8})")
+_NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a token may do of what its person may do: it only narrows."""
+
+    datasets: tuple[str, ...] | None = None  # None: all that the person may
+    quote_only: bool = False
+    addresses: tuple[str, ...] = ()  # networks to come from; empty: any
+
+    def __post_init__(self) -> None:
+        for each in self.addresses:
+            try:
+                ipaddress.ip_network(each)
+            except ValueError:
+                raise ParameterError(
+                    f"{each!r} is no address or network such as 10.0.0.0/8", parameter="addresses"
+                ) from None
+
+    def allows_dataset(self, dataset: str) -> bool:
+        """Whether a data set may be seen."""
+        return self.datasets is None or dataset in self.datasets
+
+    def allows_address(self, address: str) -> bool:
+        """Whether somebody may come from an address."""
+        if not self.addresses:
+            return True
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in ipaddress.ip_network(each) for each in self.addresses)
+
+    def to_json(self) -> str:
+        """Write as JSON."""
+        datasets = None if self.datasets is None else list(self.datasets)
+        told: dict[str, Any] = {"datasets": datasets, "quote_only": self.quote_only}
+        return json.dumps(told | {"addresses": list(self.addresses)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Scope:
+        """Read what `to_json` wrote."""
+        told = json.loads(text)
+        datasets = told["datasets"]
+        return cls(
+            datasets=None if datasets is None else tuple(datasets),
+            quote_only=bool(told["quote_only"]),
+            addresses=tuple(told["addresses"]),
+        )
+
+
+def make_token() -> tuple[str, str, str]:
+    """Make a token: its id, the text that is shown once, and what is kept.
+
+    The secret has 256 random bits, so that a fast hash keeps it: nobody can try them all. The
+    checksum lets programs that look for leaked secrets know a token from other text.
+    """
+    identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    body = f"hsh_{identity}_{secret}"
+    return identity, f"{body}_{_checksum(body)}", hash_secret(secret)
+
+
+def split_token(text: str) -> tuple[str, str] | None:
+    """Split a token into id and secret; None if it is none."""
+    found = _FORM.fullmatch(text)
+    if found is None or _checksum(text[: -len("_00000000")]) != found[3]:
+        return None
+    return found[1], found[2]
+
+
+def hash_secret(secret: str) -> str:
+    """Hash the secret of a token: all that is kept of it."""
+    return hashlib.sha256(f"hushed token\n{secret}".encode()).hexdigest()
+
+
+def is_secret(secret: str, kept: str | None) -> bool:
+    """Whether a secret is the one that is kept; the work is the same where none is."""
+    same = secrets.compare_digest(hash_secret(secret), _NOBODY if kept is None else kept)
+    return same and kept is not None
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"

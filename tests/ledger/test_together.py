@@ -1,0 +1,113 @@
+"""Several budgets, and rows of a caller's own, are charged together or not at all."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from tests.postgres import postgres, postgres_url  # noqa: F401
+
+from hushed import Guarantee, Ledger
+from hushed.errors import Overspent, ParameterError
+from hushed.ledger._rows import run
+from hushed.ledger._together import Charge, charge_together, reading, writing
+
+TENTH = Guarantee(epsilon=0.1)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def ledger(request, tmp_path):
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+    with Ledger(url) as book:
+        book.open_budget("stays", Guarantee(epsilon=1.0))
+        book.open_budget("stays/ana", Guarantee(epsilon=0.3))
+        book.open_budget("ana/stays", Guarantee(epsilon=5.0))
+        with writing(book) as connection:
+            run(connection, "CREATE TABLE @.rows_of_mine (name TEXT PRIMARY KEY)", {})
+        yield book
+
+
+def insert(name):
+    def within(connection, entries):
+        run(connection, "INSERT INTO @.rows_of_mine VALUES (:name)", {"name": name})
+
+    return within
+
+
+def mine(ledger):
+    with reading(ledger) as connection:
+        found = run(connection, "SELECT name FROM @.rows_of_mine ORDER BY name", {})
+        return [row[0] for row in found.fetchall()]
+
+
+def spend(ledger, name, budgets=("stays", "stays/ana")):
+    charge = Charge(guarantee=TENTH, key=name)
+    return charge_together(ledger, budgets, charge, insert(name))
+
+
+def counts(ledger):
+    return [len(ledger.entries(each)) for each in ("stays", "stays/ana")]
+
+
+def test_all_or_nothing(ledger):
+    """A tenth fits three times into three tenths; the fourth time no budget and no row moves."""
+    for name in ("a", "b", "c"):
+        one, other = spend(ledger, name)
+        assert (one.budget, other.budget) == ("stays", "stays/ana")
+    with pytest.raises(Overspent) as refused:
+        spend(ledger, "d")
+    assert refused.value.budget == "stays/ana"
+    assert counts(ledger) == [3, 3]
+    assert mine(ledger) == ["a", "b", "c"]
+    with Ledger(ledger._store.url, create=False) as fresh:  # and nothing was only remembered
+        assert fresh.balance("stays").epsilon_left == ledger.balance("stays").epsilon_left
+        assert fresh.verify("stays").startswith("3:")
+
+
+def test_a_failure_of_the_caller_takes_the_charges_back(ledger):
+    """What the caller raises undoes the charges; the next ones go on from what is there."""
+
+    def fails(connection, entries):
+        insert("lost")(connection, entries)
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        charge_together(ledger, ("stays", "stays/ana"), Charge(guarantee=TENTH, key="x"), fails)
+    assert counts(ledger) == [0, 0]
+    assert mine(ledger) == []
+    spend(ledger, "x")
+    assert counts(ledger) == [1, 1]
+
+
+def test_a_key_is_used_once(ledger):
+    spend(ledger, "a")
+    with pytest.raises(ParameterError, match="in use"):
+        spend(ledger, "a")
+    with pytest.raises(ParameterError, match="once"):
+        spend(ledger, "b", ("stays", "stays"))
+    assert counts(ledger) == [1, 1]
+
+
+def test_many_at_once_in_both_orders(ledger):
+    """Spenders that name the budgets in other orders do not wait for each other for ever."""
+    kept = []
+
+    def work(name, budgets):
+        try:
+            spend(ledger, name, budgets)
+            kept.append(name)
+        except Overspent:
+            pass
+
+    orders = [("stays", "ana/stays"), ("ana/stays", "stays")]
+    threads = [threading.Thread(target=work, args=(f"t{i}", orders[i % 2])) for i in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(60)
+    assert not any(each.is_alive() for each in threads)
+    assert len(kept) == 10  # ten times 0.1 fits into 1.0
+    assert sorted(kept) == mine(ledger)
+    assert len(ledger.entries("ana/stays")) == 10

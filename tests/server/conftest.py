@@ -1,0 +1,100 @@
+"""A team server without a network: a clinic, an analyst, another one, a steward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from starlette.testclient import TestClient
+
+from hushed import Guarantee
+from hushed.server._app import make_app, open_desk
+from hushed.server._life import Desk
+from hushed.server._log import Log
+from hushed.server._setup import add_dataset, invite, make_server
+from hushed.server._tokens import Scope
+
+ORIGIN = "http://127.0.0.1:8642"
+CANARY = "424242"
+QUERY: dict[str, Any] = {
+    "user": "patient",
+    "columns": {"cost": "float", "ward": "string"},
+    "max_rows_per_user": 1,
+    "aggregates": [{"kind": "count"}],
+}
+
+
+@dataclass(kw_only=True)
+class Team:
+    """A server with its people; ``ana`` and ``bo`` have shares of 0.6, the data set has 1.0."""
+
+    folder: Path
+    desk: Desk
+    client: TestClient
+    ana: str
+    bo: str
+    sam: str
+    logged: StringIO
+
+    def send(self, method: str, path: str, token: str | None = None, **rest: Any) -> Any:
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        headers |= rest.pop("headers", {})
+        return self.client.request(method, path, headers=headers, **rest)
+
+    def ask(self, token: str, key: str, wait: int = 20, **terms: Any) -> Any:
+        body = {"query": QUERY, "epsilon": 0.1} | terms
+        headers = {"Idempotency-Key": key} | ({"Prefer": f"wait={wait}"} if wait else {})
+        path = "/v1/datasets/stays/requests"
+        return self.send("POST", path, token, json=body, headers=headers)
+
+    def answer(self, token: str, request: str, **rest: Any) -> Any:
+        return self.send("GET", f"/v1/requests/{request}/answer", token, **rest)
+
+    def person(self, name: str) -> str:
+        people = self.send("GET", "/v1/people", self.sam).json()["items"]
+        return next(each["id"] for each in people if each["name"] == name)
+
+    def charges(self) -> int:
+        return len(self.desk.ledger.entries("stays"))
+
+
+def make_folder(place: Path, *, settings: str = "answer_grid = 0.0") -> dict[str, str]:
+    """A folder of a server, and the tokens of its people."""
+    source = place / "stays.csv"
+    rows = [f"P{i},{'AB'[i % 2]},{i % 50}" for i in range(60)]
+    source.write_text("\n".join(["patient,ward,cost", *rows, f"P99,=cmd{CANARY},{CANARY}", ""]))
+    folder = place / "stats"
+    make_server(folder)
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace("answer_grid = 1.0", settings))
+    column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
+    told = {"source": str(source), "user": "patient", "column": column, "max_delta": 0.01}
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+    add_dataset(folder, "stays", told, limit)
+    share = [("stays", Guarantee(epsilon=0.6))]
+    tokens = {
+        name: invite(folder, name, "analyst", share, days=30, scope=Scope())
+        for name in ("ana", "bo")
+    }
+    return tokens | {"sam": invite(folder, "sam", "steward", [], days=30, scope=Scope())}
+
+
+def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
+    """Serve a folder in this process."""
+    logged = StringIO()
+    desk = open_desk(folder, Log(logged))
+    with TestClient(make_app(desk), base_url=ORIGIN, raise_server_exceptions=False) as client:
+        yield Team(folder=folder, desk=desk, client=client, logged=logged, **tokens)
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    tokens = make_folder(tmp_path)
+    yield from open_team(tmp_path / "stats", tokens)

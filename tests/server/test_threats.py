@@ -1,0 +1,403 @@
+"""One test for each threat that the server has a defence for; docs/operating.md numbers them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+import pytest
+from tests.server.conftest import CANARY, QUERY, make_folder, open_team
+
+from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
+from hushed.ledger._together import reading
+from hushed.server._app import open_desk
+from hushed.server._audit import verify_trail
+from hushed.server._guard import find_address
+from hushed.server._log import Log
+from hushed.server._people import find_caller
+from hushed.server._problems import CODES
+from hushed.server._requests import readable_at
+from hushed.server._tokens import make_token
+from hushed.tables._prepared import Prepared
+
+START = "2026-01-01T00:00:00.000000+00:00"
+
+
+def test_1_answers_are_readable_on_a_grid(tmp_path):
+    """Whatever the true time, an answer appears a whole number of steps after its charge."""
+    for microseconds, steps in ((1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2)):
+        done = datetime.fromisoformat(START) + timedelta(microseconds=microseconds)
+        moment = datetime.fromisoformat(readable_at(START, done.isoformat(), 1.0))
+        assert moment - datetime.fromisoformat(START) == timedelta(seconds=steps)
+    tokens = make_folder(tmp_path, settings="answer_grid = 3600.0")
+    for team in open_team(tmp_path / "stats", tokens):
+        made = team.ask(team.ana, "one", wait=0).json()
+        future = team.desk.running(made["id"])
+        if future is not None:
+            future.result(20)
+        assert team.desk.ledger.answer("stays", 1) is not None  # it is there, and nobody sees it
+        assert team.send("GET", f"/v1/requests/{made['id']}", team.ana).json() == made
+        assert team.answer(team.ana, made["id"]).json()["code"] == "not_ready"
+        trail = team.send("GET", "/v1/audit", team.sam).json()["items"]
+        assert trail[-1]["action"] == "asked"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        QueryFailed(f"value {CANARY} is too large"),
+        RuntimeError(f"driver: {CANARY}"),
+        MemoryError(CANARY),
+        EngineUnavailable(f"{CANARY} is gone"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_2_errors_tell_nothing_of_rows(team, monkeypatch, error):
+    """Whatever a driver says, what goes out is one of a fixed list, and so is what is logged."""
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("hushed.tables._prepared.run_plan", fail)
+    made = team.ask(team.ana, "one", wait=5)
+    told = [made, team.answer(team.ana, made.json()["id"])]
+    told += [team.send("GET", f"/v1/requests/{made.json()['id']}", team.ana)]
+    assert made.json()["state"] == "failed"
+    body = told[1].json()
+    assert body == {
+        "type": "about:blank",
+        "title": CODES["failed"][1],
+        "status": 409,
+        "code": "failed",
+    }
+    assert all(CANARY not in each.text for each in told)
+    assert CANARY not in team.logged.getvalue()
+    assert team.charges() == 1
+
+
+def test_3_a_failure_keeps_its_charge(team, monkeypatch):
+    """Asking until it fails is no way to ask for nothing."""
+
+    def fail(*_, **__):
+        raise QueryFailed("no")
+
+    monkeypatch.setattr("hushed.tables._prepared.run_plan", fail)
+    for i in range(4):
+        assert team.ask(team.ana, f"k{i}").json()["state"] == "failed"
+        assert team.ask(team.ana, f"k{i}").json()["state"] == "failed"
+    assert team.charges() == 4
+
+
+def test_4_people_together_stay_within_the_budget_of_the_data_set(team):
+    """Shares of 0.6 and 0.6 of 1.0: ten tenths are paid, whoever asks."""
+    asked = [(team.ana if i % 2 else team.bo, f"k{i}") for i in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda each: team.ask(*each), asked))
+    codes = sorted(each.status_code for each in found)
+    assert codes == [201] * 10 + [409] * 2
+    refused = {each.json()["code"] for each in found if each.status_code == 409}
+    assert refused == {"budget_exceeded"}
+    assert team.charges() == 10
+    assert team.desk.ledger.balance("stays").epsilon_left == 0.0
+
+
+def test_5_one_share_does_not_use_up_that_of_others(team):
+    """A share is a cap; and one request has a largest price."""
+    for i in range(6):
+        assert team.ask(team.ana, f"k{i}").status_code == 201
+    over = team.ask(team.ana, "over")
+    assert (over.status_code, over.json()["code"]) == (409, "quota_exceeded")
+    assert team.ask(team.bo, "k").status_code == 201
+    dear = team.ask(team.bo, "dear", epsilon=1.5)
+    assert (dear.status_code, dear.json()["code"]) == (422, "bad_value")
+    assert team.charges() == 7
+
+
+def test_6_a_price_tells_nothing_of_what_others_did(team):
+    """Not a byte of a quote changes when somebody else pays."""
+
+    def quote():
+        body = {"query": QUERY, "epsilon": 0.1}
+        return team.send("POST", "/v1/datasets/stays/quote", team.ana, json=body)
+
+    before = quote()
+    assert before.status_code == 200
+    for i in range(5):
+        assert team.ask(team.bo, f"k{i}").status_code == 201
+    assert quote().content == before.content
+
+
+def test_7_what_is_anothers_does_not_exist(team):
+    """A foreign id and one that does not exist get the same answer, whatever is tried."""
+    made = team.ask(team.ana, "one").json()["id"]
+    for path in ("", "/answer", "/certificate"):
+        foreign = team.send("GET", f"/v1/requests/{made}{path}", team.bo)
+        nobody = team.send("GET", f"/v1/requests/{uuid.uuid4()}{path}", team.bo)
+        assert foreign.status_code == 404
+        assert foreign.content == nobody.content
+    assert team.send("GET", "/v1/requests", team.bo).json()["items"] == []
+    hidden = team.send("GET", "/v1/datasets/nothing", team.bo)
+    assert hidden.status_code == 404
+
+
+def test_8_and_9_a_key_is_paid_once_and_means_one_question(team):
+    """Many at once under one key: one charge, the same answer; another question is refused."""
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: team.ask(team.ana, "same"), range(16)))
+    assert {each.status_code for each in found} == {201}
+    assert len({each.json()["id"] for each in found}) == 1
+    assert team.charges() == 1
+    identity = found[0].json()["id"]
+    assert len({team.answer(team.ana, identity).content for _ in range(3)}) == 1
+    other = team.ask(team.ana, "same", epsilon=0.2)
+    assert (other.status_code, other.json()["code"]) == (422, "key_reused")
+    assert team.ask(team.bo, "same").json()["id"] != identity
+    bare = team.send(
+        "POST", "/v1/datasets/stays/requests", team.ana, json={"query": QUERY, "epsilon": 0.1}
+    )
+    assert (bare.status_code, bare.json()["code"]) == (400, "no_key")
+
+
+def test_10_a_stolen_database_holds_no_token(team):
+    """Neither the tokens nor their secrets are in the file."""
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        dump = "\n".join(database.iterdump())
+    for token in (team.ana, team.bo, team.sam):
+        identity, secret = re.fullmatch(r"hsh_([0-9a-f]+)_(.{43})_[0-9a-f]{8}", token).groups()
+        assert identity in dump
+        assert secret not in dump
+
+
+def test_11_revoked_expired_and_narrowed_tokens(team):
+    """Each stops at once, and looks like a token that never was."""
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    unknown = team.send("GET", "/v1/me", make_token()[1])
+    assert (unknown.status_code, unknown.json()["code"]) == (401, "not_authenticated")
+    made = team.send("POST", path, team.sam, json={"days": 1}).json()
+    assert team.send("GET", "/v1/me", made["token"]).status_code == 200
+    assert team.send("DELETE", f"/v1/tokens/{made['id']}", team.sam).status_code == 204
+    assert team.send("GET", "/v1/me", made["token"]).content == unknown.content
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        made = team.send("POST", path, team.sam, json={"days": 1}).json()
+        past = "2020-01-01T00:00:00+00:00"
+        database.execute("UPDATE hushed_s_tokens SET expires = ? WHERE id = ?", (past, made["id"]))
+    assert team.send("GET", "/v1/me", made["token"]).content == unknown.content
+    assert team.send("POST", path, team.sam, json={"days": 91}).status_code == 422
+    told = {"quote_only": True, "datasets": ["other"]}
+    narrow = team.send("POST", path, team.sam, json=told).json()["token"]
+    assert team.send("GET", "/v1/datasets/stays", narrow).status_code == 404
+    assert team.ask(narrow, "k").status_code == 403
+    far = team.send("POST", path, team.sam, json={"addresses": ["10.0.0.0/8"]}).json()["token"]
+    assert find_caller(team.desk.ledger, far, "10.1.2.3") is not None
+    assert find_caller(team.desk.ledger, far, "11.1.2.3") is None
+    away = team.send("PATCH", path.removesuffix("/tokens"), team.sam, json={"active": False})
+    assert away.json()["active"] is False
+    assert team.send("GET", "/v1/me", team.ana).content == unknown.content
+
+
+def test_12_guessing_is_slowed_and_keeps_nobody_out(team):
+    """After ten wrong tokens of an address 429; one that counts gets in."""
+    codes = [team.send("GET", "/v1/me", "wrong").status_code for _ in range(12)]
+    assert codes == [401] * 10 + [429] * 2
+    assert team.send("GET", "/v1/me", team.ana).status_code == 200
+
+
+def test_13_no_cookie_lets_anybody_in(team):
+    """A page of somebody else can send cookies, and no token."""
+    stolen = {"cookie": f"token={team.ana}", "origin": "https://evil.example"}
+    found = team.send("GET", "/v1/me", headers=stolen)
+    assert found.status_code == 401
+    assert "set-cookie" not in found.headers
+    assert "access-control-allow-origin" not in found.headers
+
+
+def test_14_keys_from_data_subjects_are_harmless(team):
+    """A key that a spreadsheet would run gets an apostrophe; JSON is never taken for a page."""
+    evil = f"=cmd{CANARY}"
+    groups = {"columns": ["ward"], "keys": [["A", evil]]}
+    made = team.ask(team.ana, "one", query=QUERY | {"groups": groups}).json()
+    text = team.answer(team.ana, made["id"], headers={"accept": "text/csv"})
+    assert text.headers["content-type"].startswith("text/csv")
+    assert f"\n'{evil}," in text.text
+    plain = team.answer(team.ana, made["id"])
+    assert plain.headers["x-content-type-options"] == "nosniff"
+    assert plain.headers["content-type"] == "application/json"
+    assert "default-src 'none'" in plain.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"filter": "read_csv('/etc/passwd') == 1"},
+        {"filter": "pg_read_file('/etc/passwd') == ''"},
+        {"filter": "ward == (select 1)"},
+        {"derive": "x", "expression": "__import__('os')"},
+        {"join_users": "people", "user": "patient", "columns": {"age": "int"}},
+    ],
+)
+def test_15_a_question_reaches_nothing_but_its_table(team, step):
+    """No file, no address, no code, no other table; nothing is charged."""
+    found = team.ask(team.ana, "one", query=QUERY | {"steps": [step]})
+    assert (found.status_code, found.json()["code"]) == (422, "bad_query")
+    assert "passwd" not in team.logged.getvalue()
+    assert team.charges() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{" + b" " * 70_000 + b"}", "too_large"),
+        (b"[" * 40 + b"]" * 40, "bad_request"),
+        (b'{"epsilon": NaN}', "bad_request"),
+        (b'{"epsilon": 0.1, "epsilon": 0.2}', "bad_request"),
+        (b"\xff{}", "bad_request"),
+        (b"{", "bad_request"),
+    ],
+)
+def test_17_huge_and_odd_bodies_are_refused(team, body, code):
+    """Before anybody parses them twice."""
+    path = "/v1/datasets/stays/quote"
+    headers = {"content-type": "application/json"}
+    found = team.send("POST", path, team.ana, content=body, headers=headers)
+    assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
+    assert found.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 501 + " > 1", "not " * 70 + "cost > 1"],
+    ids=["long", "nots"],
+)
+def test_18_expressions_of_death_are_refused(team, text):
+    found = team.ask(team.ana, "one", query=QUERY | {"steps": [{"filter": text}]})
+    assert found.json()["code"] == "bad_query"
+    assert team.charges() == 0
+
+
+def test_19_one_person_has_few_requests_open(team, monkeypatch):
+    """Who has ten without an answer waits; others ask."""
+    monkeypatch.setattr(type(team.desk), "start", lambda *_: None)  # nothing is answered
+    codes = [team.ask(team.ana, f"k{i}", wait=0, epsilon=0.01).status_code for i in range(11)]
+    assert codes == [202] * 10 + [429]
+    assert team.ask(team.bo, "k", wait=0).status_code == 202
+    assert team.charges() == 11
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"epsilon": 5e-324},
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": 1e308},
+        {"epsilon": "0.1"},
+        {"delta": 1},
+        {"delta": 0.5},
+        {"noise": "none"},
+        {"note": "n" * 501},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+def test_20_odd_numbers_are_refused(team, terms):
+    """Never 500, and nothing is charged."""
+    found = team.ask(team.ana, "one", **terms)
+    assert found.status_code == 422, found.text
+    assert team.charges() == 0
+
+
+def test_21_a_changed_certificate_is_refused(team):
+    """Any byte of what was signed; and a key of somebody else."""
+    from hushed.errors import ParameterError
+    from hushed.statements import make_key, open_signed
+
+    made = team.ask(team.ana, "one").json()["id"]
+    text = team.send("GET", f"/v1/requests/{made}/certificate", team.ana).text
+    public = team.send("GET", "/v1/keys").json()["keys"][0]["pem"].encode()
+    statement = open_signed(text, public)
+    assert (statement.data, statement.actor, statement.entry.number) == ("stays", "ana", 1)
+    told = json.loads(text)
+    payload = told["payload"]
+    swapped = payload[:100] + ("A" if payload[100] != "A" else "B") + payload[101:]
+    for envelope, key in ((json.dumps(told | {"payload": swapped}), public), (text, make_key()[1])):
+        with pytest.raises(ParameterError):
+            open_signed(envelope, key)
+
+
+def test_23_a_proxy_is_believed_only_if_it_is_ours(team):
+    """A forged header changes nothing; a foreign Host reaches nothing."""
+    from starlette.datastructures import Headers
+
+    headers = Headers({"x-forwarded-for": "6.6.6.6, 10.0.0.9"})
+    assert find_address({"client": ("9.9.9.9", 1)}, headers, ()) == "9.9.9.9"
+    assert find_address({"client": ("127.0.0.1", 1)}, headers, ("127.0.0.1",)) == "10.0.0.9"
+    found = team.send("GET", "/livez", headers={"host": "evil.example"})
+    assert (found.status_code, found.json()["code"]) == (421, "wrong_host")
+
+
+def test_24_a_steward_asks_nothing_and_reads_no_answer(team):
+    """Questions are seen, answers are not; a changed trail shows."""
+    made = team.ask(team.ana, "one").json()["id"]
+    assert team.ask(team.sam, "one").status_code == 403
+    assert team.send("GET", f"/v1/requests/{made}", team.sam).json()["epsilon"] == 0.1
+    assert team.answer(team.sam, made).status_code == 403
+    assert team.send("GET", f"/v1/requests/{made}/certificate", team.sam).status_code == 403
+    for path in ("/v1/people", "/v1/audit", "/v1/datasets/stays/budget"):
+        assert team.send("GET", path, team.ana).status_code == 403
+        assert team.send("GET", path, team.sam).status_code == 200
+    narrow = team.send(
+        "POST", f"/v1/people/{team.person('sam')}/tokens", team.sam, json={"datasets": ["stays"]}
+    ).json()["token"]
+    assert team.send("GET", "/v1/people", narrow).status_code == 403  # it could widen itself
+    with reading(team.desk.ledger) as connection:
+        verify_trail(connection)
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        database.execute("UPDATE hushed_s_audit SET body = replace(body, 'ana', 'bob')")
+    with pytest.raises(DamagedLedger), reading(team.desk.ledger) as connection:
+        verify_trail(connection)
+
+
+def test_25_a_changed_file_is_not_asked(team):
+    """Neither while the server runs nor after a start; nothing is charged until it is confirmed."""
+    from hushed.server._setup import confirm_dataset
+
+    source = team.folder.parent / "stays.csv"
+    source.write_text(source.read_text() + "P100,A,1\n")
+    found = team.ask(team.ana, "one")
+    assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    assert open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
+    confirm_dataset(team.folder, "stays")
+    assert not open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
+    assert team.charges() == 0
+
+
+def test_26_logs_hold_no_query_and_no_token(team):
+    """Constants of a query, notes, names and tokens stay out; each line is JSON."""
+    step = {"filter": "ward == 'secretward'"}
+    made = team.ask(team.ana, "secretkey", query=QUERY | {"steps": [step]}, note="secretnote")
+    assert made.status_code == 201
+    team.send("GET", "/v1/secretpath", team.ana)
+    logged = team.logged.getvalue()
+    assert all(json.loads(line)["event"] for line in logged.splitlines())
+    for secret in ("secret", "ana", team.ana[20:40], QUERY["user"]):
+        assert secret not in logged.replace("data set unavailable", "")
+
+
+def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
+    """A prepared query answers for the charge of its question alone."""
+    seen = []
+    kept = Prepared.answer
+
+    def answer(self, *, charged):
+        seen.append(charged)
+        return kept(self, charged=charged)
+
+    monkeypatch.setattr(Prepared, "answer", answer)
+    for _ in range(3):
+        assert team.ask(team.ana, "one").status_code == 201
+    assert len(seen) == 1
+    assert team.desk.ledger.entries("stays")[0].question == seen[0]
