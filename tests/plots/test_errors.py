@@ -28,7 +28,7 @@ def test_a_query_is_drawn_by_its_quotes():
         mass = [(1 - q) / (1 + q) * q**k for k in range(1000)]
         first = next(k for k in range(1000) if 2 * sum(mass[k + 1 :]) <= 0.05)
         assert each["error"] == first
-    with_rows = points(error_figure(TABLE.mean("cost", low=0, high=5), rows=1000))
+    with_rows = points(error_figure(TABLE.mean("cost", low=0, high=5), terms={"rows": 1000}))
     assert {each["of"] for each in with_rows} == {"mean_cost"}
 
 

@@ -164,7 +164,7 @@ class TestWords:
             assert " ".join(line[:4]) == f"{row['city']} {ends}"
             one, two = row["histogram_cost"]
             assert line[4] == f"{one} {two} (within 3)"
-        assert shown[3] == []
+        assert shown[3:5] == [["edges", "of", "the", "bins", "of histogram_cost: 0 100 200"], []]
         assert str(answer).endswith(answer.explain())
 
     def test_a_quantile_says_its_ranks(self, table):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from hushed._checks import read_count, require_positive
@@ -22,7 +23,7 @@ def error_figure(
     epsilon: tuple[float, float] = (0.05, 5.0),
     beta: float = 0.05,
     dims: int = 1,
-    **terms: Any,
+    terms: Mapping[str, Any] | None = None,
 ) -> Any:
     """Draw the error that is expected of a query, or of a mechanism, against epsilon.
 
@@ -38,8 +39,8 @@ def error_figure(
         Probability with which the error may be larger; in (0, 1).
     dims : int, default 1
         Numbers that the mechanism releases together, or candidates; of a query leave it out.
-    **terms
-        Of a query what `Table.quote` takes: ``delta``, ``noise``, ``rows``.
+    terms : mapping of str, optional
+        Of a query, what `Table.quote` takes besides epsilon and beta: ``{"rows": 1000}``, say.
 
     Returns
     -------
@@ -50,18 +51,18 @@ def error_figure(
     ------
     ParameterError
         If it is neither, the ends are not two numbers above 0 in order, or no error is known
-        beforehand, as of means where no ``rows`` are given.
+        beforehand, as of means without ``rows`` in the terms.
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     alt = altair_or_refuse()
     rows = _list_errors(
-        asked, _lay_levels(epsilon), beta, read_count("dims", dims, 1, 2**53), terms
+        asked, _lay_levels(epsilon), beta, read_count("dims", dims, 1, 2**53), terms or {}
     )
     if not rows:
         raise ParameterError(
-            "no error of this query is known beforehand: give rows=, about how many rows a "
-            "group has"
+            "no error of this query is known beforehand: give terms={'rows': N}, about how many "
+            "rows a group has"
         )
     axis = alt.Axis(format="~g", labelOverlap=True)
     scale = alt.Scale(type="log", nice=False)
@@ -97,7 +98,7 @@ def _lay_levels(ends: tuple[float, float]) -> list[float]:
 
 
 def _list_errors(
-    asked: Any, levels: list[float], beta: float, dims: int, terms: dict[str, Any]
+    asked: Any, levels: list[float], beta: float, dims: int, terms: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """List the errors that are known beforehand, of each output at each level."""
     if isinstance(asked, Table):

@@ -127,8 +127,7 @@ class Answer(Shown):
 
     def __str__(self) -> str:
         table = format_table(list_lines(self))
-        return "
-".join([table, *list_edges(self.edges), "", self.explain()])
+        return "\n".join([table, *list_edges(self.edges), "", self.explain()])
 
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
