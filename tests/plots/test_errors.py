@@ -41,7 +41,7 @@ def test_a_mechanism_is_drawn_by_its_accuracy():
 
 def test_what_has_no_error_is_refused():
     """Clearly: a mean without rows, ends in the wrong order, another object."""
-    with pytest.raises(ParameterError, match="rows="):
+    with pytest.raises(ParameterError, match="rows a group has"):
         error_figure(TABLE.mean("cost", low=0, high=5))
     with pytest.raises(ParameterError, match="lower end first"):
         error_figure(TABLE.count(), epsilon=(2, 1))
