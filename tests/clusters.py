@@ -82,3 +82,43 @@ def kill(process):
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+STOPPED = """
+import os, time
+import numpy as np
+
+def slow(rows):
+    time.sleep(0 if os.path.exists({hurry!r}) else 0.2)
+    return float(np.mean(rows))
+"""
+HEEDS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+
+
+def stop_command(folder, engine, number, pairs=400):
+    """Stop a command that keeps its run on an engine, as a terminal does; its code, words, runs."""
+    hurry, kept = folder / "hurry", folder / "kept"
+    (folder / "f.py").write_text(STOPPED.format(hurry=str(hurry)))
+    words = f"sensitivity f.py:slow --population uniform:0,1 --rows 5 --pairs {pairs}"
+    call = [sys.executable, "-c", HEEDS + "from hushed.cli import main; main()", *words.split()]
+    process = subprocess.Popen(
+        [*call, "--workers", engine, "--keep", "kept"],
+        env=os.environ | {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "ignore"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        start_new_session=True,
+    )
+    try:
+        end = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < end:
+            if kept.exists() and any(each.kept > 10 for each in hs.runs.list_runs(kept)):
+                break
+            time.sleep(0.05)
+        os.killpg(process.pid, number)
+        said = process.communicate(timeout=60)[1]
+    finally:
+        kill(process)
+    hurry.touch()
+    return process.returncode, said, [each.kept for each in hs.runs.list_runs(kept)]

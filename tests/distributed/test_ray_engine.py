@@ -199,3 +199,20 @@ def test_a_lost_head_ends_the_run_before_ray_ends_the_program(tmp_path):
     )
     assert "lost the Ray cluster" in said[0]
     assert said[1] == "[True]"
+
+
+def test_a_command_on_ray_that_is_stopped_says_what_is_kept(tmp_path):
+    """Ray sets a handler of SIGTERM, with which the program would abort; both signals end alike."""
+    said = alone(
+        """
+        from pathlib import Path
+        from tests.clusters import stop_command
+        for number in (signal.SIGTERM, signal.SIGINT):
+            folder = Path(os.environ["HOME"], str(int(number)))
+            folder.mkdir()
+            code, words, kept = stop_command(folder, "ray", number)
+            say(code, f"{kept[0]} of 400 trials are kept in" in words, 10 < kept[0] < 400)
+        """,
+        tmp_path,
+    )
+    assert said == ["130 True True", "130 True True"]

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.clusters import stop_command
 
 import hushed as hs
 from hushed._functions._trials import run_trials
@@ -136,3 +137,18 @@ def test_a_session_that_is_stopped_is_named(spark):
     engine = hs.engines.Spark(Stopped())
     with pytest.raises(HushedError, match="is stopped, or its driver is gone"):
         run_trials(draws, 20, seed=3, workers=engine)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_on_spark_that_is_stopped_says_what_is_kept(number, tmp_path, monkeypatch):
+    """A signal amid an answer of Spark is no error of the session, and is not lost."""
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.master local[2]\nspark.driver.bindAddress 127.0.0.1\n"
+        "spark.driver.host 127.0.0.1\nspark.ui.enabled false\n"
+    )
+    code, said, kept = stop_command(tmp_path, "spark", number)
+    assert code == 130, said[-2000:]
+    assert f"{kept[0]} of 400 trials are kept in" in said
+    assert 10 < kept[0] < 400

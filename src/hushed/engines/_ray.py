@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, get_args
 
@@ -237,13 +238,27 @@ def _connect(address: str) -> tuple[Any, bool]:
         return ray, False
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report that it is used
     try:
-        if address == "ray":
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
-        else:
-            ray.init(address)
+        with _leave_handler():
+            if address == "ray":
+                ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
+            else:
+                ray.init(address)
     except Exception as cause:  # errors of Ray, of its transport, and of what it starts
         raise EngineUnavailable(
             f"no Ray cluster could be reached at {address} ({type(cause).__name__})",
             parameter="workers",
         ) from cause
     return ray, True
+
+
+@contextmanager
+def _leave_handler() -> Iterator[None]:
+    """Leave a program its handler of SIGTERM: with the one that Ray sets, it aborts."""
+    ours: Any = signal.SIG_DFL
+    if threading.current_thread() is threading.main_thread():  # no other may set one
+        ours = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if ours not in (signal.SIG_DFL, None):
+            signal.signal(signal.SIGTERM, ours)

@@ -1,17 +1,23 @@
 """A Spark cluster: waves of long spans, for Spark takes a tenth of a second for each task.
 
-Only data frames are used, no RDDs. What a wave gave is known when all of it is done.
+Only data frames are used, no RDDs. What a wave gave is known when all of it is done. Spark is asked
+in threads: a signal that comes amid its answer breaks the connection, and would be taken for an
+error of the session, with Ctrl-C lost.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+import time
+import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from importlib import import_module
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from hushed._checks import require_count, require_one_of
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
@@ -20,7 +26,10 @@ from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, Worke
 
 _AHEAD = 4  # spans for each slot in a wave
 _ATTEMPTS = 3
+_LOOK_SECONDS = 1.0  # between two looks at how many tasks run at once
+_CANCEL_SECONDS = 5.0  # to take back what is on its way
 _SCHEMA = "number long, answer binary"
+_Result = TypeVar("_Result")
 
 
 class Spark:
@@ -63,6 +72,7 @@ class Spark:
         if session is None:
             session, self._own = _find_session()
         self._session = session
+        self._looked, self._count = -1e9, 0
 
     @property
     def name(self) -> str:
@@ -79,8 +89,14 @@ class Spark:
         """
         if self._slots is not None:
             return self._slots
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._count = self._ask_slots()
+            self._looked = time.monotonic()
+        return self._count
+
+    def _ask_slots(self) -> int:
         try:
-            return int(self._session.sparkContext.defaultParallelism)
+            return int(_ask(lambda: self._session.sparkContext.defaultParallelism))
         except Exception as cause:  # of Java, of the gateway, or a session without a context
             if self._is_stopped():
                 raise self._lost() from cause
@@ -91,9 +107,12 @@ class Spark:
             ) from cause
 
     def _is_stopped(self) -> bool:
-        try:
+        def look() -> None:
             self._session.conf.get("spark.app.name")
             self._session.range(1).schema  # noqa: B018 - fails where there is no session any more
+
+        try:
+            _ask(look)
         except Exception:  # of Java, or of the gateway
             return True
         return False
@@ -107,7 +126,7 @@ class Spark:
         """Stop the session, if it was made here."""
         if self._own:
             with suppress(Exception):
-                self._session.stop()
+                _ask(self._session.stop)
 
     def map_spans(self, task: Task, spans: Iterator[Span]) -> Iterator[tuple[Span, Outcome]]:
         """Run spans in waves; a wave that is lost with its workers runs again.
@@ -141,12 +160,12 @@ class Spark:
                     yield wave[number], read_answer(answer, "a worker")
         finally:
             with suppress(Exception):
-                payload.destroy()
+                _ask(payload.destroy)
 
     def _share(self, payload: bytes) -> Any:
         """Send a payload to each executor once; where that is not known, with each wave."""
         try:
-            return self._session.sparkContext.broadcast(payload)
+            return _ask(lambda: self._session.sparkContext.broadcast(payload))
         except Exception as cause:  # of Java, of the gateway, or a session without a context
             if self._is_stopped():
                 raise self._lost() from cause
@@ -158,8 +177,7 @@ class Spark:
         last: Exception | None = None
         for _ in range(_ATTEMPTS):
             try:
-                frame = self._session.range(0, len(wave), 1, len(wave))
-                rows = frame.mapInArrow(run, _SCHEMA).collect()
+                rows = self._collect(run, len(wave))
             except Exception as cause:  # of Java, of the gateway, of Python workers
                 last = cause
                 if self._is_stopped():
@@ -179,6 +197,45 @@ class Spark:
             parameter="workers",
             hint="try workers=1 to see it happen",
         ) from last
+
+    def _collect(self, run: Callable[[Any], Iterator[Any]], spans: int) -> list[Any]:
+        """Run spans as one job of Spark; a stop takes it back, which Spark would go on with."""
+        tag = f"hushed-{uuid.uuid4().hex[:12]}"
+
+        def collect() -> list[Any]:
+            self._session.addTag(tag)
+            frame = self._session.range(0, spans, 1, spans).mapInArrow(run, _SCHEMA)
+            found: list[Any] = frame.collect()
+            return found
+
+        try:
+            return _ask(_inherit(self._session, collect))
+        except (KeyboardInterrupt, SystemExit):
+            if not self._own:  # else all of the session is stopped
+                with suppress(Exception):
+                    _ask(lambda: self._session.interruptTag(tag), _CANCEL_SECONDS)
+            raise
+
+
+def _ask(call: Callable[[], _Result], seconds: float | None = None) -> _Result:
+    """Make a call in a thread of its own, and wait for it: a stop ends the waiting alone."""
+    told: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            told.set_result(call())
+        except BaseException as error:  # raised again where it is waited for
+            told.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return told.result(seconds)
+
+
+def _inherit(session: Any, call: Callable[[], _Result]) -> Callable[[], _Result]:
+    """Give a call in a thread what the caller set for its jobs, as the pool in which they run."""
+    wrap: Any = import_module("pyspark").inheritable_thread_target(session)
+    found: Callable[[], _Result] = call if wrap is session else wrap(call)
+    return found
 
 
 class _Held:
@@ -214,7 +271,7 @@ def _find_session() -> tuple[Any, bool]:
         found = sql.SparkSession.getActiveSession()
         if found is not None:
             return found, False
-        made = sql.SparkSession.builder.getOrCreate()
+        made = _ask(sql.SparkSession.builder.getOrCreate)
     except Exception as cause:  # of Java, or of the gateway
         raise EngineUnavailable(
             f"no Spark session could be made ({type(cause).__name__}): make one, and give it as "
