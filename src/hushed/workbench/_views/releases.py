@@ -9,8 +9,8 @@ from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
 from hushed.workbench._svg import Picture, draw_gauge
-from hushed.workbench._views.pricing import say_meaning
 from hushed.workbench._views.question import Described, Question
+from hushed.workbench._views.sentences import say_meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
