@@ -19,6 +19,19 @@ _MOST_CONDITIONS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the lines of a CSV file are read as rows."""
+
+    header: str | None = None  # the line of names of a file that has none
+    newlines_in_values: bool = False
+
+    def as_arguments(self) -> dict[str, Any]:
+        """Give what was said, as arguments of `hushed.table`."""
+        told: dict[str, Any] = {} if self.header is None else {"header": self.header}
+        return told | ({"newlines_in_values": True} if self.newlines_in_values else {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """What the data page says of a table; nothing of it comes from its rows."""
 
@@ -26,6 +39,7 @@ class Described:
     budget: str  # name of the budget that is charged; empty without one
     source: str = ""  # address or path, without a password
     place: str = "rows"  # name of the table in a database
+    reading: Reading = Reading()
     kinds: Mapping[str, str]  # type of each column that is used
     limits: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # bounds as typed
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # public keys

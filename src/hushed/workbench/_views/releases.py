@@ -119,7 +119,8 @@ def _say_question(described: Described, question: Question) -> str:
     by = f", for each {' and '.join(map(shown, groups))}" if groups else ""
     where = ", of the rows that fulfil the conditions below" if question.table.steps else ""
     place = shown(described.place) if described.place != "rows" else ""
-    name = place or shown(described.source.replace("\\", "/").rsplit("/", 1)[-1]) or "the table"
+    file = described.source.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    name = place or shown(file) or "the table"
     return f"The {asked} of {name}{by}{where}."
 
 
