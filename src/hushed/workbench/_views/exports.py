@@ -113,17 +113,18 @@ def write_question(
     """Write a question as Python, as a notebook or as a command."""
     where = (source.address, source.place)
     how: dict[str, Any] = {"header": source.header, "newlines_in_values": source.newlines_in_values}
+    priced = {**terms, **how}
     writers: Mapping[str, Callable[[], tuple[str, str, bytes]]] = {
         "python": lambda: (f"{name}.py", "text/x-python", query.to_python(*where, **how).encode()),
         "notebook": lambda: (
             f"{name}.ipynb",
             "application/x-ipynb+json",
-            query.to_notebook(*where, **terms, **how).encode(),
+            query.to_notebook(*where, **priced).encode(),
         ),
         "command": lambda: (
             f"{name}.sh",
             "text/x-sh",
-            f"{query.to_cli(*where, **terms, **how)}\n".encode(),
+            f"{query.to_cli(*where, **priced)}\n".encode(),
         ),
     }
     if kind not in writers:
