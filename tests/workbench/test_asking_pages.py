@@ -57,6 +57,9 @@ def test_a_changed_form_is_written_down_and_its_errors_stand_at_their_fields(ask
     assert "from: this must be a number" in bad.text
     assert "<i>" not in bad.text
     assert drafts.get(draft.id).part("question.")["stat.1.low"] == "<i>"
+    gaussian = client.post(f"{address}/live", data=FORM | {"noise": "gaussian"}, headers=PART)
+    assert ">Take it</button>" in gaussian.text  # of the usual delta, and only while there is none
+    assert ">Take it</button>" not in good.text
     page = client.get(address).text
     assert 'aria-invalid="true"' in page
     assert "<b>Stays" not in page

@@ -82,6 +82,8 @@ def test_a_form_asks_what_the_methods_of_a_table_ask(described):
         ({"stat.3.kind": "mean"}, "stat.3.column", "choose the column"),
         ({"stat.3.kind": "count"}, "stat.3.kind", "count"),
         ({"max_rows": "0"}, "max_rows", "1 or more"),
+        ({"stat.3.kind": "top_k", "stat.3.column": "ward"}, "stat.3.kind", "query of its own"),
+        ({"stat.2.search": "upper"}, "stat.2.search", "how the bounds are known"),
     ],
 )
 def test_what_cannot_be_asked_is_told_at_its_field(described, typed, field, told):
@@ -91,6 +93,68 @@ def test_what_cannot_be_asked_is_told_at_its_field(described, typed, field, told
     ((name, message),) = question.errors.items()
     assert field in name
     assert told in message
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "told"),
+    [
+        ({"stat.1.k": "3"}, "stat.1.k", "between 1 and the number of keys, 2"),
+        ({"stat.1.of": "cells"}, "stat.1.of", "column of people"),
+        ({"stat.1.column": "age"}, "stat.1.column", "no public keys"),
+        ({"noise": "gaussian", "delta": "1e-6"}, "noise", "Laplace"),
+        ({"delta": "1e-6"}, "delta", "leave it empty"),
+    ],
+)
+def test_a_top_that_cannot_be_asked_is_told_at_its_field(described, typed, field, told):
+    """Keys are public, and there are enough of them."""
+    asked = {"stat.1.kind": "top_k", "stat.1.column": "ward"} | typed
+    question = read_question(described, asked)
+    assert question.table is None
+    assert told in question.errors[field]
+
+
+def test_the_most_frequent_keys_are_asked_by_rows_or_by_people(described):
+    """The error is that of the library, and a bound of it gives an epsilon back."""
+    asked = {"stat.1.kind": "top_k", "stat.1.column": "ward", "stat.1.of": "users"}
+    question = read_question(described, asked)
+    bounded = described.table.bound_contributions(max_rows_per_user=5)
+    by_hand = bounded.top_k("ward", k=2, keys=["A", "B"], of="users")
+    assert question.errors == {}
+    assert hs.Query.of(question.table) == hs.Query.of(by_hand)
+    live = price_question(question, asked | {"epsilon": "1"}, "epsilon", 3.0)
+    error = by_hand.quote(epsilon=1.0).accuracy("rank")
+    assert live.sliders.error == format_up(error)
+    assert f"at most {format_up(error, 4)} users less than the best one" in live.sentence
+    back = price_question(question, asked | {"error": format_up(error)}, "error", 3.0)
+    assert back.epsilon <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("search", "low", "high"),
+    [("high", 0, "search"), ("low", "search", 5000), ("both", "search", "search")],
+)
+def test_bounds_are_found_privately_where_the_form_says_so(described, search, low, high):
+    """What was typed for such a bound before is not used, nor is the bound of the page Data."""
+    asked = {"stat.1.kind": "sum", "stat.1.column": "cost", "stat.1.search": search, "epsilon": "1"}
+    sought = [side for side, bound in (("low", low), ("high", high)) if bound == "search"]
+    question = read_question(described, asked | {f"stat.1.{side}": "77" for side in sought})
+    bounded = described.table.bound_contributions(max_rows_per_user=5)
+    assert hs.Query.of(question.table) == hs.Query.of(bounded.sum("cost", low=low, high=high))
+    live = price_question(question, asked, "epsilon", 3.0)
+    assert live.errors == {}
+    assert live.sliders.choices == ()  # no error is known before the bounds are
+    for side in sought:
+        assert f"rows beyond the {side} bound" in live.statistics[0].error
+    assert preview_answer(described, question, 1.0).problem == ""
+
+
+def test_a_delta_is_offered_as_long_as_there_is_none(described):
+    """The button takes the offer, which is not offered again."""
+    fields = ASKED | {"keys": "private", "delta_offer": "0.0001"}
+    taken = edit_fields(fields, "use-delta")
+    assert taken["delta"] == "0.0001"
+    assert "delta_offer" not in taken
+    assert read_question(described, taken).errors == {}
 
 
 def test_a_median_of_a_column_without_bounds_says_that_it_needs_them(described):

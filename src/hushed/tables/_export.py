@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from hushed._checks import read_epsilon, require_one_of, require_within
@@ -22,36 +23,53 @@ Pairs = list[tuple[str, str | None]]  # options and their values
 _TYPED = ("postgresql:", "postgres:", "spark:")
 
 
-def write_python(query: Query, source: str, name: str) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvLines:
+    """How the lines of a CSV file are rows, where `table` has to be told."""
+
+    header: str | None = None
+    newlines_in_values: bool = False
+
+
+_AS_USUAL = CsvLines()
+
+
+def write_python(query: Query, source: str, name: str, lines: CsvLines = _AS_USUAL) -> str:
     """Write a program that ends with the query as a `Table`."""
     opened = [repr(source)]
     opened += [repr(name)] if name != "rows" else []
     opened += [f"user={query.user!r}"] if query.user is not None else []
     types = declared_types(query, source)
     opened += [f"types={types!r}"] if types else []
+    opened += [f"header={lines.header!r}"] if lines.header is not None else []
+    opened += ["newlines_in_values=True"] if lines.newlines_in_values else []
     calls = [f"    .{method}({arguments})\n" for method, arguments in _calls(query)]
-    lines = ["import hushed as hs\n\n", f"table = hs.table({', '.join(opened)})\n"]
-    lines += ["query = (\n    table\n", *calls, ")\n"] if calls else ["query = table\n"]
-    return "".join(lines)
+    program = ["import hushed as hs\n\n", f"table = hs.table({', '.join(opened)})\n"]
+    program += ["query = (\n    table\n", *calls, ")\n"] if calls else ["query = table\n"]
+    return "".join(program)
 
 
 def write_notebook(
-    query: Query, source: str, name: str, epsilon: float, delta: float, noise: NoiseName
+    query: Query,
+    source: str,
+    name: str,
+    terms: tuple[float, float, NoiseName],
+    lines: CsvLines = _AS_USUAL,
 ) -> str:
     """Write a notebook of four cells: words, query, price, release."""
-    epsilon, delta, noise = _read_terms(epsilon, delta, noise)
-    terms = f"epsilon={epsilon!r}"
-    terms += f", delta={delta!r}" if delta else ""
-    terms += f", noise={noise!r}" if noise != "laplace" else ""
+    epsilon, delta, noise = _read_terms(*terms)
+    said = f"epsilon={epsilon!r}"
+    said += f", delta={delta!r}" if delta else ""
+    said += f", noise={noise!r}" if noise != "laplace" else ""
     cells = [
         _cell(
             "markdown",
             "# A private query\n\nThe price is shown before a row is read. The release costs "
             f"epsilon {epsilon!r} whenever its cell is run: a ledger and a budget limit it.",
         ),
-        _cell("code", write_python(query, source, name)),
-        _cell("code", f"print(query.quote({terms}).explain())"),
-        _cell("code", f"answer = query.release({terms})\nprint(answer)"),
+        _cell("code", write_python(query, source, name, lines)),
+        _cell("code", f"print(query.quote({said}).explain())"),
+        _cell("code", f"answer = query.release({said})\nprint(answer)"),
     ]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
@@ -76,19 +94,25 @@ def _read_terms(epsilon: float, delta: float, noise: NoiseName) -> tuple[float, 
 
 
 def write_command(
-    query: Query, source: str, name: str, epsilon: float, delta: float, noise: NoiseName
+    query: Query,
+    source: str,
+    name: str,
+    terms: tuple[float, float, NoiseName],
+    lines: CsvLines = _AS_USUAL,
 ) -> str:
     """Write a command, with options where they can say all that is asked."""
-    epsilon, delta, noise = _read_terms(epsilon, delta, noise)
+    epsilon, delta, noise = _read_terms(*terms)
     last = ["--", source] if source.startswith("-") else []  # no option, whatever its name
     words = ["hushed", "query", *([] if last else [source])]
     words += _join("--table", name) if name != "rows" else ()
+    words += [] if lines.header is None else _join("--header", lines.header)
+    words += ["--newlines-in-values"] if lines.newlines_in_values else []
     asked = _options(query, source)
     words += ["--query", json.dumps(json.loads(query.to_json()))] if asked is None else asked
-    terms = ["--epsilon", repr(epsilon)]
-    terms += ["--delta", repr(delta)] if delta else []
-    terms += ["--noise", noise] if noise != "laplace" else []
-    return shlex.join([*words, *terms, *last])
+    price = ["--epsilon", repr(epsilon)]
+    price += ["--delta", repr(delta)] if delta else []
+    price += ["--noise", noise] if noise != "laplace" else []
+    return shlex.join([*words, *price, *last])
 
 
 def declared_types(query: Query, source: str) -> dict[str, str]:

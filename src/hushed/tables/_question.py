@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from hushed._printing import brief
 from hushed._types import StoredType
 from hushed.errors import ParameterError
-from hushed.tables._export import write_command, write_notebook, write_python
+from hushed.tables._export import CsvLines, write_command, write_notebook, write_python
 from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part
 
 if TYPE_CHECKING:
@@ -251,7 +251,14 @@ class Query(Part):
         canonical = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    def to_python(self, source: str, name: str = "rows") -> str:
+    def to_python(
+        self,
+        source: str,
+        name: str = "rows",
+        *,
+        header: str | None = None,
+        newlines_in_values: bool = False,
+    ) -> str:
         """Write Python that asks the query.
 
         Parameters
@@ -260,13 +267,18 @@ class Query(Part):
             Address or path of the table, as for `table`.
         name : str, default "rows"
             Name of the table in a database.
+        header : str, optional
+            For a CSV file without a line of column names: that line, as for `table`.
+        newlines_in_values : bool, default False
+            For a CSV file whose cells hold ends of lines, as for `table`.
 
         Returns
         -------
         str
             A program that ends with ``query``, a `Table` to be quoted or released.
         """
-        return write_python(self, source, name)
+        lines = CsvLines(header=header, newlines_in_values=newlines_in_values)
+        return write_python(self, source, name, lines)
 
     def to_cli(
         self,
@@ -276,6 +288,8 @@ class Query(Part):
         epsilon: float,
         delta: float = 0.0,
         noise: NoiseName = "laplace",
+        header: str | None = None,
+        newlines_in_values: bool = False,
     ) -> str:
         """Write a command that asks the query, for a POSIX shell.
 
@@ -291,6 +305,10 @@ class Query(Part):
             Slack, as for `Table.release`.
         noise : {"laplace", "gaussian"}, default "laplace"
             The noise of counts and sums.
+        header : str, optional
+            For a CSV file without a line of column names: that line, as for `table`.
+        newlines_in_values : bool, default False
+            For a CSV file whose cells hold ends of lines, as for `table`.
 
         Returns
         -------
@@ -298,7 +316,8 @@ class Query(Part):
             ``hushed query ...``: with options, or with the whole query in JSON where it asks what
             no option can say, such as weights, names of outputs, and keys with commas.
         """
-        return write_command(self, source, name, epsilon, delta, noise)
+        lines = CsvLines(header=header, newlines_in_values=newlines_in_values)
+        return write_command(self, source, name, (epsilon, delta, noise), lines)
 
     def to_notebook(
         self,
@@ -308,6 +327,8 @@ class Query(Part):
         epsilon: float,
         delta: float = 0.0,
         noise: NoiseName = "laplace",
+        header: str | None = None,
+        newlines_in_values: bool = False,
     ) -> str:
         """Write a notebook that asks the query.
 
@@ -323,13 +344,18 @@ class Query(Part):
             Slack, as for `Table.release`.
         noise : {"laplace", "gaussian"}, default "laplace"
             The noise of counts and sums.
+        header : str, optional
+            For a CSV file without a line of column names: that line, as for `table`.
+        newlines_in_values : bool, default False
+            For a CSV file whose cells hold ends of lines, as for `table`.
 
         Returns
         -------
         str
             A Jupyter notebook of format 4, as JSON: the query, its price, its release.
         """
-        return write_notebook(self, source, name, epsilon, delta, noise)
+        lines = CsvLines(header=header, newlines_in_values=newlines_in_values)
+        return write_notebook(self, source, name, (epsilon, delta, noise), lines)
 
     def _content(self) -> dict[str, Any]:
         """Give the parts that say something, as plain values."""

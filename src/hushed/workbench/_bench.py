@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from hushed.errors import HushedError, NotFound
 from hushed.ledger import Ledger
 from hushed.workbench._drafts import Draft, Drafts
+from hushed.workbench._privates import Private, find_privates
 from hushed.workbench._tables import Tables
 from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.data import DataView, describe_data
@@ -69,7 +70,13 @@ class Workbench:
             password=self.secrets.get(draft.id, ""),
             ledger=ledger,
             opener=self.tables.open,
+            others=self.list_privates(draft.id),
         )
+
+    def list_privates(self, but: str = "") -> tuple[Private, ...]:
+        """List the files that drafts call private, but for those of one draft."""
+        drafts = [each for each in self.drafts.list() if each.id != but]
+        return find_privates(self.workspace, drafts)
 
     def close(self) -> None:
         """Close the ledger; the next use opens it again."""

@@ -8,8 +8,9 @@ from collections import OrderedDict
 from hushed.errors import ParameterError
 from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
+from hushed.workbench._marks import mark_source
 from hushed.workbench._tables import is_lost
-from hushed.workbench._views.data import find_source, mark_file
+from hushed.workbench._views.data import find_public, find_source
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
 
@@ -35,9 +36,13 @@ class Descriptions:
         """
         fields = draft.part(PREFIX)
         password = self._bench.secrets.get(draft.id, "")
-        source = find_source(self._bench.workspace, Form(fields), password)
-        mark = "" if source is None else mark_file(source)
-        key = (draft.id, tuple(sorted(fields.items())), password, mark)
+        form = Form(fields)
+        source = find_source(self._bench.workspace, form, password)
+        marks = [] if source is None else [mark_source(source)]
+        if fields.get("public"):
+            with form.at("public"):
+                marks.append(mark_source(find_public(self._bench.workspace, form)))
+        key = (draft.id, tuple(sorted(fields.items())), password, *marks)
         with self._lock:
             found = self._known.get(key)
         if found is None or is_lost(found.table):

@@ -36,6 +36,8 @@ class Result(BaseModel):
     data: str = ""  # name of the data set then; a draft may be about another one now
     source: str = ""
     place: str = "rows"
+    header: str | None = None  # how the lines of a CSV file were read
+    newlines_in_values: bool = False
 
     @property
     def entry(self) -> tuple[str, int]:

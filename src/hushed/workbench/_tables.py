@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hushed.tables import Table
+from hushed.tables._engine.parts import state_of
 from hushed.tables._open import open_table
+from hushed.workbench._marks import files_of
 
 _MOST = 16
 
@@ -31,10 +33,8 @@ class Tables:
         **options: Any,
     ) -> Table:
         """Open a table as `hushed.table` does; a file that changed is opened again."""
-        found = Path(str(source).removeprefix("duckdb:///"))
-        seen = found.stat() if "://" not in str(found) and found.exists() else None
-        mark = None if seen is None else (seen.st_ino, seen.st_size, seen.st_mtime_ns)
-        key = (str(source), name, tuple((types or {}).items()), user, *options.items(), mark)
+        mark = [state_of(each) for each in files_of(source)]
+        key = (str(source), name, tuple((types or {}).items()), user, *options.items(), *mark)
         with self._lock:
             kept = self._open.get(key)
             if kept is None or is_lost(kept):

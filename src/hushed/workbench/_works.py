@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from hushed.errors import NotFound
+from hushed.errors import HushedError, NotFound
 from hushed.workbench._bench import Fields, Workbench, download
 from hushed.workbench._drafts import Draft, Kind
 from hushed.workbench._jobs import (
@@ -22,6 +22,7 @@ from hushed.workbench._jobs import (
     start_job,
     stop_job,
 )
+from hushed.workbench._privates import Private, require_public
 from hushed.workbench._views.functions import tell_seconds
 from hushed.workbench._views.sources import Defined, list_functions
 from hushed.workbench._workspace import list_files
@@ -38,6 +39,20 @@ class Files:
     tables: list[str]
     functions: list[Defined]
     problems: dict[str, str]
+    folder: Path = Path()
+    privates: tuple[Private, ...] = ()
+
+    def refuse_private(self, typed: Mapping[str, str]) -> dict[str, str]:
+        """Say at its field that a file of public rows is a private one, under whatever name."""
+        name, data = typed.get("population_file", ""), typed.get("data", "")
+        if typed.get("population", "") not in ("", "file") or name not in self.tables:
+            return {}
+        own = self.folder / data if data in self.tables else None
+        try:
+            require_public(self.folder / name, own, self.privates)
+        except HushedError as error:
+            return {"population_file": error.message}
+        return {}
 
 
 def look_around(bench: Workbench) -> Files:
@@ -45,7 +60,13 @@ def look_around(bench: Workbench) -> Files:
     code = list(list_files(bench.workspace, CODE))
     functions, problems = list_functions(bench.workspace.folder, code)
     tables = list(list_files(bench.workspace, PUBLIC))
-    return Files(tables=tables, functions=functions, problems=problems)
+    return Files(
+        tables=tables,
+        functions=functions,
+        problems=problems,
+        folder=bench.workspace.folder,
+        privates=bench.list_privates(),
+    )
 
 
 Read = Callable[[Mapping[str, str], Files], tuple[list[str], dict[str, str]]]

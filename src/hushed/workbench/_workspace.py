@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from hushed._printing import brief
 from hushed.errors import NotFound, ParameterError
+from hushed.tables._engine.parts import list_parts
 
 TABLE_FILES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".duckdb")
 HIDDEN = ".hushed"
@@ -91,14 +92,32 @@ def list_files(workspace: Workspace, endings: Sequence[str] = TABLE_FILES) -> tu
     return tuple(found[:_MOST_FILES])
 
 
+def list_tables(workspace: Workspace) -> tuple[str, ...]:
+    """List files of tables, and folders of Parquet files, whose names end with a slash."""
+    files = list_files(workspace)
+    parts = [PurePosixPath(each) for each in files if each.lower().endswith(".parquet")]
+    folders = dict.fromkeys(f"{each.parent}/" for each in parts if each.parent.name)
+    return (*files, *folders)
+
+
+def find_table(workspace: Workspace, name: str) -> Path:
+    """Find a file of a table, or a folder of Parquet files, by its path relative to the folder."""
+    if not name.endswith("/"):
+        return find_file(workspace, name)
+    path = _find_inside(workspace, name.removesuffix("/"))
+    if path.is_symlink() or not path.is_dir() or path.resolve() != path:
+        raise NotFound(f"there is no folder {brief(name)} in the folder of the workbench")
+    links = [each.name for each in list_parts(path) if not _is_plain(each)]
+    if links:
+        raise ParameterError(
+            f"{brief(links[0])} in {brief(name)} is a link or no plain file; copy the file itself"
+        )
+    return path
+
+
 def find_file(workspace: Workspace, name: str, endings: Sequence[str] = TABLE_FILES) -> Path:
     """Find a file by its path relative to the folder; no way leads out of it, links neither."""
-    parts = name.replace("\\", "/").split("/")
-    if not name or "\0" in name or name.startswith("/") or ":" in parts[0]:
-        raise ParameterError("name a file in the folder of the workbench, such as stays.csv")
-    if any(each in ("", ".", "..") or each.startswith(".") for each in parts):
-        raise ParameterError("a file is named without '..' and hidden folders, as in the list")
-    path = workspace.folder.joinpath(*parts)
+    path = _find_inside(workspace, name)
     try:
         inside = path.resolve(strict=True) == path and _is_plain(path)
     except OSError:
@@ -108,6 +127,16 @@ def find_file(workspace: Workspace, name: str, endings: Sequence[str] = TABLE_FI
     if not name.lower().endswith(tuple(endings)):
         raise ParameterError(f"{brief(name)} is of another kind; allowed are {', '.join(endings)}")
     return path
+
+
+def _find_inside(workspace: Workspace, name: str) -> Path:
+    """Read a path relative to the folder, which has no way out of it."""
+    parts = name.replace("\\", "/").split("/")
+    if not name or "\0" in name or name.startswith("/") or ":" in parts[0]:
+        raise ParameterError("name a file in the folder of the workbench, such as stays.csv")
+    if any(each in ("", ".", "..") or each.startswith(".") for each in parts):
+        raise ParameterError("a file is named without '..' and hidden folders, as in the list")
+    return workspace.folder.joinpath(*parts)
 
 
 def _is_plain(path: Path) -> bool:

@@ -72,6 +72,28 @@ def list_states(page: Any, url: str) -> Any:
     page.get_by_role("button", name=PRACTICE).click()
     page.get_by_label("Kind of ward").wait_for()
     yield "a practice form"
+    yield from list_questions(page)
+
+
+def list_questions(page: Any) -> Any:
+    """Ask for bounds that are found privately, and for the most frequent keys."""
+    page.get_by_role("button", name="Go on to the question").click()
+    said = {"sum": "its error depends on the bounds", "top_k": "of the best one"}
+    for kind, column in (("sum", "cost"), ("top_k", "ward")):
+        choose(page, "stat.1.kind", kind)
+        choose(page, "stat.1.column", column)
+        if kind == "sum":
+            choose(page, "stat.1.search", "both")
+        page.get_by_text(said[kind]).first.wait_for()
+        page.locator("#preview svg, #preview table").first.wait_for(state="attached")
+        yield f"a question of kind {kind}"
+
+
+def choose(page: Any, field: str, option: str) -> None:
+    """Choose, and wait until the server has said what belongs to the choice."""
+    page.locator(f"[id='{field}']").select_option(option)
+    chosen = page.locator(f"[id='{field}'] option[value='{option}'][selected]")
+    chosen.wait_for(state="attached")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
@@ -91,7 +113,7 @@ def test_every_state_can_be_used_by_everybody(clinic, serve, open_page, width, s
         assert press_tab(page, len(numbers)) == numbers, state
         assert page.evaluate(NAMELESS) == [], state
         seen.append(state)
-    assert len(seen) == 14
+    assert len(seen) == 16
 
 
 def press_tab(page: Any, times: int) -> list[int]:

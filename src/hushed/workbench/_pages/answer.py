@@ -43,7 +43,12 @@ class _Pages:
         """Find where the table lay when it was asked; nothing if that is not known any more."""
         if result is None or not result.source:
             return Source(address="table.csv").without_path()
-        return Source(address=result.source, place=result.place)
+        return Source(
+            address=result.source,
+            place=result.place,
+            header=result.header,
+            newlines_in_values=result.newlines_in_values,
+        )
 
     def store(self, entry: Entry, answer: Answer, result: Result | None) -> Stored:
         """Gather what a certificate says of an answer: of the data set as it was called then."""

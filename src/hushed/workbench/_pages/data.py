@@ -14,8 +14,8 @@ from hushed.workbench._views.addresses import split_password
 from hushed.workbench._views.data import find_public
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.messages import say_error
-from hushed.workbench._views.suggestions import suggest_columns
-from hushed.workbench._workspace import list_files
+from hushed.workbench._views.suggestions import settle_suggestions, suggest_columns
+from hushed.workbench._workspace import list_files, list_tables
 
 PREFIX = "data."
 _LONGEST_NAME = 200
@@ -48,7 +48,8 @@ def make_router(bench: Workbench) -> APIRouter:
         draft = save(bench, identity, fields)
         try:
             typed = draft.part(PREFIX)
-            filled = suggest_columns(find_public(bench.workspace, Form(typed)), typed)
+            public = find_public(bench.workspace, Form(typed), bench.list_privates(identity))
+            filled = suggest_columns(public, typed)
         except HushedError as error:
             found = {"public": say_error(error)}
             return show_data(bench, request, draft, "page_data.html", more=found)
@@ -87,12 +88,24 @@ def save(bench: Workbench, identity: str, fields: Mapping[str, str]) -> Draft:
     before = bench.drafts.get(identity)
     if typed.get("file", "") != before.fields.get("data.file", ""):
         typed["mark"] = ""
+    typed = settle_suggestions(
+        before.part(PREFIX), typed, holds=lambda: _is_public(bench, identity, typed)
+    )
     name = fields.get("name", "").strip()[:_LONGEST_NAME] or before.name
     draft = bench.drafts.change(identity, typed, prefix=PREFIX, name=name)
     if typed.get("mark"):
         return draft
     mark = bench.describe(draft).mark
     return bench.drafts.change(identity, typed | {"mark": mark}, prefix=PREFIX) if mark else draft
+
+
+def _is_public(bench: Workbench, identity: str, typed: Mapping[str, str]) -> bool:
+    """Whether the public table may still suggest."""
+    try:
+        find_public(bench.workspace, Form(typed), bench.list_privates(identity))
+    except HushedError:
+        return False
+    return True
 
 
 def show_data(
@@ -110,7 +123,6 @@ def show_data(
     gauges, _ = bench.gauges()
     budgets = [("", "no budget: what is released is not counted")]
     budgets += [(each.name, each.sentence) for each in gauges]
-    files = list_files(bench.workspace)
     return bench.show(
         request,
         template,
@@ -120,7 +132,8 @@ def show_data(
         view=view,
         fields=draft.part(PREFIX),
         errors=find_shown(view.errors, draft.part(PREFIX), asked=asked) | dict(more or {}),
-        files=files,
+        files=list_tables(bench.workspace),
+        publics=list_files(bench.workspace),
         budgets=budgets,
         has_password=draft.id in bench.secrets,
         budget=draft.fields.get("data.budget", ""),

@@ -39,7 +39,8 @@ _PRICE = "price."
 
 
 def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    return read_sampling(typed, files.tables, files.functions)
+    words, errors = read_sampling(typed, files.tables, files.functions)
+    return words, files.refuse_private(typed) | errors
 
 
 def _show(bench: Workbench, draft: Draft, state: JobState | None) -> dict[str, Any]:

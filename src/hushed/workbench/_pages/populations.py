@@ -34,7 +34,8 @@ from hushed.workbench._works import (
 
 
 def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    return read_check(typed, files.tables, files.functions)
+    words, errors = read_check(typed, files.tables, files.functions)
+    return words, files.refuse_private(typed) | errors
 
 
 def _show(_bench: Workbench, _draft: Draft, _state: JobState | None) -> dict[str, Any]:

@@ -175,7 +175,9 @@ def _add_parts(router: APIRouter, pages: _Pages) -> None:
         view = pages.compose(draft, begin_fields(draft))
         if view.question.table is None or view.live.epsilon is None:
             return bench.go(f"/tables/{identity}/question")
-        source = Source(address=view.described.source, place=view.described.place)
+        described = view.described
+        how = described.reading.as_arguments()
+        source = Source(address=described.source, place=described.place, **how)
         asked = Query.of(view.question.table)
         terms = {"epsilon": view.live.epsilon, "delta": view.question.terms.delta}
         file = write_question(

@@ -107,6 +107,7 @@ class _Pages:
             data=draft.name,
             source=described.source,
             place=described.place,
+            **described.reading.as_arguments(),
         )
         known = self.bench.drafts.get(draft.id).results
         if all(each.entry != result.entry for each in known):

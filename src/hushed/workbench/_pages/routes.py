@@ -20,7 +20,8 @@ from hushed.workbench._works import Files, Work, make_work_router
 
 
 def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    return read_comparison(typed, files.tables, files.functions)
+    words, errors = read_comparison(typed, files.tables, files.functions)
+    return words, files.refuse_private(typed) | errors
 
 
 def _show(_bench: Workbench, _draft: Draft, state: JobState | None) -> dict[str, Any]:

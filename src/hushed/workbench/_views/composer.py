@@ -14,19 +14,28 @@ from hushed.workbench._views.fields import Form
 from hushed.workbench._views.preview import MADE_UP, PUBLIC
 from hushed.workbench._views.pricing import Held, Live
 from hushed.workbench._views.question import (
-    GROUPABLE,
-    NUMERIC,
     OPERATORS,
-    STATISTICS,
     Described,
     Question,
     guess_rows,
     offer_delta,
 )
 from hushed.workbench._views.releases import Price
+from hushed.workbench._views.statistics import (
+    GROUPABLE,
+    NUMERIC,
+    PLACES,
+    SEARCHABLE,
+    SEARCHES,
+    STATISTICS,
+    WITHOUT_COLUMN,
+    list_fields,
+    list_kinds,
+)
 
 PREFIX = "question."
 _MORE = ("noise", "delta", "rows", "max_rows", "max_groups")
+_NOT_KEPT = ("action", "moved", "delta_offer")
 _ACTION = re.compile(r"(remove-where|remove-stat)-(\d{1,3})")
 _WORDS = {"==": "is", "!=": "is not"}
 
@@ -118,6 +127,33 @@ class Composer:
         return (("", "choose a statistic"), *offered)
 
     @property
+    def keyed(self) -> Choices:
+        """Columns whose most frequent keys can be asked for."""
+        known = tuple(each for each in self.described.columns(GROUPABLE) if self._has_keys(each))
+        return (("", "column with public keys"), *_pairs(known))
+
+    def _has_keys(self, column: str) -> bool:
+        return bool(self.described.keys.get(column))
+
+    @property
+    def searches(self) -> Choices:
+        """How bounds are known."""
+        return tuple(SEARCHES.items())
+
+    @property
+    def counted(self) -> Choices:
+        """What is counted to find the most frequent keys."""
+        return (("rows", "most rows"), ("users", "most people"))[: 2 if self.by_user else 1]
+
+    def places(self, column: str) -> str:
+        """Say how many of the most frequent keys are asked for where nothing is said."""
+        return str(min(int(PLACES), len(self.described.keys.get(column, PLACES))))
+
+    def has(self, field: str) -> bool:
+        """Whether a statistic has a field."""
+        return field in self.slots_of(field.rpartition(".")[0])
+
+    @property
     def noises(self) -> Choices:
         """Kinds of noise."""
         return (("laplace", "Laplace"), ("gaussian", "Gaussian, needs delta"))
@@ -172,8 +208,15 @@ class Composer:
     @property
     def bounded(self) -> bool:
         """Whether a statistic has bounds."""
-        kinds = [self.form.fields.get(f"stat.{n}.kind", "") for n in self.statistics]
-        return any(kind not in ("", "count", "count_users") for kind in kinds)
+        kinds = list_kinds(Form(self.form.fields))
+        return any(kind not in ("", *WITHOUT_COLUMN, "top_k") for kind in kinds)
+
+    @property
+    def searched(self) -> bool:
+        """Whether a bound is found privately."""
+        fields = self.form.fields
+        searching = [n for n in self.statistics if fields.get(f"stat.{n}.search")]
+        return any(fields.get(f"stat.{n}.kind") in SEARCHABLE for n in searching)
 
     @property
     def more_open(self) -> bool:
@@ -184,8 +227,10 @@ class Composer:
 
     @property
     def delta_offer(self) -> str:
-        """A usual delta, where one is needed."""
+        """A usual delta, where one is needed and none is given."""
         fields = self.form.fields
+        if fields.get("delta", "").strip():
+            return ""
         needed = fields.get("noise") == "gaussian" or (
             fields.get("keys") == "private" and bool(fields.get("group"))
         )
@@ -214,7 +259,8 @@ class Composer:
         """List the fields of a condition or a statistic."""
         if row.startswith("where"):
             return [f"{row}.{part}" for part in ("column", "op", "value")]
-        return _slots_of(row, self.form.fields.get(f"{row}.kind", ""))
+        fields = self.form.fields
+        return list_fields(row, fields.get(f"{row}.kind", ""), fields.get(f"{row}.search", ""))
 
     def limit(self, column: str, side: int) -> str:
         """Give a bound of a column, from the data page."""
@@ -224,16 +270,6 @@ class Composer:
         """Say the error of a statistic."""
         said = (each.error for each in self.live.statistics if each.prefix == prefix)
         return next(said, "")
-
-
-def _slots_of(name: str, kind: str) -> list[str]:
-    found = [f"{name}.kind"]
-    if kind:
-        found.append(f"{name}.weight")
-    if kind not in ("", "count", "count_users"):
-        found += [f"{name}.{part}" for part in ("column", "low", "high")]
-    extra = {"quantiles": "probabilities", "histogram": "bins"}.get(kind)
-    return [*found, f"{name}.{extra}"] if extra else found
 
 
 def _pairs(names: tuple[str, ...]) -> Choices:
@@ -267,12 +303,13 @@ def edit_fields(fields: Mapping[str, str], action: str) -> dict[str, str]:
         found |= {"epsilon": action.removeprefix("largest-"), "moved": "epsilon"}
     if action == "use-delta":
         found["delta"] = fields.get("delta_offer", "")
+    found.pop("delta_offer", None)
     return found
 
 
 def settle_fields(fields: Mapping[str, str], live: Live, held: Held) -> dict[str, str]:
     """Give what is written down: the numbers as they are shown, whichever slider was moved."""
-    found = {name: text for name, text in fields.items() if name not in ("action", "moved")}
+    found = {name: text for name, text in fields.items() if name not in _NOT_KEPT}
     found |= {"epsilon": live.sliders.epsilon, "error": live.sliders.error}
     found["moved"] = "error" if held.startswith("error") else "epsilon"
     if live.sliders.error_of:

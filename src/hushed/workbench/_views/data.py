@@ -10,14 +10,16 @@ from typing import Any, Final, get_args
 
 from hushed._printing import flat, shown
 from hushed._types import ColumnType
-from hushed.errors import HushedError, NotFound, Overspent, ParameterError
+from hushed.errors import HushedError, NotFound, Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.tables import Table, table
+from hushed.workbench._marks import mark_source
+from hushed.workbench._privates import Private, require_public
 from hushed.workbench._views.addresses import with_password
 from hushed.workbench._views.fields import Form
-from hushed.workbench._views.question import Described
-from hushed.workbench._workspace import Workspace, find_file
+from hushed.workbench._views.question import Described, Reading
+from hushed.workbench._workspace import Workspace, find_file, find_table
 
 KINDS: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
 NOT_USED: Final = ""
@@ -44,6 +46,7 @@ class Column:
     bounded: bool
     keyed: bool
     origin: str  # of what was suggested, such as public.csv
+    taken: str  # which parts were, such as kind,low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +73,14 @@ def describe_data(
     password: str = "",
     ledger: Ledger | None = None,
     opener: Opener = table,
+    others: tuple[Private, ...] = (),
 ) -> DataView:
     """Read the fields of the page; names and types of columns are all that is read of the table."""
     form = Form(fields)
     source = find_source(workspace, form, password)
     if source is None:
         return DataView(fields=fields, errors=form.errors)
-    mark = mark_file(source)
+    mark = mark_source(source)
     stale = bool(mark and form.text("mark")) and mark != form.text("mark")
     plain = _open(form, opener, source, types={}, user=None)
     if plain is None:
@@ -88,7 +92,7 @@ def describe_data(
     typed = _open_typed(form, opener, source, types, tuple(plain.columns))
     described = None
     if typed is not None:
-        described = _describe(form, workspace, typed, columns, source, types, opener)
+        described = _describe(form, workspace, typed, columns, source, types, opener, others)
         check_budget(form, ledger, unit="row" if typed.user is None else "user")
     if stale:
         form.refuse(
@@ -127,59 +131,52 @@ def find_source(workspace: Workspace, form: Form, password: str) -> str | Path |
     if not name:
         return None
     with form.at("file"):
-        path = find_file(workspace, name)
+        path = find_table(workspace, name)
         return f"duckdb:///{path}" if path.suffix == ".duckdb" else path
     return None
-
-
-def mark_file(source: str | Path) -> str:
-    """Size and time of a file, by which a changed one is noticed; nothing for a database."""
-    if isinstance(source, str):
-        return ""
-    found = source.stat()
-    return f"{found.st_size}:{found.st_mtime_ns}"
 
 
 def _open(
     form: Form, opener: Opener, source: str | Path, types: Mapping[str, str], user: str | None
 ) -> Table | None:
     """Open a table; what cannot be used is told at the field that it is about."""
-    header = form.text("header") if form.text("first") == "record" else None
-    if form.text("first") == "record" and not header:
+    if form.text("first") == "record" and not form.text("header") and _is_csv(form):
         form.refuse("header", "write the names of the columns, as the first line would have them")
         return None
     place = form.text("place") or "rows"
     at = "file" if form.text("where") != "database" else "address"
-    options: dict[str, Any] = {"types": types, "user": user}
-    if header is not None:
-        options["header"] = header
-    if form.text("newlines"):
-        options["newlines_in_values"] = True
+    options = {"types": types, "user": user, **_read_how(form).as_arguments()}
     try:
         return opener(source, place, **options)
     except NotFound as error:
         form.refuse("place" if isinstance(source, str) else at, error.message)
     except HushedError as error:
-        form.refuse("user" if user is not None else at, error.message)
+        named = error.parameter == "header" and form.text("first") == "record"
+        form.refuse("header" if named else "user" if user is not None else at, error.message)
     return None
 
 
 def list_columns(plain: Table, fields: Mapping[str, str]) -> tuple[tuple[Column, ...], int]:
-    """List the columns with what was typed for them; beyond 200 those that the search finds."""
+    """List the columns with what was typed for them.
+
+    Of more than 200, these are the used ones, that of the people, and 200 that the search finds.
+    """
     typed = {
         fields.get(f"col.{number}.name", ""): number for number in range(len(plain.columns) + 1)
     }
     sought = fields.get("search", "").strip().casefold()
     found: list[Column] = []
-    hidden = 0
+    hidden = more = 0
     for number, (name, stored) in enumerate(plain.columns.items()):
         at = f"col.{typed.get(name, number)}"
         same = fields.get(f"{at}.name") == name
         kind = fields.get(f"{at}.kind", "") if same else ""
-        many = len(plain.columns) > MOST_COLUMNS and not kind
-        if many and (len(found) >= MOST_COLUMNS or sought not in name.casefold()):
-            hidden += 1
-            continue
+        kept = kind or name == fields.get("user")
+        if len(plain.columns) > MOST_COLUMNS and not kept:
+            if more >= MOST_COLUMNS or sought not in name.casefold():
+                hidden += 1
+                continue
+            more += 1
         kinds = () if stored == "other" else KINDS
         if kind not in kinds:
             kind = NOT_USED
@@ -199,7 +196,7 @@ def list_columns(plain: Table, fields: Mapping[str, str]) -> tuple[tuple[Column,
     return tuple(found), hidden
 
 
-_TEXTS = ("low", "high", "keys", "origin")
+_TEXTS = ("low", "high", "keys", "origin", "taken")
 
 
 def _open_typed(
@@ -230,6 +227,7 @@ def _describe(
     source: str | Path,
     types: Mapping[str, str],
     opener: Opener,
+    others: tuple[Private, ...],
 ) -> Described | None:
     """Check bounds and keys by asking the library for a sum and a grouping; no row is read."""
     limits: dict[str, tuple[str, str]] = {}
@@ -250,15 +248,36 @@ def _describe(
     return Described(
         table=typed,
         budget=form.text("budget"),
-        source=str(source) if isinstance(source, Path) else with_password(form.text("address")),
+        source=_name_source(form, source),
+        reading=_read_how(form),
         place=form.text("place") or "rows",
         kinds=kinds,
         limits=limits,
         keys=keys,
         rows=form.whole("rows"),
         max_rows_per_user=limit,
-        public=_open_public(form, workspace, types, typed.user, opener),
+        public=_open_public(form, workspace, types, typed.user, opener, others),
     )
+
+
+def _name_source(form: Form, source: str | Path) -> str:
+    """Name a table as exports do, without a password; a folder ends with a slash."""
+    if isinstance(source, Path):
+        return f"{source}/" if source.is_dir() else str(source)
+    return source if source.startswith("duckdb:") else with_password(form.text("address"))
+
+
+def _is_csv(form: Form) -> bool:
+    named = form.text("file").lower().endswith((".csv", ".tsv"))
+    return named and form.text("where") != "database"
+
+
+def _read_how(form: Form) -> Reading:
+    """Read how the lines of a CSV file are rows; other tables say it themselves."""
+    if not _is_csv(form):
+        return Reading()
+    header = form.text("header") if form.text("first") == "record" else None
+    return Reading(header=header or None, newlines_in_values=bool(form.text("newlines")))
 
 
 def check_bounds(form: Form, typed: Table, column: Column) -> bool:
@@ -320,13 +339,18 @@ _KEY_FORMS = {
 
 
 def _open_public(
-    form: Form, workspace: Workspace, types: Mapping[str, str], user: str | None, opener: Opener
+    form: Form,
+    workspace: Workspace,
+    types: Mapping[str, str],
+    user: str | None,
+    opener: Opener,
+    others: tuple[Private, ...],
 ) -> Table | None:
     """Open a public table of the same columns, if one is named."""
     if not form.text("public"):
         return None
     with form.at("public"):
-        found: Table = opener(find_public(workspace, form), "rows", types=types, user=user)
+        found: Table = opener(find_public(workspace, form, others), "rows", types=types, user=user)
         missing = [each for each in types if each not in found.columns]
         if missing:
             form.refuse("public", f"it has no column {shown(missing[0])}")
@@ -335,13 +359,11 @@ def _open_public(
     return None
 
 
-def find_public(workspace: Workspace, form: Form) -> Path:
-    """Find the public table; it is never the private one, by whatever name."""
+def find_public(workspace: Workspace, form: Form, others: tuple[Private, ...] = ()) -> Path:
+    """Find the public table; it is never a private one, by whatever name."""
     path = find_file(workspace, form.text("public"))
-    if form.text("where") == "database" or not form.text("file"):
-        return path
-    if path.samefile(find_file(workspace, form.text("file"))):
-        raise ParameterError("this is the private table itself; pick a public one, or none")
+    own = find_source(workspace, Form(form.fields), "") if form.text("file") else None
+    require_public(path, own, others)
     return path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hushed.errors import NotFound, ParameterError
@@ -46,16 +46,20 @@ class Source:
 
     address: str
     place: str = "rows"
+    header: str | None = None
+    newlines_in_values: bool = False
 
     def without_path(self) -> Source:
         """Leave out folders, and the whole address of a database."""
         if "://" in self.address:
             kind = self.address.partition("://")[0]
             told = f"{kind}://{_NAMELESS}" if kind == "postgresql" else f"{kind}:///{_NAMELESS}.db"
-            return Source(address=told, place=self.place)
+            return replace(self, address=told)
+        if self.address.endswith("/"):
+            return replace(self, address=f"{_NAMELESS}/")
         suffix = self.address.rpartition(".")[2]
         plain = suffix if suffix.isascii() and suffix.isalnum() else "csv"
-        return Source(address=f"{_NAMELESS}.{plain}", place=self.place)
+        return replace(self, address=f"{_NAMELESS}.{plain}")
 
 
 def certify_answer(stored: Stored, ledger: Ledger) -> Statement:
@@ -108,17 +112,19 @@ def write_question(
 ) -> File:
     """Write a question as Python, as a notebook or as a command."""
     where = (source.address, source.place)
+    how: dict[str, Any] = {"header": source.header, "newlines_in_values": source.newlines_in_values}
+    priced = {**terms, **how}
     writers: Mapping[str, Callable[[], tuple[str, str, bytes]]] = {
-        "python": lambda: (f"{name}.py", "text/x-python", query.to_python(*where).encode()),
+        "python": lambda: (f"{name}.py", "text/x-python", query.to_python(*where, **how).encode()),
         "notebook": lambda: (
             f"{name}.ipynb",
             "application/x-ipynb+json",
-            query.to_notebook(*where, **terms).encode(),
+            query.to_notebook(*where, **priced).encode(),
         ),
         "command": lambda: (
             f"{name}.sh",
             "text/x-sh",
-            f"{query.to_cli(*where, **terms)}\n".encode(),
+            f"{query.to_cli(*where, **priced)}\n".encode(),
         ),
     }
     if kind not in writers:

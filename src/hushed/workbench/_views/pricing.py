@@ -8,17 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
 from hushed._printing import format_down, format_up
 from hushed.errors import HushedError, NotFeasible, ParameterError
-from hushed.risk import belief
 from hushed.tables import Quote, Table
-from hushed.tables._answers import percent
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Question, Terms
+from hushed.workbench._views.sentences import (
+    Statistic,
+    list_statistics,
+    say_error,
+    say_meaning,
+)
 
 Held = Literal["epsilon", "epsilon-slider", "error", "error-slider"]
 _LEAST, _MOST = 0.01, 10.0  # ends of the slider of epsilon, in nats
@@ -26,16 +29,6 @@ _END = 1000  # last place of a slider
 POINTS = 40
 _USUAL = 1.0
 _SLIDER_DIGITS, _ERROR_DIGITS = 3, 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
-    """What is said of one statistic."""
-
-    prefix: str  # of its fields
-    output: str
-    label: str
-    error: str  # "error within 47 rows", or what is needed for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,59 +281,11 @@ def _describe(
         return Live(sliders=sliders, errors=errors)
     return Live(
         sliders=sliders,
-        statistics=_list_statistics(question, quote),
-        sentence=_say_error(question, quote, error_of, error),
+        statistics=list_statistics(question, quote),
+        sentence=say_error(question, quote, error_of, error),
         meaning=say_meaning(quote.guarantee.epsilon, quote.guarantee.delta, quote.unit),
         errors=errors,
         epsilon=quote.guarantee.epsilon,
         quote=quote,
         lines=tuple(quote.explain(distances=False).split("\n")),
-    )
-
-
-def _list_statistics(question: Question, quote: Quote) -> tuple[Statistic, ...]:
-    known = {each.name: each for each in quote.outputs}
-    found = []
-    for name, label in question.labels.items():
-        output = known[name]
-        if output.accuracy is None:
-            error = "for its error, say about how many rows a group has"
-        else:
-            ranks = output.measured[0][0].startswith("rank")
-            unit = " ranks" if ranks else ""
-            error = f"error within {format_up(output.accuracy, 4)}{unit}"
-            if len(output.measured) > 1 and not ranks:
-                error += f", if about {quote.rows} rows have a value"
-        found.append(
-            Statistic(prefix=question.fields_of[name], output=name, label=label, error=error)
-        )
-    return tuple(found)
-
-
-def _say_error(question: Question, quote: Quote, error_of: str, error: float | None) -> str:
-    """Say what the error bar holds, and what is not in it."""
-    if error is None or question.table is None:
-        return ""
-    each = "each " if question.table.keys.columns else "the "
-    ranks = next(e for e in quote.outputs if e.name == error_of).measured[0][0].startswith("rank")
-    what = f"within {format_up(error, 4)} of the one without noise"
-    if ranks:
-        what = f"at most {format_up(error, 4)} ranks from the true one"
-    limit = question.table.contribution_bounds.max_rows_per_user
-    rows = f" and the limit of {limit} rows" if limit else ""
-    verb = "are" if rows else "is"
-    return (
-        f"With {percent(quote.level)}, {each}{question.labels[error_of]} is {what}. "
-        f"Clipping{rows} {verb} not in that."
-    )
-
-
-def say_meaning(epsilon: float, delta: float, unit: str) -> str:
-    """Say what an epsilon means for somebody in the table."""
-    sure = format_up(float(Decimal(repr(belief(epsilon))) * 100), 3)
-    who = "Ada is" if unit == "user" else "a row is"
-    rare = ", but for rare cases, which delta limits" if delta else ""
-    return (
-        f"Someone who gives even odds that {who} in the table could become at most {sure} % sure"
-        f"{rare}."
     )

@@ -9,26 +9,26 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
 from hushed._printing import format_down, shown
-from hushed.errors import HushedError
 from hushed.tables import Table
 from hushed.tables._plan import NoiseName
 from hushed.workbench._views.fields import Form
+from hushed.workbench._views.statistics import ask_statistics, list_kinds
 
-STATISTICS: Final[Mapping[str, str]] = {
-    "count": "number of rows",
-    "count_users": "number of people",
-    "sum": "sum",
-    "mean": "mean",
-    "variance": "variance",
-    "median": "median",
-    "quantiles": "quantiles",
-    "histogram": "histogram",
-}
 OPERATORS: Final[tuple[str, ...]] = (">=", ">", "<=", "<", "==", "!=", "is missing", "is there")
-NUMERIC: Final = ("int", "float", "bool")
-GROUPABLE: Final = ("int", "string", "bool", "date")
-_WITHOUT_COLUMN = ("count", "count_users")
-_MOST_STATISTICS, _MOST_CONDITIONS = 20, 10
+_MOST_CONDITIONS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the lines of a CSV file are read as rows."""
+
+    header: str | None = None  # the line of names of a file that has none
+    newlines_in_values: bool = False
+
+    def as_arguments(self) -> dict[str, Any]:
+        """Give what was said, as arguments of `hushed.table`."""
+        told: dict[str, Any] = {} if self.header is None else {"header": self.header}
+        return told | ({"newlines_in_values": True} if self.newlines_in_values else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,7 @@ class Described:
     budget: str  # name of the budget that is charged; empty without one
     source: str = ""  # address or path, without a password
     place: str = "rows"  # name of the table in a database
+    reading: Reading = Reading()
     kinds: Mapping[str, str]  # type of each column that is used
     limits: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # bounds as typed
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # public keys
@@ -84,7 +85,7 @@ def read_question(described: Described, fields: Mapping[str, str]) -> Question:
     table = _keep_rows(described, form, table)
     private = bool(form.text("group")) and form.text("keys") == "private"
     table = _group(described, form, table, private=private)
-    asked, places, labels = _ask_statistics(described, form, table)
+    asked, places, labels = ask_statistics(described, form, table)
     terms = _read_terms(described, form, private=private)
     whole = not form.errors and bool(places)
     return Question(
@@ -175,122 +176,6 @@ def _group(described: Described, form: Form, table: Table, *, private: bool) -> 
     return table
 
 
-def _ask_statistics(
-    described: Described, form: Form, table: Table
-) -> tuple[Table, dict[str, str], dict[str, str]]:
-    """Ask for each statistic; say where its fields are, and what it is called."""
-    places: dict[str, str] = {}
-    labels: dict[str, str] = {}
-    for row in form.numbered("stat")[:_MOST_STATISTICS]:
-        name = f"stat.{row}"
-        kind = form.text(f"{name}.kind")
-        if not kind:
-            continue
-        weight = form.number(f"{name}.weight", 1.0)
-        if weight is None or weight <= 0:
-            form.refuse(f"{name}.weight", "a weight is a number above 0")
-            continue
-        try:
-            table = _ask_one(described, form, table, name, kind, weight)
-        except HushedError as error:
-            form.refuse(f"{name}.{_field_of(error, kind)}", error.message)
-            continue
-        if len(table.aggregates) > len(places):
-            output = table.aggregates[-1].name
-            places[output], labels[output] = name, _label(form, name, kind)
-    return table, places, labels
-
-
-def _label(form: Form, name: str, kind: str) -> str:
-    column = form.text(f"{name}.column")
-    if kind in _WITHOUT_COLUMN:
-        return STATISTICS[kind]
-    return f"{STATISTICS[kind]} of {shown(column)}"
-
-
-def _field_of(error: HushedError, kind: str) -> str:
-    """Give the field that a refusal is about."""
-    known = {"low", "high", "weight", "bins", "probabilities"}
-    if error.parameter in known:
-        return str(error.parameter)
-    return "kind" if kind in _WITHOUT_COLUMN else "column"
-
-
-def _ask_one(
-    described: Described, form: Form, table: Table, name: str, kind: str, weight: float
-) -> Table:
-    """Ask for one statistic, or refuse one of its fields."""
-    if kind not in STATISTICS:
-        form.refuse(f"{name}.kind", "choose a statistic")
-    elif kind == "count":
-        return table.count(weight=weight)
-    elif kind == "count_users":
-        if table.user is not None:
-            return table.count_users(weight=weight)
-        form.refuse(f"{name}.kind", "the table has no column of people: count its rows")
-    elif not form.text(f"{name}.column"):
-        form.refuse(f"{name}.column", f"choose the column of the {STATISTICS[kind]}")
-    else:
-        return _ask_of_column(described, form, table, name, kind, weight)
-    return table
-
-
-def _ask_of_column(
-    described: Described, form: Form, table: Table, name: str, kind: str, weight: float
-) -> Table:
-    """Ask for a statistic of a column, within public bounds."""
-    column = form.text(f"{name}.column")
-    bounds = _read_bounds(described, form, name, column, kind)
-    if bounds is None:
-        return table
-    limits: dict[str, Any] = {"low": bounds[0], "high": bounds[1], "weight": weight}
-    if kind == "histogram":
-        return table.histogram(column, bins=form.whole(f"{name}.bins", 10) or 10, **limits)
-    if kind in ("median", "quantiles"):
-        asked = [0.5] if kind == "median" else _read_probabilities(form, name)
-        output = f"median_{column}" if kind == "median" else None
-        return table.quantiles(column, asked, name=output, **limits)
-    found: Table = getattr(table, kind)(column, **limits)
-    return found
-
-
-def _read_bounds(
-    described: Described, form: Form, name: str, column: str, kind: str
-) -> tuple[float, float] | None:
-    """Read the bounds of a statistic; those of the data page stand in for empty fields."""
-    low, high = described.limits.get(column, ("", ""))
-    found = []
-    for side, default in (("low", low), ("high", high)):
-        field_name = f"{name}.{side}"
-        typed = form.text(field_name) or default
-        number = Form({side: typed}, {}).number(side) if typed else None
-        if number is None:
-            form.number(field_name)
-            form.refuse(
-                field_name,
-                f"a {STATISTICS[kind]} needs bounds: choose them without looking at the rows",
-            )
-            return None
-        found.append(number)
-    if found[0] >= found[1]:
-        form.refuse(f"{name}.high", "the upper bound must be above the lower one")
-        return None
-    return found[0], found[1]
-
-
-def _read_probabilities(form: Form, name: str) -> list[float]:
-    """Read which quantiles are asked for; quartiles if nothing is said."""
-    typed = form.text(f"{name}.probabilities") or "0.25, 0.5, 0.75"
-    found = []
-    for part in typed.replace(";", ",").split(","):
-        number = Form({"p": part}).number("p")
-        if number is None:
-            form.refuse(f"{name}.probabilities", "these must be numbers such as 0.25, 0.5, 0.75")
-            return [0.5]
-        found.append(number)
-    return found
-
-
 def _read_terms(described: Described, form: Form, *, private: bool) -> Terms:
     """Read noise, delta and the guess of rows in a group."""
     noise = form.text("noise") or "laplace"
@@ -301,8 +186,18 @@ def _read_terms(described: Described, form: Form, *, private: bool) -> Terms:
     if delta == 0 and (private or noise == "gaussian"):
         needs = "private keys" if private else "Gaussian noise"
         form.refuse("delta", f"{needs} need a delta above 0: {offer_delta(described)} is usual")
+    if "top_k" in list_kinds(form):
+        _refuse_noise_of_top(form, noise, delta)
     rows = form.whole("rows", guess_rows(described, form.fields))
     return Terms(delta=delta, noise="gaussian" if noise == "gaussian" else "laplace", rows=rows)
+
+
+def _refuse_noise_of_top(form: Form, noise: str, delta: float) -> None:
+    """Keys are chosen, and no noise is added to a number."""
+    if noise == "gaussian":
+        form.refuse("noise", "keys are chosen without Gaussian noise: use Laplace")
+    if delta:
+        form.refuse("delta", "the most frequent keys spend no delta: leave it empty")
 
 
 def guess_rows(described: Described, fields: Mapping[str, str]) -> int | None:

@@ -9,8 +9,8 @@ from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
 from hushed.workbench._svg import Picture, draw_gauge
-from hushed.workbench._views.pricing import say_meaning
 from hushed.workbench._views.question import Described, Question
+from hushed.workbench._views.sentences import say_meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,8 @@ def _say_question(described: Described, question: Question) -> str:
     by = f", for each {' and '.join(map(shown, groups))}" if groups else ""
     where = ", of the rows that fulfil the conditions below" if question.table.steps else ""
     place = shown(described.place) if described.place != "rows" else ""
-    name = place or shown(described.source.replace("\\", "/").rsplit("/", 1)[-1]) or "the table"
+    file = described.source.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    name = place or shown(file) or "the table"
     return f"The {asked} of {name}{by}{where}."
 
 

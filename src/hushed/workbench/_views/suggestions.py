@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from hushed._printing import format_exactly
 from hushed.errors import BadRows
 
 _MOST_KEYS = 50
+_PARTS = ("kind", "low", "high", "keys")
 
 
 def suggest_columns(public: Path, fields: Mapping[str, str]) -> dict[str, str]:
     """Fill in what is still empty from the rows of a public table, and mark it with its name."""
     rows = _read(public)
     filled = dict(fields)
+    origin = fields.get("public", public.name)
     for name, typed in fields.items():
         at = name.removesuffix(".name")
         if (
@@ -32,11 +34,38 @@ def suggest_columns(public: Path, fields: Mapping[str, str]) -> dict[str, str]:
         same = fields.get(f"{at}.kind") == found.get("kind")
         if not found or not (empty or same):
             continue
-        for part, text in found.items():
-            if not fields.get(f"{at}.{part}"):
-                filled[f"{at}.{part}"] = text
-                filled[f"{at}.origin"] = public.name
+        new = [part for part in found if not fields.get(f"{at}.{part}")]
+        if new:
+            filled |= {f"{at}.{part}": found[part] for part in new}
+            known = [each for each in fields.get(f"{at}.taken", "").split(",") if each]
+            filled |= {f"{at}.origin": origin, f"{at}.taken": ",".join([*known, *new])}
     return filled
+
+
+def settle_suggestions(
+    before: Mapping[str, str], typed: Mapping[str, str], *, holds: Callable[[], bool]
+) -> dict[str, str]:
+    """Take away what a table suggested that is not the public one any more, or turned out private.
+
+    What was changed by hand since then is no suggestion any more, and stays.
+    """
+    found = dict(typed)
+    origins = {name: text for name, text in typed.items() if name.endswith(".origin") and text}
+    allowed = bool(origins) and bool(typed.get("public")) and holds()
+    for name, origin in origins.items():
+        at = name.removesuffix(".origin")
+        taken = [part for part in typed.get(f"{at}.taken", "").split(",") if part in _PARTS]
+        same = [p for p in taken if _plain(typed, f"{at}.{p}") == _plain(before, f"{at}.{p}")]
+        if not (allowed and origin == typed.get("public")):
+            found |= {f"{at}.{part}": "" for part in same}
+            same = []
+        found |= {f"{at}.taken": ",".join(same), name: origin if same else ""}
+    return found
+
+
+def _plain(fields: Mapping[str, str], name: str) -> str:
+    """Give a text with the line ends that a browser may have changed."""
+    return "\n".join(fields.get(name, "").split())
 
 
 def _read(public: Path) -> Any:

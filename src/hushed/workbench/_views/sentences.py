@@ -1,0 +1,96 @@
+"""What a price means, in sentences: of each statistic, of the error bar, of epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from hushed._printing import format_up
+from hushed.risk import belief
+from hushed.tables import Quote
+from hushed.tables._answers import percent
+from hushed.tables._quotes import QuotedOutput
+from hushed.workbench._views.question import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """What is said of one statistic."""
+
+    prefix: str  # of its fields
+    output: str
+    label: str
+    error: str  # "error within 47 rows", or what is needed for it
+
+
+def list_statistics(question: Question, quote: Quote) -> tuple[Statistic, ...]:
+    """Say the error of each statistic."""
+    known = {each.name: each for each in quote.outputs}
+    return tuple(
+        Statistic(
+            prefix=question.fields_of[name],
+            output=name,
+            label=label,
+            error=_say_output(known[name], quote),
+        )
+        for name, label in question.labels.items()
+    )
+
+
+def _say_output(output: QuotedOutput, quote: Quote) -> str:
+    if output.searched:
+        parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
+        return f"its error depends on the bounds that will be found: {parts}"
+    if output.accuracy is None:
+        return "for its error, say about how many rows a group has"
+    error = format_up(output.accuracy, 4)
+    if _is_top(output):
+        return f"each key within {error} {output.measured[0][0].split()[0]} of the best one"
+    if _is_ranked(output):
+        return f"error within {error} ranks"
+    guess = f", if about {quote.rows} rows have a value" if len(output.measured) > 1 else ""
+    return f"error within {error}{guess}"
+
+
+def _is_ranked(output: QuotedOutput) -> bool:
+    return output.measured[0][0].startswith("rank")
+
+
+def _is_top(output: QuotedOutput) -> bool:
+    return output.measured[0][0] in ("rows of a key", "users of a key")
+
+
+def say_error(question: Question, quote: Quote, error_of: str, error: float | None) -> str:
+    """Say what the error bar holds, and what is not in it."""
+    if error is None or question.table is None:
+        return ""
+    each = "each " if question.table.keys.columns else "the "
+    output = next(e for e in quote.outputs if e.name == error_of)
+    what = f"{each}{question.labels[error_of]} is within {format_up(error, 4)} of the one without "
+    what += "noise"
+    if _is_top(output):
+        unit = output.measured[0][0].split()[0]
+        what = f"each of the {question.labels[error_of]} has at most {format_up(error, 4)} {unit} "
+        what += "less than the best one for its place"
+    elif _is_ranked(output):
+        what = f"{each}{question.labels[error_of]} is at most {format_up(error, 4)} ranks from "
+        what += "the true one"
+    limit = question.table.contribution_bounds.max_rows_per_user
+    left_out = [] if _is_top(output) else ["Clipping"]
+    left_out += [f"the limit of {limit} rows"] if limit else []
+    if not left_out:
+        return f"With {percent(quote.level)}, {what}."
+    verb = "are" if len(left_out) > 1 else "is"
+    told = " and ".join(left_out)
+    return f"With {percent(quote.level)}, {what}. {told[:1].upper()}{told[1:]} {verb} not in that."
+
+
+def say_meaning(epsilon: float, delta: float, unit: str) -> str:
+    """Say what an epsilon means for somebody in the table."""
+    sure = format_up(float(Decimal(repr(belief(epsilon))) * 100), 3)
+    who = "Ada is" if unit == "user" else "a row is"
+    rare = ", but for rare cases, which delta limits" if delta else ""
+    return (
+        f"Someone who gives even odds that {who} in the table could become at most {sure} % sure"
+        f"{rare}."
+    )
