@@ -60,7 +60,9 @@ def test_the_budget_lives_on(ledger, method, law):
     """Whatever a budget took or refused, its balance is read and a charge that fits is taken."""
     ledger.open_budget("b", G(epsilon=1.0, delta=1e-6), method=method)
     loss = {**HUGE, **TINY}[law]()
-    for promise in (G(epsilon=0.25), G(epsilon=0.25, delta=1e-9)):
+    own = [G(epsilon=loss.supremum)] if loss.supremum < 1 else []
+    rounded = (G(epsilon=0.25), G(epsilon=0.25, delta=1e-9), G(epsilon=0.0, delta=1e-9))
+    for promise in (*rounded, *own):
         try:
             ledger.charge("b", promise, loss=loss)
         except HushedError:

@@ -1,11 +1,15 @@
 """What holds the private rows is refused, and no refusal tells what values they have."""
 
+import asyncio
 import contextvars
+import ctypes
 import functools
 import pickle
+import queue
 import sys
 import threading
 import types
+import weakref
 from typing import ClassVar
 
 import numpy as np
@@ -558,3 +562,55 @@ def test_given_rows_are_not_the_private_ones(given):
     )
     with pytest.raises(PrivateRowsAsPopulation, match="given values"):
         hs.release(np.mean, INCOMES, hs.Laplace(s, epsilon=1.0))
+
+
+class Hiding:
+    """Tells pickle nothing of what it holds."""
+
+    def __init__(self):
+        self.kept = HELD
+
+    def __reduce__(self):
+        return int, ()
+
+
+def queued():
+    line = queue.SimpleQueue()
+    line.put(HELD)
+    return line
+
+
+async def waiting(held):
+    await asyncio.sleep(0)
+
+
+KEEPER = Hiding()
+WAITING = waiting(HELD)
+HIDDEN = {
+    "an object that hides it": KEEPER,
+    "a weak reference": weakref.ref(KEEPER),
+    "a queue": queued(),
+    "values of a dict": {"rows": HELD}.values(),
+    "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
+    "a coroutine": WAITING,
+}
+
+
+@pytest.mark.parametrize("way", HIDDEN)
+def test_what_python_knows_an_object_to_hold_is_looked_at(way):
+    """Whatever pickle, its class or its attributes say."""
+    assert carries_rows(beside(HIDDEN[way]), HELD)
+    assert not carries_rows(beside(HIDDEN[way]), HELD.copy())
+    WAITING.close() if way == "a coroutine" else None
+
+
+def test_cells_that_are_objects_are_the_rows():
+    """In every container that holds objects; equal ones are not."""
+    cells = [[each] for each in range(5)]
+    for rows in (
+        pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object)}),
+        pd.DataFrame({"x": cells}),
+        [(each, 1) for each in cells],
+    ):
+        assert carries_rows(beside(cells[2]), rows)
+        assert not carries_rows(beside([2]), rows)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed._functions._gate import admit_rows
 from hushed._rows._containers import is_same, layout
 from hushed._rows._owned import copy_rows
 from hushed._rows._ranges import Range, clamp
@@ -208,6 +209,29 @@ def test_rounding_does_not_lead_out_of_a_box():
     assert box.draw(Last(), 3).max() <= high
     worst = P.Uniform(low=-1.0, high=1.0 + 2.0**-52)
     assert worst.draw(Last(), 3).max() <= 1.0 + 2.0**-52
+
+
+LISTED = {
+    "whole numbers": (int, (0.5, 99.5), None, [1, 7]),
+    "numbers of NumPy": (np.int16, (0.5, 99.5), None, [np.int16(1), np.int16(7)]),
+    "singles": (np.float32, (0.1, 99.5), None, [np.float32(0.1), np.float32(7)]),
+    "truth values": (bool, (0, 1), None, [False, True]),
+    "pairs": (lambda x: (x, x), {"1": (0.5, 99)}, (7, None), [(7, 1), (7, 7)]),
+    "lists": (lambda x: [x, x], [None, (2, 99)], [7, None], [[7, 2], [7, 7]]),
+    "records": (lambda x: {"x": x}, {"x": (-INF, 99.5)}, {"x": None}, [{"x": 99}, {"x": 7}]),
+}
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_a_missing_cell_of_a_list_becomes_a_number_as_others_are(kind):
+    """Not a float among whole numbers, on which a function may do something else."""
+    make, bounds, gone, wanted = LISTED[kind]
+    public = P.Simulator(
+        lambda rng, n: [make(int(x)) for x in rng.integers(1, 99, n)], bounds=bounds
+    )
+    s = hs.sample_sensitivity(lambda rows: len(str(rows)), public, rows=9, gamma=0.3, workers=1)
+    found = admit_rows([gone, *[make(7)] * 8], s.sampling)
+    assert repr(found[:2]) == repr(wanted)
 
 
 def test_a_range_with_one_end():

@@ -91,6 +91,37 @@ def test_the_promise_of_a_composed_law_is_taken(book, law, delta):
     assert book.balance("b").entries >= (1 if math.isfinite(level) else 0)
 
 
+SHORT = {
+    "one part of ten": (G(epsilon=5.0), LAPLACE),
+    "one Gaussian of ten": (
+        G(epsilon=privacy_loss.gaussian(0.3).compose(10).epsilon(1e-6), delta=1e-6),
+        privacy_loss.gaussian(0.3),
+    ),
+    "a little less": (G(epsilon=0.501), LAPLACE),
+    "without its delta": (G(epsilon=0.5, delta=1e-2), LAPLACE),
+}
+
+
+@pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_law_that_keeps_less_than_its_promise_pays_for_nothing(tmp_path, name, method):
+    """The promise is charged as if no law had been told: the larger of both."""
+    promise, law = SHORT[name]
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:
+        for budget, loss in (("told", law), ("alone", None)):
+            book.open_budget(budget, G(epsilon=99.0, delta=0.1), method=method)
+            previewed = book.quote(budget, promise, loss=loss)
+            entry = book.charge(budget, promise, loss=loss, key="k", question="q")
+            assert book.charge(budget, promise, loss=loss, key="k", question="q") == entry
+            assert entry.law is None
+            assert book.balance(budget).spent == previewed.spent
+        assert book.balance("told").spent == book.balance("alone").spent
+    own = G(epsilon=law.epsilon(promise.delta), delta=promise.delta)
+    with hs.Ledger(f"sqlite:///{tmp_path}/other.db") as book:
+        book.open_budget("b", G(epsilon=9.0, delta=0.1), method=method)
+        assert book.charge("b", own, loss=law).law is not None
+
+
 def test_the_slip_on_the_command_line(tmp_path, monkeypatch):
     """A count behind the law, a promise for one release: refused, and nothing is charged."""
     monkeypatch.chdir(tmp_path)
@@ -161,7 +192,7 @@ def test_a_law_of_many_parts_is_read_at_once_and_priced_by_verify(tmp_path, monk
     law = privacy_loss.compose([privacy_loss.laplace(0.001 + i / 1e6) for i in range(80)])
     with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
         book.open_budget("b", G(epsilon=1.0, delta=1e-6))
-        book.charge("b", G(epsilon=0.2), loss=law)
+        book.charge("b", G(epsilon=law.supremum), loss=law)
         used = book.balance("b").used
         book.verify("b")
     asked = []

@@ -32,7 +32,7 @@ prepare(sys.argv[1])  # modules are read
 before = bytes_read()
 prepared = prepare(sys.argv[2])
 middle = bytes_read()
-prepared.answer(charged=prepared.digest)
+prepared.answer(charged=prepared.digest, keep=str)
 print(middle - before, bytes_read() - middle)
 """
 
@@ -71,7 +71,7 @@ def test_a_file_that_changed_is_refused_before_the_charge(tmp_path):
     with pytest.raises(EngineUnavailable, match="not as it was when it was opened"):
         query.release(epsilon=50.0, ledger=ledger, budget="rows")
     with pytest.raises(EngineUnavailable, match="not as it was when it was opened"):
-        prepared.answer(charged=prepared.digest)
+        prepared.answer(charged=prepared.digest, keep=str)
     assert ledger.balance("rows").spent.epsilon == 0
     assert hs.table(path).count().release(epsilon=50.0).value("count") == 2
 

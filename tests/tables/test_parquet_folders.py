@@ -136,7 +136,7 @@ def test_a_folder_that_changed_is_refused_before_the_charge(folder, pattern, cha
     with pytest.raises(EngineUnavailable, match="not as it was when it was opened"):
         query.release(epsilon=50.0, ledger=ledger, budget="rows")
     with pytest.raises(EngineUnavailable, match="not as it was when it was opened"):
-        prepared.answer(charged=prepared.digest)
+        prepared.answer(charged=prepared.digest, keep=str)
     assert ledger.balance("rows").spent.epsilon == 0
 
 
@@ -166,7 +166,7 @@ prepare(sys.argv[1])
 before = bytes_read()
 prepared = prepare(sys.argv[2])
 middle = bytes_read()
-prepared.answer(charged=prepared.digest)
+prepared.answer(charged=prepared.digest, keep=str)
 print(middle - before, bytes_read() - middle)
 """
 

@@ -65,7 +65,7 @@ class TestPreparing:
             entry = book.charge(
                 "b", prepared.guarantee, loss=prepared.loss, key="k", question=prepared.digest
             )
-            answer = prepared.answer(charged=entry.question)
+            answer = prepared.answer(charged=entry.question, keep=str)
             book.keep_answer("b", entry, answer.to_json())
             again = table.count().release(epsilon=1.0, ledger=book, budget="b", key="k")
             assert again == dataclasses.replace(answer, entry=entry.number)
@@ -87,21 +87,68 @@ class TestPreparing:
 class TestAnswering:
     def test_an_answer_is_about_the_rows(self, table):
         prepared = table.group_by("g", keys=["a", "b", "c"]).count().prepare(epsilon=50.0)
-        assert prepared.answer(charged=prepared.digest).values["count"] == (200, 200, 0)
+        assert prepared.answer(charged=prepared.digest, keep=str).values["count"] == (200, 200, 0)
 
     def test_it_answers_once(self, table, unread):
         """Each answer draws noise of its own, and so has a price of its own."""
         query = table.count()
         prepared = query.prepare(epsilon=1.0)
         unread.undo()
-        prepared.answer(charged=prepared.digest)
+        prepared.answer(charged=prepared.digest, keep=str)
         unread.setattr(scan.engine, "fetch", lambda *_: pytest.fail("a row was read"))
         for each in (prepared, dataclasses.replace(prepared)):
             with pytest.raises(ParameterError, match=r"answers once.*no row was read"):
-                each.answer(charged=prepared.digest)
+                each.answer(charged=prepared.digest, keep=str)
         unread.undo()
         again = query.prepare(epsilon=1.0)
-        assert len(again.answer(charged=prepared.digest)) == 1
+        assert len(again.answer(charged=prepared.digest, keep=str)) == 1
+
+    def test_one_charge_pays_one_answer(self, table, tmp_path):
+        """Whoever prepares again for the same charge is told the answer that was stored."""
+        query = table.count()
+        with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+            book.open_budget("b", hs.Guarantee(epsilon=9.0, neighbours="add-remove"))
+            told = query.prepare(epsilon=0.01)
+            entry = book.charge("b", told.guarantee, loss=told.loss, question=told.digest)
+            each = [
+                query.prepare(epsilon=0.01).answer(
+                    charged=entry.question, keep=lambda text: book.keep_answer("b", entry, text)
+                )
+                for _ in range(5)
+            ]
+            assert each == each[:1] * 5
+            assert book.answer("b", entry.number) == each[0].to_json()
+            assert len(book.entries("b")) == 1
+
+    def test_an_answer_that_cannot_be_stored_is_not_shown(self, table):
+        """Nor is a failure told that nobody keeps; the answer is not asked for again."""
+
+        def full(_):
+            raise OSError("no space")
+
+        prepared = table.count().prepare(epsilon=1.0)
+        with pytest.raises(OSError, match="no space"):
+            prepared.answer(charged=prepared.digest, keep=full)
+        with pytest.raises(ParameterError, match="answers once"):
+            prepared.answer(charged=prepared.digest, keep=str)
+
+    def test_a_failure_is_stored_in_place_of_the_answer(self, table, monkeypatch):
+        """It may depend on the rows; once stored it is what the charge has paid for."""
+        stored = []
+
+        def keep(text):
+            stored.append(text)
+            return stored[0]
+
+        query = table.count()
+        monkeypatch.setattr(_release, "run_scan", lambda *_: 1 // 0)
+        first = query.prepare(epsilon=1.0)
+        with pytest.raises(QueryFailed, match="count the budget as spent"):
+            first.answer(charged=first.digest, keep=keep)
+        monkeypatch.undo()
+        second = query.prepare(epsilon=1.0)
+        with pytest.raises(QueryFailed, match=r"\(ZeroDivisionError\)"):
+            second.answer(charged=second.digest, keep=keep)
 
     def test_threads_get_one_answer_together(self, table):
         """Of eight that ask at the same time, seven are refused."""
@@ -109,7 +156,7 @@ class TestAnswering:
 
         def ask():
             try:
-                told.append(prepared.answer(charged=prepared.digest))
+                told.append(prepared.answer(charged=prepared.digest, keep=str))
             except ParameterError as error:
                 told.append(str(error))
 
@@ -126,11 +173,11 @@ class TestAnswering:
         """Nor does no charge; what is right after that is answered."""
         prepared = table.count().prepare(epsilon=1.0)
         with pytest.raises(ParameterError, match=r"another question.*no row was read"):
-            prepared.answer(charged=charged)
+            prepared.answer(charged=charged, keep=str)
         with pytest.raises(TypeError):
             prepared.answer()
         unread.undo()
-        assert len(prepared.answer(charged=prepared.digest)) == 1
+        assert len(prepared.answer(charged=prepared.digest, keep=str)) == 1
 
     def test_a_failure_tells_no_text_of_the_engine(self, table, monkeypatch):
         """It may quote a private value; the charge stays."""
@@ -141,11 +188,11 @@ class TestAnswering:
 
         monkeypatch.setattr(_release, "run_scan", fail)
         with pytest.raises(QueryFailed, match=r"\(ValueError\); count the budget as spent") as told:
-            prepared.answer(charged=prepared.digest)
+            prepared.answer(charged=prepared.digest, keep=str)
         assert told.value.__cause__ is None
         assert told.value.__context__ is None
         with pytest.raises(ParameterError, match="answers once"):
-            prepared.answer(charged=prepared.digest)
+            prepared.answer(charged=prepared.digest, keep=str)
 
     def test_a_lost_connection_may_be_answered_for_the_same_charge(self, postgres):
         """Nothing was told of the rows."""
@@ -156,7 +203,7 @@ class TestAnswering:
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{database}'"
         )
         with pytest.raises(QueryFailed, match="prepare it again, and answer it for the same"):
-            prepared.answer(charged=prepared.digest)
+            prepared.answer(charged=prepared.digest, keep=str)
 
     def test_a_stop_by_the_user_says_what_may_follow(self, table, monkeypatch):
         prepared = table.count().prepare(epsilon=1.0)
@@ -166,7 +213,7 @@ class TestAnswering:
 
         monkeypatch.setattr(_release, "run_scan", stop)
         with pytest.raises(KeyboardInterrupt, match="nothing was released; prepare it again"):
-            prepared.answer(charged=prepared.digest)
+            prepared.answer(charged=prepared.digest, keep=str)
 
     def test_a_file_that_changed_meanwhile_is_not_read(self, tmp_path):
         """The plan was made for another one; the charge is not lost."""
@@ -176,7 +223,7 @@ class TestAnswering:
         kept = path.read_bytes()
         path.write_bytes(kept + b" ")
         with pytest.raises(EngineUnavailable, match=r"rows.parquet.*No row was read$"):
-            prepared.answer(charged=prepared.digest)
+            prepared.answer(charged=prepared.digest, keep=str)
 
 
 class TestTime:
@@ -186,7 +233,7 @@ class TestTime:
         early = dataclasses.replace(prepared, paused=prepared.paused - 60)
         assert early.resume().left > 60
         assert 0 < prepared.resume().left <= 30
-        assert prepared.answer(charged=prepared.digest).value("count") == 400
+        assert prepared.answer(charged=prepared.digest, keep=str).value("count") == 400
 
     def test_what_the_preparation_took_is_gone(self, table, monkeypatch):
         """Preparation and answer have one limit together; a query that is out of it is stopped."""
@@ -197,7 +244,7 @@ class TestTime:
         )
         monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("a row was read"))
         with pytest.raises(EngineUnavailable, match=r"took all of the 30 s; no row was read"):
-            late.answer(charged=late.digest)
+            late.answer(charged=late.digest, keep=str)
         assert not late.ticket.locked()
 
 
@@ -209,5 +256,5 @@ def test_another_process_cannot_answer(table):
         prepared, proposal=dataclasses.replace(prepared.proposal, connection=connection)
     )
     with pytest.raises(EngineUnavailable, match=r"forked.*No row was read$"):
-        elsewhere.answer(charged=prepared.digest)
-    assert len(prepared.answer(charged=prepared.digest)) == 1
+        elsewhere.answer(charged=prepared.digest, keep=str)
+    assert len(prepared.answer(charged=prepared.digest, keep=str)) == 1

@@ -7,14 +7,25 @@ rows but one could otherwise try tables until one is refused.
 from __future__ import annotations
 
 import copyreg
+import gc
 import pickle
 import sys
+import weakref
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from mmap import mmap
-from types import FunctionType, GeneratorType, MappingProxyType, ModuleType
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -24,7 +35,9 @@ from hushed._functions._fingerprints.code import collect_names, fields_of, is_in
 _MOST_WORK = 1_000_000
 _FRAMES = ("DataFrame", "Series")  # of Polars
 _BUFFERS = (memoryview, bytearray, array, mmap)
-_OWN = (list, dict, np.ndarray)  # rows that are objects of one table alone
+_OWN = (list, dict, set, np.ndarray)  # cells and rows that are objects of one table alone
+_PYTHON = (".py", ".pyc")
+_MODULE = {"__name__", "__spec__", "__loader__"}
 
 _SINGLE = frozenset({str, bytes, int, float, bool, type(None), np.float64, np.int64})
 _ATOMS = _SINGLE | {tuple}
@@ -97,8 +110,7 @@ class _Search(pickle.Pickler):
         super().__init__(_Nowhere(), protocol=5)
         self.rows = rows
         self.parts = _list_arrays(rows)  # kept, so that no memory is used twice
-        held = rows if type(rows) is list else ()
-        self.single = {id(row) for row in held if type(row) in _OWN}
+        self.single = _name_cells(rows)
 
     def persistent_id(self, value: Any) -> Any:
         if type(value) in _ATOMS:  # of which there are millions
@@ -116,6 +128,20 @@ class _Search(pickle.Pickler):
         return str, (), _list_within(value)
 
 
+def _name_cells(rows: Any) -> set[int]:
+    """Name the objects that rows and their cells are, at any depth of lists, tuples and dicts."""
+    with suppress(Exception):  # no table: nothing to name
+        found = _list_cells(rows)
+        seen: dict[int, Any] = {}
+        for each in found:
+            if type(each) in (*_OWN, tuple) and id(each) not in seen:
+                seen[id(each)] = each
+                if type(each) is not np.ndarray:
+                    found += [*each, *(each.values() if type(each) is dict else ())]
+        return {name for name, each in seen.items() if type(each) in _OWN}
+    return set()
+
+
 def _list_within(value: Any) -> Any:
     """List what an object holds; nothing of one that fails when it is looked at."""
     try:
@@ -128,12 +154,35 @@ def _look_within(value: Any) -> Any:
     """List what an object holds; of a function what its code uses."""
     if isinstance(value, FunctionType):
         return _list_used(value)
-    if isinstance(value, ModuleType) or (isinstance(value, type) and is_library(value.__module__)):
+    if isinstance(value, ModuleType | CodeType) or (
+        isinstance(value, type) and is_library(value.__module__)
+    ):
         return None
     if isinstance(value, type):
         return [*(each for _, each in fields_of(value)), type(value), *value.__bases__]
+    if isinstance(value, weakref.ref):
+        return value()
     if type(value) in _LOOKED_INTO:
         return _LOOKED_INTO[type(value)](value)
+    return [_look_by_pickle(value), _look_by_collector(value)]
+
+
+def _look_by_collector(value: Any) -> Any:
+    """List what Python's own collector knows an object to hold, which no class can hide.
+
+    Not of objects of classes that installed code writes in Python: loggers, streams and the like
+    hold on to the whole program, the user's rows included.
+    """
+    kind: Any = type(value)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    if kind.__flags__ & 1 << 9 and is_library(kind.__module__) and file.endswith(_PYTHON):
+        return None
+    found = gc.get_referents(value)  # but for all names of a module
+    return [each for each in found if not (type(each) is dict and each.keys() >= _MODULE)]
+
+
+def _look_by_pickle(value: Any) -> Any:
+    """List what pickle would keep of an object, or its attributes."""
     registered = copyreg.dispatch_table.get(type(value))
     try:
         reduced: Any = registered(value) if registered else value.__reduce_ex__(5)
@@ -151,7 +200,11 @@ _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     MappingProxyType: dict,
     property: lambda held: [held.fget, held.fset, held.fdel],
     ContextVar: lambda held: held.get(None),
-    GeneratorType: lambda held: dict(held.gi_frame.f_locals) if held.gi_frame else None,
+    GeneratorType: lambda held: held.gi_frame,
+    CoroutineType: lambda held: held.cr_frame,
+    AsyncGeneratorType: lambda held: held.ag_frame,
+    # That of a module holds all that the program does.
+    FrameType: lambda held: None if held.f_locals is held.f_globals else dict(held.f_locals),
 }
 
 
@@ -194,6 +247,20 @@ def _list_arrays(table: Any) -> list[Array]:
         series = [table] if kind == "Series" else table.get_columns()
         return [array for each in series for array in _list_chunks(each)]
     return []
+
+
+def _list_cells(table: Any) -> list[Any]:
+    """Cells of a table that are objects; rows of a list."""
+    if type(table) is list:
+        return list(table)
+    if isinstance(table, np.ndarray):
+        return list(table.ravel().tolist()) if table.dtype.hasobject else []
+    if type(table).__module__.partition(".")[0] not in ("pandas", "polars"):
+        return []
+    columns = [table[each] for each in table.columns] if hasattr(table, "columns") else [table]
+    return [
+        cell for each in columns if str(each.dtype).lower() == "object" for cell in each.to_list()
+    ]
 
 
 def _list_columns(table: Any) -> list[Any]:

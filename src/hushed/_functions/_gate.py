@@ -214,7 +214,7 @@ def _admit_rows(data: Any, sampled: Sampled | None, function: Any, *, outside: O
         )
     if counted and sampled.user is not None:
         rows = number_users(rows)  # refuses elements that would give several people one number
-    rows = clamp(rows, sampled.support) if outside == "clamp" else rows
+    rows = clamp(rows, sampled.support, sampled.layout) if outside == "clamp" else rows
     return rows if sampled.user is None else _show_shuffled(rows)
 
 

@@ -45,6 +45,11 @@ class Cells:
             found.setdefault(place, set()).add(kind)
         return found
 
+    def numbers_at(self, column: str) -> set[str]:
+        """Types of numbers in rows at a place or under a key; of rows themselves under no name."""
+        named = {"\n", f"\n{column}", f"\n{column!r}"} if column else {""}
+        return {kind for place, kind in self.numbers if place in named}
+
 
 @dataclass(frozen=True, slots=True)
 class Element:

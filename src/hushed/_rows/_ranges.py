@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
+from hushed._rows._elements import Cells
 from hushed._rows._owned import copy_rows, strip_rows
 from hushed.errors import ParameterError
 
@@ -111,18 +112,21 @@ def check_columns(ranges: tuple[Range, ...], layout: containers.Layout) -> None:
             )
 
 
-def clamp(rows: Any, ranges: tuple[Range, ...]) -> Any:
+def clamp(rows: Any, ranges: tuple[Range, ...], like: containers.Layout | None = None) -> Any:
     """Move rows into ranges.
 
-    The same types. What lies outside of a range is moved to its nearer end, infinities, too.
+    The same types. What lies outside of a range is moved to its nearer end, infinities, too. What
+    is missing among objects becomes a number as others have it there, in tables of a layout.
     """
     if not ranges or not len(rows):
         return rows
     if isinstance(rows, Bundles):
-        return replace(rows, rows=clamp(rows.rows, ranges))
+        return replace(rows, rows=clamp(rows.rows, ranges, like))
     held = containers.container(rows)
     if held == "list":
-        return [_row(row, {each.column: each for each in ranges}) for row in rows]
+        found = None if like is None else like.types[0].cells
+        ends = {each.column: (each, _end_among(each, found)) for each in ranges}
+        return [_row(row, ends) for row in rows]
     if held == "array":
         return _array(rows, ranges)
     for each in ranges:
@@ -243,14 +247,30 @@ def _find_ends(dtype: Any, one: Range) -> tuple[Any, Any, Any]:
     return None if low == least else low, None if high == most else high, end
 
 
-def _row(row: Any, ranges: dict[str, Range]) -> Any:
+def _end_among(one: Range, found: Cells | None) -> Any:
+    """Find where a missing value of a list goes: to a number of the type that others have there."""
+    kinds = set() if found is None else found.numbers_at(one.column)
+    if not kinds or "float" in kinds:
+        return one.end
+    kind = min(kinds).removeprefix("numpy.")
+    if kind in ("int", "bool"):
+        whole = _among_truths(one) if kind == "bool" else one
+        end = math.ceil(whole.low) if math.isfinite(whole.low) else math.floor(whole.high)
+        return bool(end) if kind == "bool" else end
+    if np.dtype(kind).kind not in "iuf":
+        return np.dtype(kind).type(one.end)
+    low, high = _ends(np.dtype(kind), one)
+    return low if math.isfinite(one.low) else high
+
+
+def _row(row: Any, ranges: dict[str, tuple[Range, Any]]) -> Any:
     """One row of a list: a number, or numbers by place or key."""
     if isinstance(row, dict):
         for key, value in row.items():
             row[key] = _number(value, ranges.get(str(key)))
         return row
     if isinstance(row, np.ndarray):
-        for name, one in ranges.items():
+        for name, (one, _) in ranges.items():
             flat = row.reshape(-1)
             if int(name) < len(flat):
                 kept = replace(one, missing=one.keeps(_NAN))
@@ -261,13 +281,14 @@ def _row(row: Any, ranges: dict[str, Range]) -> Any:
     return _number(row, ranges.get(""))
 
 
-def _number(value: Any, one: Range | None) -> Any:
-    if one is None:
+def _number(value: Any, place: tuple[Range, Any] | None) -> Any:
+    if place is None:
         return value
+    one, end = place
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
         return _clip(np.array([value]), replace(one, missing=one.keeps(_NAN)))[0]
     if _is_missing(value):
-        return value if one.keeps(type(value).__name__) else one.end
+        return value if one.keeps(type(value).__name__) else end
     if not isinstance(value, int | float):
         return value
     if value != value:  # noqa: PLR0124  (NaN)

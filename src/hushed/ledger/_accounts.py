@@ -8,7 +8,7 @@ from hushed.accounting._filters import FilterMethod, privacy_filters
 from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
-from hushed.ledger._admission import check_promise
+from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._balance import Balance
 from hushed.ledger._cache import sync_balance
@@ -145,7 +145,8 @@ class Ledger(LedgerReader):
             Remark; at most 10,000 characters.
         loss : PrivacyProfile, optional
             The law of the loss behind the promise (``mechanism.loss``), which often costs less
-            than the worst mechanism with that promise. Both must hold.
+            than the worst mechanism with that promise. Both must hold. A law that keeps less than
+            the promise, as that of one part of a release, is left out: the promise is charged.
         key : str, optional
             A name of your own for this charge: 1 to 200 printable characters, not only digits.
             Charging again under it, for the same question at the same price, charges nothing.
@@ -176,10 +177,11 @@ class Ledger(LedgerReader):
         check_text(name, note)
         check_key(key, question)
         law = law_of(loss)
-        known = None if law is None else loss
         with self._balances.hold(name) as cached:
             running = cached.balance or self._balances.read_current(cached, name)
             check_promise(running.budget, guarantee, loss)
+            known = None if law is None else find_priced_law(guarantee, loss)
+            law = None if known is None else law
             costs = costs_of(running.budget, guarantee, known)
             try:
                 with self._store.spending() as connection:
@@ -273,10 +275,11 @@ class Ledger(LedgerReader):
             As for `charge`.
         """
         law = law_of(loss)
-        known = None if law is None else loss
         with self._balances.hold(name) as cached:
             running = self._balances.read_current(cached, name)
             check_promise(running.budget, guarantee, loss)
+            known = None if law is None else find_priced_law(guarantee, loss)
+            law = None if known is None else law
             costs = costs_of(running.budget, guarantee, known)
             running.check(guarantee, known, costs)
             cached.balance = None  # it is used up for the preview

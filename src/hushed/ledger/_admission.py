@@ -14,6 +14,7 @@ from hushed.ledger._entries import Budget
 from hushed.privacy_loss import PrivacyProfile
 
 _ROUNDED = 1 + 2.0**-48  # sums of doubles
+_SAME = 0.999  # a law that keeps a smaller share of epsilon is not that of the promise
 
 
 def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | None) -> None:
@@ -109,6 +110,33 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
     if _for_fewer(limit, promise):
         others.append(f"sample with protect={limit.protect!r}")
     return f"Open another budget with {spelled}" + "".join(f", or {each}" for each in others)
+
+
+def find_priced_law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile | None:
+    """Find the law by which a promise is charged; none if it promises less, as one part of many.
+
+    The promise is then charged alone, which is more: nothing is released for less than it says.
+    """
+    if loss is None or not _promises_less(loss, promise.epsilon, promise.delta):
+        return loss
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _promises_less(loss: PrivacyProfile, epsilon: float, delta: float) -> bool:
+    """Whether a law surely keeps a smaller epsilon at the same delta."""
+    level = _SAME * epsilon
+    if math.isinf(epsilon) or epsilon == 0.0:
+        return epsilon > 0 and loss.infinite <= delta
+    if loss.supremum <= level and loss.infinite <= delta:
+        return True
+    if delta == 0.0:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            return loss.delta_bracket(level).high <= delta
+    except ParameterError:
+        return False
 
 
 @lru_cache(maxsize=4096)

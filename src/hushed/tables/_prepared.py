@@ -111,22 +111,26 @@ class Prepared:
             budget=budget,
         )
 
-    def answer(self, *, charged: str) -> Answer:
-        """Read the rows, add noise, and return the answer; it charges nothing.
+    def answer(self, *, charged: str, keep: Callable[[str], str]) -> Answer:
+        """Read the rows, add noise, store the answer and return what is stored; charges nothing.
 
-        It is for whoever holds a charge for this question on these terms. Each answer needs a
-        charge of its own, so that a prepared query answers once.
+        It is for whoever holds a charge for this question on these terms. A charge pays for one
+        answer: a prepared query answers once, and one that is prepared again for the same charge
+        tells the answer that was stored first.
 
         Parameters
         ----------
         charged : str
             Digest of what was charged: ``question`` of the ledger's entry. It must be `digest`.
+        keep : callable
+            Takes the answer as JSON, stores it with its charge unless one is stored there, and
+            returns the text that is: ``lambda text: ledger.keep_answer(budget, entry, text)``. A
+            failure that may depend on the rows is stored, too. If it raises, nothing is shown.
 
         Returns
         -------
         Answer
-            One row for each group, with error bars. It is stored nowhere: ``ledger.keep_answer``
-            stores its ``to_json()``.
+            One row for each group, with error bars, as it is stored.
 
         Raises
         ------
@@ -158,11 +162,12 @@ class Prepared:
                 )
             attempt = _attempt(self, clock)
         if attempt.answer is not None:
-            return attempt.answer
+            return read_answer(keep(write_answer(attempt.answer)))
         if attempt.stopped or attempt.lost:
             problem = KeyboardInterrupt if attempt.stopped else QueryFailed
             raise problem(f"{attempt.failed}; prepare it again, and answer it for the same charge")
-        raise QueryFailed(f"{attempt.failed}; count the budget as spent")
+        failure = QueryFailed(f"{attempt.failed}; count the budget as spent")
+        return read_answer(keep(write_failure(failure)))  # raised, unless an answer was stored
 
     def resume(self) -> engine.Clock:
         """Let the clock go on, without the time since the preparation.

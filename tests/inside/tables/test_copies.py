@@ -176,7 +176,7 @@ def test_no_row_is_in_a_copy_before_the_query_is_charged():
     prepared = query.prepare(epsilon=1.0)
     assert set(copies(query).values()) == {0}
     assert query.connection.copies == []
-    prepared.answer(charged=prepared.digest)
+    prepared.answer(charged=prepared.digest, keep=str)
     assert min(copies(query).values()) > 0
 
 
@@ -191,7 +191,7 @@ def test_a_prepared_query_is_answered_after_its_copy_made_room():
         bounded_by.count().release(epsilon=1.0)
     assert len(copies(query)) == MOST_COPIES
     kept = Counter(u for u, k, _ in ROWS if k in "ab")
-    found = prepared.answer(charged=prepared.digest)
+    found = prepared.answer(charged=prepared.digest, keep=str)
     total = sum(row["count"] for row in found.rows())
     assert total == pytest.approx(sum(min(2, n) for n in kept.values()), abs=3)
 
