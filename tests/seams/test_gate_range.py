@@ -227,7 +227,7 @@ def test_a_missing_cell_of_a_list_becomes_a_number_as_others_are(kind):
     """Not a float among whole numbers, on which a function may do something else."""
     make, bounds, gone, wanted = LISTED[kind]
     public = P.Simulator(
-        lambda rng, n: [make(int(x)) for x in rng.integers(1, 99, n)], bounds=bounds
+        lambda rng, n: [make(int(x)) for x in rng.integers(2, 99, n)], bounds=bounds
     )
     s = hs.sample_sensitivity(lambda rows: len(str(rows)), public, rows=9, gamma=0.3, workers=1)
     found = admit_rows([gone, *[make(7)] * 8], s.sampling)
