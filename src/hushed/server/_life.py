@@ -231,7 +231,7 @@ def run_request(desk: Desk, request: Request) -> None:
 
 
 def _keep(desk: Desk, request: Request, text: str) -> str:
-    """Store an answer; a failure is raised, and stored in words that are the same for any reason."""
+    """Store an answer; a failure is raised, and `fail_request` stores it in words of its own."""
     raise_failure(text)
     keep_answer(desk, request, text)
     return text
