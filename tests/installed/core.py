@@ -20,7 +20,7 @@ OTHERS = (
     *("altair", "duckdb", "ibis", "opendp", "pandas", "polars", "psycopg", "pyarrow", "pyspark"),
     *("pytest", "sklearn", "statsmodels", "vl_convert"),
 )
-EXTRAS = ("sklearn", "workbench")  # packages of modules that need other packages
+EXTRAS = ("server", "sklearn", "workbench")  # packages of modules that need other packages
 PRIVATE = np.random.default_rng(1).uniform(0, 10_000, size=200)
 
 
@@ -58,7 +58,7 @@ def check_the_environment() -> None:
 
 
 def check_names() -> None:
-    """Every name of the face and every module loads, but for two packages that are extras."""
+    """Every name of the face and every module loads, but for the packages that are extras."""
     for name in hs.__all__:
         assert getattr(hs, name) is not None, name
     loaded = [
@@ -115,10 +115,12 @@ def check_prices() -> None:
 
 
 def check_refusals() -> None:
-    """A table is refused in words that name the extra, whatever it is made of."""
+    """Tables, and a client of a server, are refused in words that name the extra."""
     words = "pip install 'hushed[tables]'"
     refused(hs.errors.MissingExtra, words, lambda: hs.table("visits.csv"))
     refused(hs.errors.MissingExtra, words, lambda: hs.table({"who": [1]}))
+    connect = partial(hs.connect, "http://127.0.0.1:1", "a token")
+    refused(hs.errors.MissingExtra, "pip install 'hushed[client]'", connect)
 
 
 if __name__ == "__main__":

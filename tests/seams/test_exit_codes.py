@@ -259,6 +259,11 @@ ENDINGS = {
         ((*QUERY, "--ledger", BUDGET[0], "--budget", "spent"), 1, "refused"),
         ((*QUERY, "--where", "nobody > 1"), 2, "bad-use"),
     ],
+    "serve": [
+        (("serve", "check", "--folder", "team"), 0, None),
+        (("serve", "check", "--folder", "nowhere"), 2, "bad-use"),
+        (("serve", "init", "team"), 2, "bad-use"),
+    ],
     "ledger": [
         (("ledger", "show", *BUDGET), 0, None),
         (("ledger", "charge", *BUDGET, "--epsilon", "9"), 1, "refused"),
@@ -302,6 +307,7 @@ def prepared(tmp_path_factory):
     assert ended(*opening, "paid", "--epsilon", "9", *add_remove, cwd=folder).returncode == 0
     paid = ("--ledger", BUDGET[0], "--budget", "paid", "--out", "a.json")
     assert ended(*QUERY, *paid, cwd=folder).returncode == 0
+    assert ended("serve", "init", "team", cwd=folder).returncode == 0
     assert ended("certify", "a.json", "--out", "s.json", cwd=folder).returncode == 0
     return folder
 
@@ -325,7 +331,7 @@ def test_exit_of_c_is_no_verdict(folder):
 
 def test_every_command_is_here():
     """A new command comes with its endings."""
-    assert {*ENDINGS, "serve", "workbench"} == set(COMMANDS)  # tests/server for the first
+    assert {*ENDINGS, "workbench"} == set(COMMANDS)
 
 
 def test_the_workbench_ends_before_it_serves(tmp_path):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -18,7 +22,7 @@ from hushed import Guarantee
 from hushed.server._app import make_app, open_desk
 from hushed.server._life import Desk
 from hushed.server._log import Log
-from hushed.server._setup import add_dataset, invite, make_server
+from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
 from hushed.server._tokens import Scope
 
 ORIGIN = "http://127.0.0.1:8642"
@@ -65,15 +69,30 @@ class Team:
         return len(self.desk.ledger.entries("stays"))
 
 
+@cache
+def _made() -> tuple[Path, dict[str, str]]:
+    """A server that no test opens; making it takes a second."""
+    place = Path(mkdtemp(prefix="hushed-server-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place, _make(place)
+
+
 def make_folder(place: Path, *, settings: str = "answer_grid = 0.0") -> dict[str, str]:
-    """A folder of a server, and the tokens of its people."""
+    """A folder of a server, and the tokens of its people: a copy of one that is made once."""
+    made, tokens = _made()
+    shutil.copytree(made, place, dirs_exist_ok=True)
+    file = place / "stats" / "hushed.toml"
+    file.write_text(file.read_text().replace("answer_grid = 1.0", settings))
+    confirm_dataset(place / "stats", "stays")  # a copy of a file is another file
+    return dict(tokens)
+
+
+def _make(place: Path) -> dict[str, str]:
     source = place / "stays.csv"
     rows = [f"P{i},{'AB'[i % 2]},{i % 50}" for i in range(60)]
     source.write_text("\n".join(["patient,ward,cost", *rows, f"P99,=cmd{CANARY},{CANARY}", ""]))
     folder = place / "stats"
     make_server(folder)
-    file = folder / "hushed.toml"
-    file.write_text(file.read_text().replace("answer_grid = 1.0", settings))
     column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
     told = {"source": str(source), "user": "patient", "column": column, "max_delta": 0.01}
     limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
@@ -92,6 +111,13 @@ def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     desk = open_desk(folder, Log(logged))
     with TestClient(make_app(desk), base_url=ORIGIN, raise_server_exceptions=False) as client:
         yield Team(folder=folder, desk=desk, client=client, logged=logged, **tokens)
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    """A team for tests in which everything is refused."""
+    place = tmp_path_factory.mktemp("quiet")
+    yield from open_team(place / "stats", make_folder(place))
 
 
 @pytest.fixture

@@ -239,12 +239,12 @@ def test_14_keys_from_data_subjects_are_harmless(team):
         {"join_users": "people", "user": "patient", "columns": {"age": "int"}},
     ],
 )
-def test_15_a_question_reaches_nothing_but_its_table(team, step):
+def test_15_a_question_reaches_nothing_but_its_table(quiet, step):
     """No file, no address, no code, no other table; nothing is charged."""
-    found = team.ask(team.ana, "one", query=QUERY | {"steps": [step]})
+    found = quiet.ask(quiet.ana, "one", query=QUERY | {"steps": [step]})
     assert (found.status_code, found.json()["code"]) == (422, "bad_query")
-    assert "passwd" not in team.logged.getvalue()
-    assert team.charges() == 0
+    assert "passwd" not in quiet.logged.getvalue()
+    assert quiet.charges() == 0
 
 
 @pytest.mark.parametrize(
@@ -258,11 +258,11 @@ def test_15_a_question_reaches_nothing_but_its_table(team, step):
         (b"{", "bad_request"),
     ],
 )
-def test_17_huge_and_odd_bodies_are_refused(team, body, code):
+def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
     """Before anybody parses them twice."""
     path = "/v1/datasets/stays/quote"
     headers = {"content-type": "application/json"}
-    found = team.send("POST", path, team.ana, content=body, headers=headers)
+    found = quiet.send("POST", path, quiet.ana, content=body, headers=headers)
     assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
     assert found.headers["content-type"] == "application/problem+json"
 
@@ -272,10 +272,10 @@ def test_17_huge_and_odd_bodies_are_refused(team, body, code):
     ["a" * 501 + " > 1", "not " * 70 + "cost > 1"],
     ids=["long", "nots"],
 )
-def test_18_expressions_of_death_are_refused(team, text):
-    found = team.ask(team.ana, "one", query=QUERY | {"steps": [{"filter": text}]})
+def test_18_expressions_of_death_are_refused(quiet, text):
+    found = quiet.ask(quiet.ana, "one", query=QUERY | {"steps": [{"filter": text}]})
     assert found.json()["code"] == "bad_query"
-    assert team.charges() == 0
+    assert quiet.charges() == 0
 
 
 def test_19_one_person_has_few_requests_open(team, monkeypatch):
@@ -303,11 +303,11 @@ def test_19_one_person_has_few_requests_open(team, monkeypatch):
     ],
     ids=str,
 )
-def test_20_odd_numbers_are_refused(team, terms):
+def test_20_odd_numbers_are_refused(quiet, terms):
     """Never 500, and nothing is charged."""
-    found = team.ask(team.ana, "one", **terms)
+    found = quiet.ask(quiet.ana, "one", **terms)
     assert found.status_code == 422, found.text
-    assert team.charges() == 0
+    assert quiet.charges() == 0
 
 
 def test_21_a_changed_certificate_is_refused(team):
@@ -392,9 +392,9 @@ def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
     seen = []
     kept = Prepared.answer
 
-    def answer(self, *, charged):
+    def answer(self, *, charged, keep):
         seen.append(charged)
-        return kept(self, charged=charged)
+        return kept(self, charged=charged, keep=keep)
 
     monkeypatch.setattr(Prepared, "answer", answer)
     for _ in range(3):

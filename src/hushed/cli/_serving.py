@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +9,12 @@ import typer
 
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
-from hushed.errors import MissingExtra, ParameterError
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
 _STOPPED = "stopped; look at hushed serve check before trying again"
-_NEEDED = ("fastapi", "uvicorn", "jinja2", "python_multipart", "duckdb", "ibis", "cryptography")
 FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
 NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of the data set.")]
-
-
-def _require() -> None:
-    if any(find_spec(each) is None for each in _NEEDED):
-        raise MissingExtra("the team server", "server")
 
 
 def run_server(
@@ -32,7 +25,6 @@ def run_server(
     if context.invoked_subcommand is not None:
         return
     with finish(json=False, stopped="the server has stopped; what was charged stays"):
-        _require()
         from hushed.server import serve as serve_team  # noqa: PLC0415
 
         print_note("experimental: read what is missing in docs/operating.md first")
@@ -48,7 +40,6 @@ def init(
 ) -> None:
     """Make a server: folder, settings, ledger, and the key that signs certificates."""
     with finish(json=json, stopped=_STOPPED) as result:
-        _require()
         from hushed.server._setup import make_server  # noqa: PLC0415
 
         key = make_server(folder, ledger)
@@ -86,7 +77,6 @@ def add(
 ) -> None:
     """Describe a data set and open its budget; no row is read."""
     with finish(json=json, stopped=_STOPPED) as result:
-        _require()
         from hushed.server._setup import add_dataset  # noqa: PLC0415
 
         columns: dict[str, dict[str, Any]] = {}
@@ -146,7 +136,6 @@ def invite(
 ) -> None:
     """Let somebody in, and print the token: it is shown this once."""
     with finish(json=json, stopped=_STOPPED) as result:
-        _require()
         from hushed.server._setup import invite as let_in  # noqa: PLC0415
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
@@ -178,7 +167,6 @@ def _cap(text: str) -> Guarantee:
 def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
     """Take a data set as it is now, after its file or its description was changed."""
     with finish(json=json, stopped=_STOPPED) as result:
-        _require()
         from hushed.server._setup import confirm_dataset  # noqa: PLC0415
 
         confirm_dataset(folder, name)
@@ -190,7 +178,6 @@ def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption 
 def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
     """Look at settings, data sets, budgets, key and trail without starting; no row is read."""
     with finish(json=json, stopped="stopped") as result:
-        _require()
         from hushed.server._setup import check_server  # noqa: PLC0415
 
         found = check_server(folder)

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from hushed.errors import (
     EngineUnavailable,
     HushedError,
     LedgerUnavailable,
+    MissingExtra,
     NotFound,
     Overspent,
     ParameterError,
@@ -36,6 +38,7 @@ from hushed.tables._builder import QueryBuilder
 from hushed.tables._query import Query as TypedQuery
 
 Noise = Literal["laplace", "gaussian"]
+_NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 _WAIT = 20  # seconds that the server keeps one request waiting
 
 
@@ -413,6 +416,8 @@ def connect(
     Refusal
         If the token does not count.
     """
+    if any(find_spec(each) is None for each in _NEEDED):
+        raise MissingExtra("the client of a server", "client")
     place = check_url(url)
     shown = token or os.environ.get("HUSHED_TOKEN", "")
     if not shown or not shown.isascii() or not shown.isprintable():

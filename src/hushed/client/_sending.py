@@ -14,7 +14,6 @@ from hushed.errors import (
     EngineUnavailable,
     KeyInUse,
     LedgerUnavailable,
-    MissingExtra,
     NotFound,
     Overspent,
     ParameterError,
@@ -121,10 +120,8 @@ def check_url(url: str) -> str:
 
 def open_line(url: str) -> Send:
     """Open connections to a server, which many threads may use."""
-    try:
-        import urllib3  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("the client of a server", "client") from None
+    import urllib3  # noqa: PLC0415
+
     pool = urllib3.PoolManager(
         maxsize=10, retries=False, timeout=urllib3.Timeout(connect=10, read=60)
     )

@@ -12,7 +12,7 @@ from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._accounts import Ledger
-from hushed.ledger._admission import check_promise
+from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._cache import CachedBalance, sync_balance
 from hushed.ledger._entries import Entry, write_entry
@@ -61,8 +61,7 @@ def charge_together(
     check_key(charge.key, charge.question)
     for name in budgets:
         check_text(name, charge.note)
-    law = law_of(charge.loss)
-    known = None if law is None else charge.loss
+    law, known = _law(charge)
     made: dict[str, Entry] = {}
     with ExitStack() as stack:
         dues = {
@@ -87,12 +86,18 @@ def charge_together(
     return tuple(made[name] for name in budgets)
 
 
+def _law(charge: Charge) -> tuple[list[dict[str, Any]] | None, PrivacyProfile | None]:
+    """Give the law by which a charge is priced, as text and as it is; none if it promises less."""
+    law = law_of(charge.loss)
+    known = None if law is None else find_priced_law(charge.guarantee, charge.loss)
+    return (None if known is None else law), known
+
+
 def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> _Due:
     """Check what no other spender can change."""
     running = cached.balance or ledger._balances.read_current(cached, name)
     check_promise(running.budget, charge.guarantee, charge.loss)
-    law = law_of(charge.loss)
-    costs = costs_of(running.budget, charge.guarantee, None if law is None else charge.loss)
+    costs = costs_of(running.budget, charge.guarantee, _law(charge)[1])
     return _Due(cached=cached, running=running, costs=costs)
 
 

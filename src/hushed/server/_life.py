@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import EngineUnavailable, Overspent, QueryFailed
+from hushed.errors import DamagedLedger, EngineUnavailable, Overspent, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
@@ -28,7 +28,7 @@ from hushed.ledger._together import (
     reading,
     writing,
 )
-from hushed.releasing._keeping import write_failure
+from hushed.releasing._keeping import raise_failure, write_failure
 from hushed.server._audit import add_event
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
@@ -51,7 +51,6 @@ from hushed.server._requests import (
 )
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
-from hushed.tables import Answer
 from hushed.tables._prepared import Prepared
 from hushed.workbench._notes import write_note
 
@@ -219,8 +218,7 @@ def run_request(desk: Desk, request: Request) -> None:
             if prepared.digest != request.question:
                 fail_request(desk, request)  # what was charged cannot be asked any more
                 return
-            # It is stored below with its certificate, once: whoever comes second keeps nothing.
-            answer = prepared.answer(charged=request.question, keep=str)
+            prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
         except QueryFailed:
             fail_request(desk, request)
             return
@@ -230,10 +228,16 @@ def run_request(desk: Desk, request: Request) -> None:
             else:  # no row was read: it is tried again later
                 desk.log("data set unavailable", request=request.id)
             return
-    keep_answer(desk, request, answer)
 
 
-def keep_answer(desk: Desk, request: Request, answer: Answer) -> None:
+def _keep(desk: Desk, request: Request, text: str) -> str:
+    """Store an answer; a failure is raised, and `fail_request` stores it in words of its own."""
+    raise_failure(text)
+    keep_answer(desk, request, text)
+    return text
+
+
+def keep_answer(desk: Desk, request: Request, answer: str) -> None:
     """Write answer, certificate and end in one transaction; only then may anybody see it."""
     with reading(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.entry)
@@ -241,7 +245,8 @@ def keep_answer(desk: Desk, request: Request, answer: Answer) -> None:
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
     with writing(desk.ledger) as connection:
-        keep_within(connection, entry, answer.to_json())
+        if keep_within(connection, entry, answer) != answer:
+            raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
@@ -254,7 +259,7 @@ def _end(desk: Desk, connection: Transaction, request: Request, state: State) ->
 
 
 def certify_answer(
-    ledger: Ledger, request: Request, entry: Entry, answer: Answer, actor: str
+    ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
     """Certify an answer with the charge behind it."""
     budget = ledger.balance(entry.budget).budget
@@ -267,9 +272,7 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(
-        answer.to_json(), data=request.dataset, note=entry.note, actor=actor, entry=found
-    )
+    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
 
 
 def fail_request(desk: Desk, request: Request) -> None:

@@ -168,7 +168,7 @@ def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
             "WHERE t.id = :id",
             id=identity,
         )
-    same = is_secret(secret, found and found["digest"])
+    same = is_secret(secret, None if found is None else found["digest"])
     if told is None or found is None or not same or found["revoked"] is not None:
         return None
     scope = Scope.from_json(found["scope"])

@@ -80,7 +80,7 @@ class ProblemBody(BaseModel):
     type: str = "about:blank"
     title: str
     status: Annotated[int, Field(ge=400, le=599)]
-    code: str = Field(json_schema_extra={"enum": sorted(CODES)})
+    code: str = Field(json_schema_extra={"enum": [*sorted(CODES)]})
     detail: str = ""
     request_id: str = ""
 
@@ -88,8 +88,10 @@ class ProblemBody(BaseModel):
 def document(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Describe refusals for OpenAPI, by their status."""
     found: dict[int | str, dict[str, Any]] = {}
-    always = ("bad_request", "not_authenticated", "too_slow", "too_large", "wrong_host")
-    always += ("bad_value", "too_many", "unforeseen", "ledger_unavailable")
+    always = (
+        *("bad_request", "not_authenticated", "too_slow", "too_large", "wrong_host"),
+        *("bad_value", "too_many", "unforeseen", "ledger_unavailable"),
+    )
     for code in sorted({*codes, *always}):
         status, _ = CODES[code]
         known = found.get(status, {}).get("description", "")

@@ -17,7 +17,15 @@ from hushed.server._life import Desk, ask
 from hushed.server._people import Caller, list_grants
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
-from hushed.server._shown import Listed, ShownDataset, ShownMe, ShownQuote, ShownRequest
+from hushed.server._shown import (
+    Left,
+    Listed,
+    ShownDataset,
+    ShownMe,
+    ShownQuote,
+    ShownRequest,
+    ShownShare,
+)
 from hushed.tables import Answer
 
 _LONGEST_WAIT = 30.0
@@ -115,15 +123,11 @@ def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
     return ShownDataset.model_validate(told | {"share": left})
 
 
-def _share(desk: Desk, dataset: str, budget: str) -> dict[str, Any]:
+def _share(desk: Desk, dataset: str, budget: str) -> ShownShare:
     balance = desk.ledger.balance(budget)
     limit = balance.budget.limit
-    return {
-        "dataset": dataset,
-        "epsilon": limit.epsilon,
-        "delta": limit.delta,
-        "left": {"epsilon": balance.epsilon_left, "delta": balance.delta_left},
-    }
+    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
+    return ShownShare(dataset=dataset, epsilon=limit.epsilon, delta=limit.delta, left=left)
 
 
 def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
