@@ -50,7 +50,10 @@ PRINTED = {
     "isolation": [r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare"],
     "searches": [r"1000 questions: hushed \d.* ms", r"10 of 1,000 candidates, together: \d"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
-    "tables": [r"10,000 rows; plain query \d", r"a user, 4 rows, later: \d.* times the plain query"],
+    "tables": [
+        r"10,000 rows; plain query \d",
+        r"a user, 4 rows, later: \d.* times the plain query",
+    ],
     "transformations": [r"clip, variance +\d", r"resize: \d.* microseconds a row"],
     "worst_case": [r"median of a million, inverse +\d", r"\| inverse \| \d"],
     "zoo": [r"\| violated \| 10000 .*\| not refuted \|", r"missed: none; wrongly flagged: none"],
