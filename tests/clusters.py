@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
+from tests.commands import ended
 
 import hushed as hs
 
@@ -89,18 +91,23 @@ import os, time
 import numpy as np
 
 def slow(rows):
-    time.sleep(0 if os.path.exists({hurry!r}) else 0.2)
+    if os.path.exists({hurry!r}):
+        with open({hurry!r}, "a") as file:
+            file.write(".")
+    else:
+        time.sleep(0.2)
     return float(np.mean(rows))
 """
 HEEDS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+_SLOW = "sensitivity f.py:slow --population uniform:0,1 --rows 5 --pairs {pairs}"
 
 
 def stop_command(folder, engine, number, pairs=400):
     """Stop a command that keeps its run on an engine, as a terminal does; its code, words, runs."""
     hurry, kept = folder / "hurry", folder / "kept"
     (folder / "f.py").write_text(STOPPED.format(hurry=str(hurry)))
-    words = f"sensitivity f.py:slow --population uniform:0,1 --rows 5 --pairs {pairs}"
-    call = [sys.executable, "-c", HEEDS + "from hushed.cli import main; main()", *words.split()]
+    words = _SLOW.format(pairs=pairs).split()
+    call = [sys.executable, "-c", HEEDS + "from hushed.cli import main; main()", *words]
     process = subprocess.Popen(
         [*call, "--workers", engine, "--keep", "kept"],
         env=os.environ | {"PYTHONPATH": SOURCE, "PYTHONWARNINGS": "ignore"},
@@ -120,5 +127,22 @@ def stop_command(folder, engine, number, pairs=400):
         said = process.communicate(timeout=60)[1]
     finally:
         kill(process)
-    hurry.touch()
     return process.returncode, said, [each.kept for each in hs.runs.list_runs(kept)]
+
+
+def resume_command(folder, pairs=400):
+    """Go on, in this process, with what was stopped; how many calls of the function that saves.
+
+    The answer is that of a run that nothing stopped.
+    """
+    words, answers, called = _SLOW.format(pairs=pairs).split(), [], []
+    for kept in (["--keep", "kept"], []):
+        (folder / "hurry").write_text("")
+        with warnings.catch_warnings():
+            warnings.resetwarnings()  # pytest makes errors of them; with that a run is another one
+            done = ended(*words, "--workers", 1, *kept, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        answers.append(done.stdout)
+        called.append(len((folder / "hurry").read_text()))
+    assert answers[0] == answers[1] != ""
+    return called[1] - called[0]

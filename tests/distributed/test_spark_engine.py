@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.clusters import stop_command
+from tests.clusters import resume_command, stop_command
 
 import hushed as hs
 from hushed._functions._trials import run_trials
@@ -141,7 +141,7 @@ def test_a_session_that_is_stopped_is_named(spark):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_command_on_spark_that_is_stopped_says_what_is_kept(number, tmp_path, monkeypatch):
-    """A signal amid an answer of Spark is no error of the session, and is not lost."""
+    """A signal amid an answer of Spark is no error of the session, and the same call goes on."""
     pytest.importorskip("pyspark")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text(
@@ -152,3 +152,4 @@ def test_a_command_on_spark_that_is_stopped_says_what_is_kept(number, tmp_path, 
     assert code == 130, said[-2000:]
     assert f"{kept[0]} of 400 trials are kept in" in said
     assert 10 < kept[0] < 400
+    assert resume_command(tmp_path) > kept[0]  # each trial that is kept saves two calls
