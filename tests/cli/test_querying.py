@@ -5,6 +5,7 @@ import math
 import re
 
 import duckdb
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -57,6 +58,24 @@ def test_an_answer_as_text_and_as_json(run):
     assert [row["city"] for row in found["rows"]] == ["Rome", "Oslo"]
     assert (found["epsilon"], found["unit"], found["neighbours"]) == (50, "user", "add-remove")
     assert found["rows"][0]["count_low"] < found["rows"][0]["count"]
+
+
+@pytest.mark.parametrize("data", ["rows.parquet", "parts", "parts/*.parquet"])
+def test_one_of_several_private_files_is_no_public_guess(data, tmp_path, monkeypatch):
+    """However the private table is named, none of its files says how many rows users have."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts").mkdir()
+    frame = pd.DataFrame({"u": [1, 1, 1, 2]})
+    files = ["rows.parquet", "parts/a.parquet", "parts/b.parquet", "public.parquet"]
+    for name in files:
+        frame.to_parquet(name)
+    private = files[0] if data == files[0] else files[1]
+    words = ["query", data, "--user", "u", "--max-rows-per-user", "1", "--count", "--epsilon", "1"]
+    words += ["--quote", "--rows-per-user"]
+    refused = CliRunner().invoke(app, [*words, private])
+    assert refused.exit_code != 0
+    assert "holds the private rows" in refused.stderr
+    assert CliRunner().invoke(app, [*words, "public.parquet"]).exit_code == 0
 
 
 def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):

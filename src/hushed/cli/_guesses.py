@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hushed._printing import plain_path
 from hushed.cli._tables import name_user, read_column
+from hushed.cli._written import shares_files
 from hushed.errors import ParameterError, PrivateRowsAsPopulation
 
 
@@ -18,12 +18,11 @@ def read_rows_per_user(text: str | None, data: str, user: str | None) -> Any:
     path = Path(text)
     if path.suffix not in (".csv", ".parquet"):
         return _read_pairs(text)
-    with suppress(OSError):
-        if path.samefile(data):
-            raise PrivateRowsAsPopulation(
-                f"--rows-per-user {plain_path(text)} holds the private rows, and error bars would "
-                "tell of them: give a public file, or numbers"
-            )
+    if shares_files(path, data):
+        raise PrivateRowsAsPopulation(
+            f"--rows-per-user {plain_path(text)} holds the private rows, and error bars would "
+            "tell of them: give a public file, or numbers"
+        )
     if user is None:
         raise ParameterError("--rows-per-user needs --user COLUMN: it is about their rows")
     cells = read_column(path, user, header=None, text=True)

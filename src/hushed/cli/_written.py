@@ -26,6 +26,12 @@ def inputs_of(*named: str | Path | None) -> tuple[Path, ...]:
     return (*(path for path in found if _is_file(path)), *stored, *parts)
 
 
+def shares_files(public: Path, private: str) -> bool:
+    """Whether a file, or one of several, is among those of a private table."""
+    theirs = [each for each in inputs_of(private) if _is_file(each)]
+    return any(_is_same(own, each) for own in inputs_of(public) if _is_file(own) for each in theirs)
+
+
 def _parts_of(path: Path) -> tuple[Path, ...]:
     """Files of a table in several, and the folders that they are in: what is put there are rows."""
     with suppress(OSError):
