@@ -188,3 +188,25 @@ def test_the_private_table_is_no_public_guess():
         query.quote(epsilon=1.0, rows_per_user=frame)
     with pytest.raises(ParameterError, match="without a user column"):
         hs.table(frame).count().quote(epsilon=1.0, rows_per_user=[1])
+
+
+PARTS = {
+    "a column": lambda f: f[["u"]],
+    "a series": lambda f: {"u": f["u"]},
+    "an array": lambda f: {"u": f["u"].to_numpy()},
+    "rows": lambda f: f.iloc[1:],
+    "as public": lambda f: hs.populations.PublicTable(f[["u"]]),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_the_private_frame_is_no_public_guess(part):
+    """Nor may it be joined; what has the same values, but memory of its own, cannot be known."""
+    private = pd.DataFrame({"u": np.arange(40) // 3, "x": 0.5})
+    table = hs.table(private, user="u").bound_contributions(max_rows_per_user=1).count()
+    with pytest.raises(ParameterError, match="or a part of it"):
+        table.quote(epsilon=1.0, rows_per_user=PARTS[part](private))
+    with pytest.raises(ParameterError, match="or a part of it"):
+        hs.table(private).join(private[["u"]], on="u")
+    other = pd.DataFrame({"u": np.arange(40) // 3})
+    assert table.quote(epsilon=1.0, rows_per_user=other)

@@ -10,6 +10,8 @@ from hushed.cli._tables import name_user, read_column
 from hushed.cli._written import shares_files
 from hushed.errors import ParameterError, PrivateRowsAsPopulation
 
+_LONGEST = 18  # digits of a number of rows or users
+
 
 def read_rows_per_user(text: str | None, data: str, user: str | None) -> Any:
     """Read ROWS:USERS pairs, or the users of a public file."""
@@ -33,7 +35,8 @@ def _read_pairs(text: str) -> dict[int, int]:
     found: dict[int, int] = {}
     for pair in text.split(","):
         rows, _, users = pair.strip().partition(":")
-        if not (rows.isdecimal() and users.isdecimal()) or int(rows) in found:
+        known = all(each.isdecimal() and len(each) <= _LONGEST for each in (rows, users))
+        if not known or int(rows) in found:
             raise ParameterError(
                 "--rows-per-user takes ROWS:USERS, each number of rows once, such as 1:300,7:20, "
                 f"or a public file whose name ends in .csv or .parquet; got {text!r}"

@@ -146,6 +146,8 @@ def count_missing(query: Query, left_out: LeftOut | None) -> dict[str, int]:
 def widen(each: Aggregate, bar: tuple[Any, Any], fewest: float, missing: int) -> tuple[Any, Any]:
     """Widen an error bar by what is left out; `fewest` are the rows of a mean that are kept.
 
+    Ends that are computed in doubles are moved outwards by more than they are rounded by.
+
     Notes
     -----
     Between 0 and D rows are missing, each with any value between the bounds. A mean in [a, b] of n
@@ -160,15 +162,25 @@ def widen(each: Aggregate, bar: tuple[Any, Any], fewest: float, missing: int) ->
     if each.kind == "histogram":
         return low, [end + missing for end in high]
     if each.kind == "sum":
-        return low + missing * min(each.low, 0.0), high + missing * max(each.high, 0.0)
+        below, above = missing * min(each.low, 0.0), missing * max(each.high, 0.0)
+        return _move(low + below, -1, low, below), _move(high + above, 1, high, above)
     if each.kind not in _CLIPPED:
         return low, high + missing
     share = missing / (max(fewest, 0.0) + missing)
     if each.kind == "mean":
-        return _between(low, each.low, share), _between(high, each.high, share)
+        return (
+            _move(_between(low, each.low, share), -1, low, each.low),
+            _move(_between(high, each.high, share), 1, high, each.high),
+        )
     farthest = (each.high - each.low) ** 2  # of two values between the bounds
     top = ((each.high - each.low) / 2) ** 2  # the largest variance
-    return low * (1 - share), min(top, max(high, _between(high, farthest, share)))
+    upper = _move(_between(high, farthest, share), 1, high, farthest)
+    return _move(low * (1 - share), -1, low), min(top, max(high, upper))
+
+
+def _move(end: float, sign: int, *terms: float) -> float:
+    """Move an end outwards by far more than these terms are rounded by."""
+    return end + sign * 2.0**-48 * max(abs(each) for each in (end, *terms))
 
 
 def _between(start: float, end: float, share: float) -> float:

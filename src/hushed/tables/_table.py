@@ -9,6 +9,7 @@ from threading import Event
 from typing import Any
 
 from hushed._checks import require_probability
+from hushed._functions._carried import carries_rows
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
 from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
@@ -107,24 +108,25 @@ class Table(QueryBuilder):
         return join_beside(self, name, user, columns, default)
 
     def _check_public(self, public: Any) -> None:
-        frame = getattr(self.connection, "frame", None)  # a certificate is read without a table
-        if frame is not None and frame() is public:
-            raise ParameterError(
-                "this is the private table itself, and a join would write all of it into the query",
-                parameter="public",
-            )
+        if not isinstance(public, Table):  # which is no public table anyway
+            self._refuse_private(public, "public", "a join would write all of it into the query")
 
     def _read_left_out(self, guess: Any) -> LeftOut | None:
         """Count what contribution bounds leave out by a public guess."""
         held = guess.frame if isinstance(guess, PublicTable) else guess
-        frame = getattr(self.connection, "frame", None)
-        if held is not None and frame is not None and frame() is held:
-            raise ParameterError(
-                "this is the private table itself, and its rows would be told by the error bars: "
-                "give a public one, or numbers",
-                parameter="rows_per_user",
-            )
+        told = "its rows would be told by the error bars: give a public one, or numbers"
+        self._refuse_private(held, "rows_per_user", told)
         return read_left_out(guess, self.query)
+
+    def _refuse_private(self, given: Any, parameter: str, harm: str) -> None:
+        """Refuse what holds the private rows: the frame, columns or slices of it."""
+        private = getattr(self.connection, "frame", None)  # a certificate is read without a table
+        rows = None if private is None else private()
+        if rows is not None and given is not None and carries_rows(given, rows):
+            raise ParameterError(
+                f"this is the private table itself, or a part of it, and {harm}",
+                parameter=parameter,
+            )
 
     def quote(
         self,
