@@ -248,7 +248,7 @@ def test_a_program(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("m.py:single",), "one of them"),
+        (("m.py:single",), "two things are missing: what is claimed"),
         (("m.py:single", "--claim-epsilon", 1, "--pairs", "none.json"), "no file none.json"),
         (
             ("m.py:single", "--claim-epsilon", 1, "--samples", 10, "--pairs", "one below"),
