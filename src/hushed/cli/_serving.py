@@ -193,8 +193,8 @@ def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
 
 serve = typer.Typer(
     invoke_without_command=True,
-    help="Serve a team: people ask private tables over HTTP against a budget. Experimental: one "
-    "process, no approvals, no pages; docs/operating.md says what is missing.",
+    help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process, no "
+    "approvals, no pages; docs/operating.md says what is missing.",
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )
