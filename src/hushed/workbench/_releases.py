@@ -71,7 +71,9 @@ class Releases:
             work = self._works[key] = _Work(started=time.monotonic())
             for old in [k for k, w in self._works.items() if w.done][: -_REMEMBERED or None]:
                 del self._works[old]
-        threading.Thread(target=_run, args=(work, release), daemon=True).start()
+        threading.Thread(
+            target=_run, args=(work, release), name="hushed release", daemon=True
+        ).start()
 
     def wait_for(self, request: str) -> Standing | None:
         """Say how long the rows have been read for a request; None if they are not being read."""
