@@ -34,7 +34,7 @@ from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._judging import Ask, prepare
 from hushed.server._log import Log
-from hushed.server._people import Caller, Grant, require_person
+from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
     KeyTaken,
@@ -42,12 +42,14 @@ from hushed.server._requests import (
     State,
     count_attempt,
     count_open,
+    count_open_within,
     end_request,
     find_by_key,
     find_request,
     insert_certificate,
     insert_request,
     list_open,
+    return_attempt,
 )
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
@@ -117,10 +119,9 @@ class Desk:
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
     """Take a request: the same key again gives the same request, and costs nothing."""
-    known = find_by_key(desk.ledger, caller.id, key)
-    digest = asked.digest(grant.dataset)
+    known = find_known(desk, caller, grant.dataset, key, asked)
     if known is not None:
-        return _same(known, digest)
+        return known
     limits = desk.settings.limits
     if desk.queued() >= limits.queue:
         raise Problem("busy", wait=5)
@@ -131,14 +132,15 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
     try:
         request = _charge(desk, caller, grant, key, asked, prepared)
     except KeyTaken:
-        found = find_by_key(desk.ledger, caller.id, key)
+        found = find_known(desk, caller, grant.dataset, key, asked)
         if found is None:
             raise Problem("ledger_unavailable") from None
-        return _same(found, digest)
+        return found
     except Overspent as error:
-        found = find_by_key(desk.ledger, caller.id, key)  # a race that the other one has won
+        # Perhaps a race that the other one has won.
+        found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
-            return _same(found, digest)
+            return found
         raise Problem(_which(desk, grant, error, prepared)) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
@@ -156,8 +158,10 @@ def _which(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared) -> st
     return "budget_exceeded"
 
 
-def _same(known: Request, digest: str) -> Request:
-    if known.digest != digest:
+def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request | None:
+    """Find what was taken under a key before; another question under it is refused."""
+    known = find_by_key(desk.ledger, caller.id, key)
+    if known is not None and known.digest != asked.digest(dataset):
         raise Problem("key_reused")
     return known
 
@@ -196,11 +200,22 @@ def _charge(
             charged_at=now(),
         )
         insert_request(connection, request)
+        _check_again(desk, connection, caller, grant)
         add_event(connection, actor=caller.name, action="asked", about=identity)
         made.append(request)
 
     charge_together(desk.ledger, (budget, grant.budget), charge, within)
     return made[-1]
+
+
+def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
+    """Check in the transaction of the charge what may have changed since it was asked."""
+    if not token_counts(connection, caller.token):
+        raise Problem("not_authenticated")
+    if not grant_counts(connection, caller.id, grant):
+        raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
+    if count_open_within(connection, caller.id) > desk.settings.limits.open_per_person:
+        raise Problem("too_many_open", wait=2)
 
 
 def run_request(desk: Desk, request: Request) -> None:
@@ -225,7 +240,8 @@ def run_request(desk: Desk, request: Request) -> None:
         except (EngineUnavailable, Problem) as error:
             if isinstance(error, Problem) and error.code == "bad_query":
                 fail_request(desk, request)
-            else:  # no row was read: it is tried again later
+            else:  # no row was read: it is tried again later, as often as it takes
+                return_attempt(desk.ledger, request)
                 desk.log("data set unavailable", request=request.id)
             return
 
