@@ -34,12 +34,12 @@ def test_a_request_that_kills_the_server_is_given_up(tmp_path, monkeypatch):
     """Three attempts: then it has failed, and the charge stays."""
     tokens = make_folder(tmp_path)
     with monkeypatch.context() as dead:
-        dead.setattr("hushed.server._life.run_request", lambda *_: None)
+        dead.setattr("hushed.server._life._run", lambda *_: None)
         for team in open_team(tmp_path / "stats", tokens):
             made = team.ask(team.ana, "one", wait=0).json()["id"]
             for _ in range(4):
                 recover(team.desk)
-                future = team.desk.running(made)
+                future = team.desk.queue.find(made)
                 if future is not None:
                     future.result(20)
             assert find_request(team.desk.ledger, made).state == "failed"

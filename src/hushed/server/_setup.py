@@ -52,6 +52,7 @@ run_seconds = 30  # an answer that takes longer fails, and stays paid
 answer_grid = 1.0  # seconds: answers become readable at multiples of it, counted from the charge
 max_epsilon_per_request = 1.0
 open_per_person = 10
+running_per_person = 2
 requests_per_minute = 120
 """
 

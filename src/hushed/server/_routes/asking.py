@@ -180,7 +180,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
 async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
     """Wait for an answer without keeping a thread."""
     ends = asyncio.get_running_loop().time() + seconds
-    future = desk.running(made.id)
+    future = desk.queue.find(made.id)
     if future is not None:
         with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
