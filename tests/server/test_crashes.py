@@ -8,7 +8,8 @@ from tests.server.conftest import QUERY, make_folder, open_team
 from hushed.client import connect
 from hushed.client._sending import NotReached
 from hushed.errors import LedgerUnavailable, Overspent
-from hushed.server._life import Desk, fail_request, recover
+from hushed.server._desk import Desk
+from hushed.server._life import fail_request, recover
 from hushed.server._requests import find_request
 
 

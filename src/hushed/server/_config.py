@@ -89,6 +89,7 @@ class ServerSettings(_Section):
     public_url: StrictStr | None = None
     trusted_proxies: tuple[Network, ...] = ()
     stewards_read_answers: StrictBool = False
+    mark: Annotated[StrictStr, Field(min_length=1)] = "server.mark"
 
     @property
     def host(self) -> str:

@@ -8,8 +8,6 @@ with fresh noise at no cost: of the first noise nothing was shown, so that one a
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,13 +26,11 @@ from hushed.ledger._together import (
 )
 from hushed.releasing._keeping import raise_failure, write_failure
 from hushed.server._audit import add_event
-from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
+from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
-from hushed.server._log import Log
 from hushed.server._people import Caller, Grant, require_person
 from hushed.server._problems import Problem
-from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import (
     KeyTaken,
     Request,
@@ -58,48 +54,6 @@ if TYPE_CHECKING:
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
 FAILURE = "the query failed on the rows; the charge stays"
-
-
-@dataclass(slots=True, kw_only=True)
-class Desk:
-    """What the requests of a server share. All that has to last is in the ledger's database."""
-
-    ledger: Ledger
-    settings: Settings
-    datasets: dict[str, Dataset]
-    key: bytes = field(repr=False)  # signs certificates
-    log: Log
-    queue: FairQueue = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.queue = FairQueue(per_person=self.settings.limits.running_per_person)
-
-    def grid(self, dataset: str) -> float:
-        """Seconds between the moments at which answers become readable."""
-        found = self.datasets.get(dataset)
-        own = None if found is None else found.settings.answer_grid
-        return self.settings.limits.answer_grid if own is None else own
-
-    def start(self, request: Request, work: Callable[[], None]) -> None:
-        """Run a request in the background when its turn has come, unless it waits or runs."""
-        self.queue.add(
-            Job(
-                id=request.id,
-                person=request.person,
-                dataset=request.dataset,
-                work=partial(self._work, request, work),
-            )
-        )
-
-    def _work(self, request: Request, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:  # the request stays charged, and is answered later
-            self.log("run stopped", request=request.id, error=type(error).__name__)
-
-    def close(self) -> None:
-        """Finish what is running; what waits stays charged, and is answered at the next start."""
-        self.queue.close()
 
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
@@ -223,6 +177,7 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         if prepared.digest != request.question:
             fail_request(desk, request)  # what was charged cannot be asked any more
             return
+        desk.move_mark()  # from here on an answer may be seen
         prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
     except QueryFailed:
         fail_request(desk, request)
@@ -289,6 +244,7 @@ def fail_request(desk: Desk, request: Request) -> None:
 
 def recover(desk: Desk) -> int:
     """Answer what was charged before a crash, at no cost; how many requests there are."""
+    desk.move_mark()
     found = [each for each in list_open(desk.ledger) if desk.queue.find(each.id) is None]
     for each in found:
         desk.start(each, partial(run_request, desk, each, again=True))

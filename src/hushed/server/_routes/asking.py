@@ -12,8 +12,9 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from hushed.server._callers import Callers, require_grant
+from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
-from hushed.server._life import Desk, ask
+from hushed.server._life import ask
 from hushed.server._people import Caller, list_grants
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
