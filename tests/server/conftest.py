@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from hushed import Guarantee
 from hushed.server._app import make_app, open_desk
-from hushed.server._life import Desk
+from hushed.server._desk import Desk
 from hushed.server._log import Log
 from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
 from hushed.server._tokens import Scope

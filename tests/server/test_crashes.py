@@ -13,7 +13,8 @@ from hushed.client import connect
 from hushed.client._pending import list_pending
 from hushed.client._sending import NotReached
 from hushed.errors import KeyInUse, LedgerUnavailable, Overspent, ParameterError, Refusal
-from hushed.server._life import Desk, fail_request, recover
+from hushed.server._desk import Desk
+from hushed.server._life import fail_request, recover
 from hushed.server._requests import find_request
 from hushed.server._setup import add_dataset, make_server
 
@@ -40,12 +41,12 @@ def test_a_request_that_kills_the_server_is_given_up(tmp_path, monkeypatch):
     """Three attempts: then it has failed, and the charge stays."""
     tokens = make_folder(tmp_path)
     with monkeypatch.context() as dead:
-        dead.setattr("hushed.server._life.run_request", lambda *_: None)
+        dead.setattr("hushed.server._life._run", lambda *_: None)
         for team in open_team(tmp_path / "stats", tokens):
             made = team.ask(team.ana, "one", wait=0).json()["id"]
             for _ in range(4):
                 recover(team.desk)
-                future = team.desk.running(made)
+                future = team.desk.queue.find(made)
                 if future is not None:
                     future.result(20)
             assert find_request(team.desk.ledger, made).state == "failed"

@@ -36,7 +36,7 @@ def test_1_answers_are_readable_on_a_grid(tmp_path):
     tokens = make_folder(tmp_path, settings="answer_grid = 3600.0")
     for team in open_team(tmp_path / "stats", tokens):
         made = team.ask(team.ana, "one", wait=0).json()
-        future = team.desk.running(made["id"])
+        future = team.desk.queue.find(made["id"])
         if future is not None:
             future.result(20)
         assert team.desk.ledger.answer("stays", 1) is not None  # it is there, and nobody sees it

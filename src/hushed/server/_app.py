@@ -24,19 +24,16 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
-from hushed.ledger import Ledger
-from hushed.ledger._together import reading
 from hushed.server._callers import Callers
-from hushed.server._config import ledger_address, read_settings
 from hushed.server._datasets import open_all
+from hushed.server._desk import Desk
 from hushed.server._guard import Guard, show_problem
-from hushed.server._life import Desk, recover
+from hushed.server._life import recover
 from hushed.server._log import Log
+from hushed.server._opening import mark_path, open_own
 from hushed.server._problems import Problem, ProblemBody
 from hushed.server._routes import asking, health, keeping
-from hushed.server._schema import require_version
 
-KEY_FILE = "server.key"
 SWEEP_SECONDS = 10.0
 
 
@@ -51,7 +48,7 @@ def create_app(folder: str | Path = ".") -> Guard:
     Returns
     -------
     Guard
-        An ASGI app. One process at a time may run it.
+        An ASGI app. It keeps other processes from serving this ledger until it is shut down.
 
     Raises
     ------
@@ -60,28 +57,31 @@ def create_app(folder: str | Path = ".") -> Guard:
     ParameterError
         If its settings cannot be used.
     LedgerUnavailable, DamagedLedger, NewerLedger
-        If the ledger cannot be used.
+        If the ledger cannot be used, was set back to an older copy, or is served already.
+    Refusal
+        If the ledger belongs to another server.
     """
     place = Path(folder)
     desk = open_desk(place, Log())
+    desk.serve_alone()
     return make_app(desk)
 
 
 def open_desk(folder: Path, log: Log) -> Desk:
     """Open ledger and data sets; no row is read."""
-    settings = read_settings(folder)
-    ledger = Ledger(ledger_address(folder, settings), create=False)
-    with reading(ledger) as connection:
-        require_version(connection)
+    settings, ledger, key = open_own(folder)
     datasets = open_all(folder, settings, ledger)
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
-    try:
-        key = (folder / KEY_FILE).read_bytes()
-    except OSError:
-        raise NotFound(f"{KEY_FILE}, which signs certificates, cannot be read") from None
-    return Desk(ledger=ledger, settings=settings, datasets=datasets, key=key, log=log)
+    return Desk(
+        ledger=ledger,
+        settings=settings,
+        datasets=datasets,
+        key=key,
+        log=log,
+        mark=mark_path(folder, settings),
+    )
 
 
 def make_app(desk: Desk) -> Guard:

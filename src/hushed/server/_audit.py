@@ -19,7 +19,8 @@ _HEAD = "SELECT value FROM @.hushed_s_state WHERE name = 'audit'"
 _CHANGED = "the trail of the server was changed: {}; restore a copy, and look for who could write"
 
 
-def _head(connection: Transaction, *, lock: bool) -> tuple[int, str]:
+def trail_head(connection: Transaction, *, lock: bool = False) -> tuple[int, str]:
+    """Give number and digest of the last event."""
     row = run(connection, _HEAD, {}, f"{_HEAD} FOR UPDATE" if lock else None).fetchone()
     number, _, link = str(row[0] if row else "").partition(":")
     if not number.isdecimal():
@@ -31,7 +32,7 @@ def add_event(
     connection: Transaction, *, actor: str, action: str, about: str, address: str = "", at: str = ""
 ) -> None:
     """Add an event; no text of a query goes here, only ids and names."""
-    number, link = _head(connection, lock=True)
+    number, link = trail_head(connection, lock=True)
     told = {"at": at or now(), "actor": actor, "action": action, "about": about, "address": address}
     body = json.dumps(told, sort_keys=True)
     link = digest(link, f"{number + 1} {body}")
@@ -62,7 +63,7 @@ def list_events(
 
 def verify_trail(connection: Transaction) -> str:
     """Check the chain from end to end; ``NUMBER:DIGEST`` of its end, to be kept elsewhere."""
-    end, link, number = _head(connection, lock=False), "", 0
+    end, link, number = trail_head(connection), "", 0
     found = fetch_all(
         connection, "SELECT number, body, digest FROM @.hushed_s_audit ORDER BY number"
     )

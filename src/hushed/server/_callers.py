@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from hushed.server._life import Desk
+from hushed.server._desk import Desk
 from hushed.server._people import Caller, Grant, Role, find_caller, list_grants
 from hushed.server._problems import Problem
 from hushed.server._rates import Rates

@@ -89,6 +89,7 @@ class ServerSettings(_Section):
     public_url: StrictStr | None = None
     trusted_proxies: tuple[Network, ...] = ()
     stewards_read_answers: StrictBool = False
+    mark: Annotated[StrictStr, Field(min_length=1)] = "server.mark"
 
     @property
     def host(self) -> str:
@@ -129,6 +130,7 @@ class Limits(_Section):
     run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
     queue: Annotated[int, Field(ge=1, le=10_000)] = 500
     open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
+    running_per_person: Annotated[int, Field(ge=1, le=100)] = 2
     requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds
     max_epsilon_per_request: Annotated[Number, Field(gt=0, le=10)] = 1.0

@@ -7,11 +7,7 @@ with fresh noise at no cost: of the first noise nothing was shown, so that one a
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,10 +26,9 @@ from hushed.ledger._together import (
 )
 from hushed.releasing._keeping import raise_failure, write_failure
 from hushed.server._audit import add_event
-from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
+from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
-from hushed.server._log import Log
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -61,60 +56,6 @@ if TYPE_CHECKING:
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
 FAILURE = "the query failed on the rows; the charge stays"
-_THREADS = 4
-
-
-@dataclass(slots=True, kw_only=True)
-class Desk:
-    """What the requests of a server share. All that has to last is in the ledger's database."""
-
-    ledger: Ledger
-    settings: Settings
-    datasets: dict[str, Dataset]
-    key: bytes = field(repr=False)  # signs certificates
-    log: Log
-    _running: dict[str, Future[None]] = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="hushed-run"),
-        repr=False,
-    )
-
-    def grid(self, dataset: str) -> float:
-        """Seconds between the moments at which answers become readable."""
-        found = self.datasets.get(dataset)
-        own = None if found is None else found.settings.answer_grid
-        return self.settings.limits.answer_grid if own is None else own
-
-    def running(self, request: str) -> Future[None] | None:
-        """Give the run of a request, if it is under way here."""
-        with self._lock:
-            return self._running.get(request)
-
-    def queued(self) -> int:
-        """Count the runs that are under way or wait."""
-        with self._lock:
-            return len(self._running)
-
-    def start(self, request: Request, work: Callable[[], None]) -> None:
-        """Run a request in the background, unless it runs already."""
-        with self._lock:
-            if request.id not in self._running:
-                future = self._pool.submit(self._work, request, work)
-                self._running[request.id] = future
-
-    def _work(self, request: Request, work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:  # the request stays charged, and is answered later
-            self.log("run stopped", request=request.id, error=type(error).__name__)
-        finally:
-            with self._lock:
-                self._running.pop(request.id, None)
-
-    def close(self) -> None:
-        """Finish what is running; what waits stays charged, and is answered at the next start."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
@@ -123,7 +64,7 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
     if known is not None:
         return known
     limits = desk.settings.limits
-    if desk.queued() >= limits.queue:
+    if desk.queue.count() >= limits.queue:
         raise Problem("busy", wait=5)
     if count_open(desk.ledger, caller.id) >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
@@ -218,32 +159,49 @@ def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Gra
         raise Problem("too_many_open", wait=2)
 
 
-def run_request(desk: Desk, request: Request) -> None:
+def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     """Answer what is charged, on a connection on which nobody who asks has to wait.
 
     So how long an answer takes delays no other price or charge, whose time everybody sees.
     """
     dataset = desk.datasets.get(request.dataset)
-    if dataset is None or dataset.stale:
+    if dataset is None or dataset.rows is None or dataset.stale:
         return  # it waits for the steward
+    with dataset.lock:  # the time limit begins after the wait, and so does an attempt
+        if again and not _begin_again(desk, request):
+            return
+        _run(desk, request, dataset)
+
+
+def _begin_again(desk: Desk, request: Request) -> bool:
+    """Count another attempt, if there is one left; what only waited for its turn lost none."""
+    current = find_request(desk.ledger, request.id)
+    if current is None or current.state != "charged":
+        return False
+    if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
+        fail_request(desk, request)
+        return False
+    desk.log("answered again", request=request.id)
+    return True
+
+
+def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     asked = Ask.model_validate_json(request.body)
-    with dataset.lock:  # the time limit begins after the wait
-        try:
-            prepared = prepare(dataset, desk.settings.limits, asked, table=dataset.rows)
-            if prepared.digest != request.question:
-                fail_request(desk, request)  # what was charged cannot be asked any more
-                return
-            prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
-        except QueryFailed:
+    try:
+        prepared = prepare(dataset, desk.settings.limits, asked, table=dataset.rows)
+        if prepared.digest != request.question:
+            fail_request(desk, request)  # what was charged cannot be asked any more
+            return
+        desk.move_mark()  # from here on an answer may be seen
+        prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
+    except QueryFailed:
+        fail_request(desk, request)
+    except (EngineUnavailable, Problem) as error:
+        if isinstance(error, Problem) and error.code == "bad_query":
             fail_request(desk, request)
-            return
-        except (EngineUnavailable, Problem) as error:
-            if isinstance(error, Problem) and error.code == "bad_query":
-                fail_request(desk, request)
-            else:  # no row was read: it is tried again later, as often as it takes
-                return_attempt(desk.ledger, request)
-                desk.log("data set unavailable", request=request.id)
-            return
+        else:  # no row was read: it is tried again later, as often as it takes
+            return_attempt(desk.ledger, request)
+            desk.log("data set unavailable", request=request.id)
 
 
 def _keep(desk: Desk, request: Request, text: str) -> str:
@@ -302,22 +260,8 @@ def fail_request(desk: Desk, request: Request) -> None:
 
 def recover(desk: Desk) -> int:
     """Answer what was charged before a crash, at no cost; how many requests there are."""
-    found = [each for each in list_open(desk.ledger) if desk.running(each.id) is None]
+    desk.move_mark()
+    found = [each for each in list_open(desk.ledger) if desk.queue.find(each.id) is None]
     for each in found:
-        desk.start(each, partial(_answer_again, desk, each))
+        desk.start(each, partial(run_request, desk, each, again=True))
     return len(found)
-
-
-def _answer_again(desk: Desk, request: Request) -> None:
-    """Answer a request of which nothing was shown; after too many attempts it has failed."""
-    current = find_request(desk.ledger, request.id)
-    if current is None or current.state != "charged":
-        return
-    dataset = desk.datasets.get(request.dataset)
-    if dataset is None or dataset.table is None or dataset.stale:
-        return  # it waits for the steward
-    if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
-        fail_request(desk, request)
-        return
-    desk.log("answered again", request=request.id)
-    run_request(desk, request)

@@ -5,9 +5,10 @@ The SQL is what SQLite and PostgreSQL have in common. Times are texts, ISO 8601 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushed.errors import NewerLedger, NotFound
+from hushed.errors import NewerLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import writing
@@ -15,7 +16,8 @@ from hushed.ledger._together import writing
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-VERSION = "1"
+VERSION = "2"
+Made = TypeVar("Made")
 _TABLES = (
     "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
@@ -54,12 +56,13 @@ def has_tables(connection: Transaction) -> bool:
     return bool(run(connection, _HAS["sqlite"], values, _HAS["server"]).fetchone()[0])
 
 
-def make_tables(ledger: Ledger) -> bool:
-    """Make the tables, unless they are there."""
+def make_tables(ledger: Ledger, claim: Callable[[Transaction], Made]) -> Made:
+    """Make the tables of a new server, and claim the ledger for it."""
     with writing(ledger) as connection:
         if has_tables(connection):
-            require_version(connection)
-            return False
+            raise ParameterError(
+                "this ledger belongs to a server already; make a new one for another server"
+            )
         for each in _TABLES:
             run(connection, each, {})
         run(
@@ -68,7 +71,7 @@ def make_tables(ledger: Ledger) -> bool:
             {"value": VERSION},
         )
         run(connection, "INSERT INTO @.hushed_s_state VALUES ('audit', '0:')", {})
-    return True
+        return claim(connection)
 
 
 def require_version(connection: Transaction) -> None:
@@ -79,8 +82,8 @@ def require_version(connection: Transaction) -> None:
     version = found.fetchone()
     if version is None or version[0] != VERSION:
         raise NewerLedger(
-            f"the tables of the server are not of version {VERSION}, which this version of hushed "
-            "knows: update hushed; nothing was changed"
+            f"the tables of the server are not of version {VERSION}, the one that this version of "
+            "hushed knows: use the version that made them, or a newer one; nothing was changed"
         )
 
 

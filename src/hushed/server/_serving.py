@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
 
-from hushed.errors import LedgerUnavailable, NotFound, ParameterError
+from hushed.errors import ParameterError
 from hushed.server._app import make_app, open_desk
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
 
-_LOCK = ".hushed-serving"
 _STOP_SECONDS = 5
 
 
@@ -34,11 +30,16 @@ def serve(folder: str | Path = ".") -> None:
     ParameterError
         If its settings cannot be used, or the port is taken.
     LedgerUnavailable
-        If the ledger cannot be used, or another process serves this folder.
+        If the ledger cannot be used, or another process serves it, from whatever folder.
+    DamagedLedger
+        If the ledger was set back to an older copy.
+    Refusal
+        If it belongs to another server.
     """
     place = Path(folder)
-    with only_one(place):
-        desk = open_desk(place, Log())
+    desk = open_desk(place, Log())
+    try:
+        desk.serve_alone()
         with listen(desk.settings.server) as listening:
             host, port = listening.getsockname()[:2]
             desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets))
@@ -53,21 +54,8 @@ def serve(folder: str | Path = ".") -> None:
                 ws="none",
             )
             uvicorn.Server(config).run([listening])
-
-
-@contextmanager
-def only_one(folder: Path) -> Iterator[None]:
-    """Keep a second process off: both would answer what was charged before a crash."""
-    try:
-        file = (folder / _LOCK).open("a")
-    except OSError:
-        raise NotFound(f"nothing can be written in {folder}") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LedgerUnavailable("another process serves this folder") from None
-        yield
+    finally:
+        desk.close()
 
 
 def listen(settings: ServerSettings) -> socket.socket:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -14,9 +14,9 @@ from hushed._printing import plain_path
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
-from hushed.ledger._together import reading, writing
-from hushed.server._app import KEY_FILE
-from hushed.server._audit import add_event, verify_trail
+from hushed.ledger._together import reading
+from hushed.server._alone import claim
+from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import (
     FILE,
     DatasetSettings,
@@ -24,14 +24,18 @@ from hushed.server._config import (
     explain,
     ledger_address,
     parse_settings,
-    read_settings,
 )
 from hushed.server._datasets import open_all, open_dataset, register, require_budget
+from hushed.server._mark import write_mark
+from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import Role, add_person, add_token, list_people, set_quota
 from hushed.server._requests import list_open
-from hushed.server._schema import make_tables, require_version
+from hushed.server._schema import make_tables
 from hushed.server._tokens import Scope
 from hushed.statements import key_id, make_key, public_key
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
 
 ACTOR = "at the machine"
 _NEW = """\
@@ -44,6 +48,7 @@ behind_proxy = false
 # public_url = "https://stats.example.org"
 # trusted_proxies = ["127.0.0.1"]
 stewards_read_answers = false
+# mark = "/var/lib/hushed/stats.mark"  # best where a backup of the ledger does not set it back
 
 [ledger]
 url = "sqlite:///hushed.db"
@@ -53,6 +58,7 @@ run_seconds = 30  # an answer that takes longer fails, and stays paid
 answer_grid = 1.0  # seconds: answers become readable at multiples of it, counted from the charge
 max_epsilon_per_request = 1.0
 open_per_person = 10
+running_per_person = 2
 requests_per_minute = 120
 """
 
@@ -81,13 +87,17 @@ def make_server(folder: Path, url: str | None = None) -> str:
     address = ledger_address(folder, settings)
     _make_private(address)
     private, public = make_key()
-    with Ledger(address) as ledger:  # before anything is written: it may not be reached
-        make_tables(ledger)
-        with writing(ledger) as connection:
-            add_event(connection, actor=ACTOR, action="made the server", about=key_id(public))
     _write_new(folder / KEY_FILE, private, 0o600)
     _write_new(folder / f"{KEY_FILE}.pub", public, 0o644)
     _write_new(folder / FILE, text.encode(), 0o600)  # an address may hold a password
+    try:
+        with Ledger(address) as ledger:
+            head = make_tables(ledger, _claim(key_id(public)))
+    except BaseException:  # nothing was made: another try begins with an empty folder
+        for name in (KEY_FILE, f"{KEY_FILE}.pub", FILE):
+            (folder / name).unlink(missing_ok=True)
+        raise
+    write_mark(mark_path(folder, settings), head)
     return key_id(public)
 
 
@@ -98,6 +108,17 @@ def _make_private(address: str) -> None:
         _write_new(Path(path), b"", 0o600)
 
 
+def _claim(keyid: str) -> Callable[[Transaction], tuple[int, str]]:
+    """Make a ledger the one of a server, in the transaction that makes the tables."""
+
+    def claim_within(connection: Transaction) -> tuple[int, str]:
+        claim(connection, keyid)
+        add_event(connection, actor=ACTOR, action="made the server", about=keyid)
+        return trail_head(connection)
+
+    return claim_within
+
+
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
@@ -105,10 +126,7 @@ def _write_new(path: Path, content: bytes, mode: int) -> None:
 
 def open_server(folder: Path) -> tuple[Settings, Ledger]:
     """Open settings and ledger of a server."""
-    settings = read_settings(folder)
-    ledger = Ledger(ledger_address(folder, settings), create=False)
-    with reading(ledger) as connection:
-        require_version(connection)
+    settings, ledger, _ = open_own(folder)
     return settings, ledger
 
 
@@ -219,11 +237,7 @@ def check_server(folder: Path) -> Check:
             problems.append(error.message)
         people = list_people(ledger)
         facts.append(f"people: {len(people)}; requests without an answer: {len(list_open(ledger))}")
-    key = folder / KEY_FILE
-    if not key.is_file():
-        problems.append(f"{KEY_FILE} is missing: certificates cannot be signed")
-    else:
-        if key.stat().st_mode & 0o077:
-            problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
-        facts.append(f"key {key_id(public_key(key.read_bytes()))}")
+    if (folder / KEY_FILE).stat().st_mode & 0o077:
+        problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
+    facts.append(f"key {key_id(public_key(read_key(folder)))}")
     return Check(facts=tuple(facts), problems=tuple(problems))

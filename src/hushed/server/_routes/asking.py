@@ -12,8 +12,9 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from hushed.server._callers import Callers, require_grant
+from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
-from hushed.server._life import Desk, ask, find_known
+from hushed.server._life import ask, find_known
 from hushed.server._people import Caller, list_grants
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
@@ -192,7 +193,7 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
     It never ends when a run ends: that would tell how long the rows took.
     """
     ends = asyncio.get_running_loop().time() + seconds
-    future = desk.running(made.id)
+    future = desk.queue.find(made.id)
     if future is not None:
         with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)

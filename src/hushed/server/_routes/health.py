@@ -9,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from hushed.errors import HushedError
 from hushed.ledger._together import reading
-from hushed.server._life import Desk
+from hushed.server._desk import Desk
 from hushed.server._problems import Problem, document
 from hushed.server._schema import require_version
 from hushed.server._shown import ShownKeys

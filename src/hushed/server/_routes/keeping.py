@@ -11,7 +11,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._together import reading
 from hushed.server._audit import list_events
 from hushed.server._callers import Callers, Shown
-from hushed.server._life import Desk
+from hushed.server._desk import Desk
 from hushed.server._people import (
     Caller,
     Role,

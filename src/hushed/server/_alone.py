@@ -1,0 +1,77 @@
+"""One server for one ledger: its key is in the ledger, and one process at a time serves it."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hushed.errors import LedgerUnavailable, Refusal
+from hushed.ledger import Ledger
+from hushed.ledger._rows import run
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+_LOCK = 0x68757376  # key of the lock that a serving process holds on PostgreSQL
+_TAKEN = "another process serves this ledger, perhaps from another folder: stop it first"
+
+
+def claim(connection: Transaction, keyid: str) -> None:
+    """Write down, in the transaction that makes the tables, whose ledger it is."""
+    run(connection, "INSERT INTO @.hushed_s_state VALUES ('key', :key)", {"key": keyid})
+
+
+def require_own(connection: Transaction, keyid: str) -> None:
+    """Refuse the ledger of a server that has another key."""
+    row = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'key'", {}).fetchone()
+    if row is None or row[0] != keyid:
+        raise Refusal(
+            "this ledger belongs to a server with another key, in another folder: people, shares "
+            "and requests are that server's. Make a ledger for this one"
+        )
+
+
+@contextmanager
+def serving_alone(ledger: Ledger) -> Iterator[None]:
+    """Keep a second process off: both would answer what was charged before a crash.
+
+    The lock belongs to the ledger and not to a folder, so that copies of a folder share it. It ends
+    with the process, however that ends.
+    """
+    with _locked_file(ledger) if ledger._store.sqlite else _locked_session(ledger):
+        yield
+
+
+@contextmanager
+def _locked_file(ledger: Ledger) -> Iterator[None]:
+    # A file beside it: to close the ledger's own file would end the locks of SQLite.
+    path = ledger._store.path
+    try:
+        file = path.with_name(f"{path.name}.serving").open("a")
+    except OSError:
+        raise LedgerUnavailable("nothing can be written beside the ledger") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LedgerUnavailable(_TAKEN) from None
+        yield
+
+
+@contextmanager
+def _locked_session(ledger: Ledger) -> Iterator[None]:
+    """Hold a lock of the ledger's schema on a connection that does nothing else."""
+    with ledger._store.engine().connect() as connection:
+        schema = connection.info["hushed_schema"]
+        statement = "SELECT pg_try_advisory_lock(:lock, hashtext(:schema))"
+        values = {"lock": _LOCK, "schema": schema}
+        taken = run(connection, statement, values).scalar()
+        connection.commit()  # the lock is the session's, and no transaction stays open
+        if not taken:
+            raise LedgerUnavailable(_TAKEN)
+        try:
+            yield
+        finally:
+            connection.invalidate()  # the lock ends with the connection, which no pool may keep

@@ -1,0 +1,85 @@
+"""What the requests of a server share: ledger, data sets, queue, and the mark of the trail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from hushed.errors import HushedError
+from hushed.ledger import Ledger
+from hushed.ledger._together import reading
+from hushed.server._alone import serving_alone
+from hushed.server._audit import trail_head
+from hushed.server._config import Settings
+from hushed.server._datasets import Dataset
+from hushed.server._log import Log
+from hushed.server._mark import check_mark, write_mark
+from hushed.server._queue import FairQueue, Job
+from hushed.server._requests import Request
+
+
+@dataclass(slots=True, kw_only=True)
+class Desk:
+    """What the requests of a server share. All that has to last is in the ledger's database."""
+
+    ledger: Ledger
+    settings: Settings
+    datasets: dict[str, Dataset]
+    key: bytes = field(repr=False)  # signs certificates
+    log: Log
+    mark: Path  # the file that tells how far the trail had come
+    queue: FairQueue = field(init=False, repr=False)
+    _marked: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _held: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    def __post_init__(self) -> None:
+        self.queue = FairQueue(per_person=self.settings.limits.running_per_person)
+
+    def serve_alone(self) -> None:
+        """Keep every other process from serving this ledger, until `close`."""
+        self._held.enter_context(serving_alone(self.ledger))
+
+    def move_mark(self) -> None:
+        """Write down outside of the ledger how far its trail has come."""
+        with self._lock:  # an older mark never replaces a newer one
+            with reading(self.ledger) as connection:
+                check_mark(connection, self.mark)  # somebody may set it back while it is served
+                head = trail_head(connection)
+            if head[0] > self._marked:
+                write_mark(self.mark, head)
+                self._marked = head[0]
+
+    def grid(self, dataset: str) -> float:
+        """Seconds between the moments at which answers become readable."""
+        found = self.datasets.get(dataset)
+        own = None if found is None else found.settings.answer_grid
+        return self.settings.limits.answer_grid if own is None else own
+
+    def start(self, request: Request, work: Callable[[], None]) -> None:
+        """Run a request in the background when its turn has come, unless it waits or runs."""
+        self.queue.add(
+            Job(
+                id=request.id,
+                person=request.person,
+                dataset=request.dataset,
+                work=partial(self._work, request, work),
+            )
+        )
+
+    def _work(self, request: Request, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # the request stays charged, and is answered later
+            self.log("run stopped", request=request.id, error=type(error).__name__)
+
+    def close(self) -> None:
+        """Finish what is running; what waits stays charged, and is answered at the next start."""
+        self.queue.close()
+        with suppress(HushedError):
+            self.move_mark()
+        self._held.close()

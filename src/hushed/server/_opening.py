@@ -1,0 +1,48 @@
+"""Open what a server has, in a process that serves it or at the machine; no row is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hushed._printing import plain_path
+from hushed.errors import NotFound
+from hushed.ledger import Ledger
+from hushed.ledger._together import reading
+from hushed.server._alone import require_own
+from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._mark import check_mark
+from hushed.server._schema import require_version
+from hushed.statements import key_id, public_key
+
+KEY_FILE = "server.key"
+
+
+def mark_path(folder: Path, settings: Settings) -> Path:
+    """Give the file of the mark; a path in the settings is from the folder on."""
+    return folder / settings.server.mark
+
+
+def read_key(folder: Path) -> bytes:
+    """Read the key that signs certificates."""
+    try:
+        return (folder / KEY_FILE).read_bytes()
+    except OSError:
+        raise NotFound(
+            f"{plain_path(folder / KEY_FILE)}, which signs certificates, cannot be read"
+        ) from None
+
+
+def open_own(folder: Path) -> tuple[Settings, Ledger, bytes]:
+    """Open settings, ledger and key, if the ledger is this server's and was not set back."""
+    settings = read_settings(folder)
+    key = read_key(folder)
+    ledger = Ledger(ledger_address(folder, settings), create=False)
+    try:
+        with reading(ledger) as connection:
+            require_version(connection)
+            require_own(connection, key_id(public_key(key)))
+            check_mark(connection, mark_path(folder, settings))
+    except BaseException:
+        ledger.close()
+        raise
+    return settings, ledger, key

@@ -1,0 +1,110 @@
+"""What waits for a run: people take turns, and a busy data set keeps nobody else waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One run: of a request, for a person, on a data set that is read by one run at a time."""
+
+    id: str
+    person: str
+    dataset: str
+    work: Callable[[], None]
+    done: Future[None] = field(default_factory=Future, repr=False)
+
+
+@dataclass(slots=True, kw_only=True)
+class FairQueue:
+    """Runs jobs, one of each person after the other, however many somebody has waiting.
+
+    A person has at most so many runs under way, and a data set one.
+    """
+
+    per_person: int
+    _jobs: dict[str, Job] = field(default_factory=dict, repr=False)  # waiting and under way
+    _waiting: dict[str, deque[Job]] = field(default_factory=dict, repr=False)  # next person first
+    _running: Counter[str] = field(default_factory=Counter, repr=False)  # by person
+    _busy: set[str] = field(default_factory=set, repr=False)  # data sets
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="hushed-run"),
+        repr=False,
+    )
+
+    def add(self, job: Job) -> None:
+        """Let a job wait for its turn, unless it waits or runs already."""
+        with self._lock:
+            if job.id in self._jobs:
+                return
+            self._jobs[job.id] = job
+            self._waiting.setdefault(job.person, deque()).append(job)
+        self._pool.submit(self._take_turns)
+
+    def find(self, job: str) -> Future[None] | None:
+        """Give the end of a job that waits or runs."""
+        with self._lock:
+            found = self._jobs.get(job)
+        return None if found is None else found.done
+
+    def count(self) -> int:
+        """Count the jobs that wait or run."""
+        with self._lock:
+            return len(self._jobs)
+
+    def close(self) -> None:
+        """Finish what is under way; what waits is dropped."""
+        with self._lock:
+            left = [each for jobs in self._waiting.values() for each in jobs]
+            self._waiting.clear()
+        for each in left:
+            each.done.cancel()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _take_turns(self) -> None:
+        """Run what may run now, until nothing may: whoever ends a run looks again."""
+        while (job := self._next()) is not None:
+            job.done.set_running_or_notify_cancel()  # from now on nobody can cancel it
+            try:
+                job.work()
+            finally:
+                self._end(job)
+
+    def _next(self) -> Job | None:
+        with self._lock:
+            for person, jobs in self._waiting.items():
+                if self._running[person] >= self.per_person:
+                    continue
+                job = next((each for each in jobs if each.dataset not in self._busy), None)
+                if job is None:
+                    continue
+                jobs.remove(job)
+                del self._waiting[person]
+                if jobs:
+                    self._waiting[person] = jobs  # at the end: everybody else is before
+                self._running[person] += 1
+                self._busy.add(job.dataset)
+                return job
+        return None
+
+    def _end(self, job: Job) -> None:
+        with self._lock:
+            self._jobs.pop(job.id)
+            self._busy.discard(job.dataset)
+            self._running[job.person] -= 1
+            if not self._running[job.person]:
+                del self._running[job.person]
+        if not job.done.cancelled():
+            job.done.set_result(None)
+        try:
+            self._pool.submit(self._take_turns)  # this end may let two others begin
+        except RuntimeError:  # the queue was closed
+            return

@@ -1,0 +1,141 @@
+"""A ledger has one server, which notices when the ledger was set back."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from tests.server.conftest import make_folder, open_team
+
+from hushed import Ledger
+from hushed.errors import DamagedLedger, HushedError, LedgerUnavailable, NotFound, ParameterError
+from hushed.ledger._together import writing
+from hushed.server import create_app
+from hushed.server._app import open_desk
+from hushed.server._audit import add_event
+from hushed.server._log import Log
+from hushed.server._setup import check_server, make_server
+
+
+@pytest.fixture
+def folder(tmp_path):
+    make_folder(tmp_path)
+    return tmp_path / "stats"
+
+
+def test_a_ledger_that_was_set_back_is_refused(tmp_path):
+    """What was answered since is not charged in the copy: nobody is let in, nothing is changed."""
+    tokens = make_folder(tmp_path)
+    folder, copy, newest = tmp_path / "stats", tmp_path / "copy.db", tmp_path / "newest.db"
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "one").status_code == 201
+        team.desk.ledger.backup(copy)
+        assert team.ask(team.ana, "two").status_code == 201
+        team.desk.move_mark()
+        team.desk.ledger.backup(newest)
+        team.desk.ledger.close()
+    for each in folder.glob("hushed.db*"):
+        each.unlink()
+    shutil.copy(copy, folder / "hushed.db")
+    for opened in (lambda: open_desk(folder, Log()), lambda: check_server(folder)):
+        with pytest.raises(DamagedLedger, match="set back to an older copy"):
+            opened()
+    assert (folder / "hushed.db").read_bytes() == copy.read_bytes()
+    for each in folder.glob("hushed.db*"):
+        each.unlink()
+    shutil.copy(newest, folder / "hushed.db")
+    assert check_server(folder).problems == ()
+
+
+def test_a_ledger_that_is_set_back_under_a_server_is_not_answered_from(team, tmp_path):
+    """The file stays the same one, and its content is of yesterday: no row is read."""
+    copy = tmp_path / "copy.db"
+    team.desk.ledger.backup(copy)
+    assert team.ask(team.ana, "one").status_code == 201
+    with (
+        closing(sqlite3.connect(copy)) as old,
+        closing(sqlite3.connect(team.folder / "hushed.db")) as now,
+    ):
+        old.backup(now)
+    with pytest.raises(HushedError):
+        team.desk.move_mark()
+    found = team.ask(team.ana, "two", wait=5)
+    assert found.status_code != 201, found.text
+    assert team.desk.ledger.answer("stays", 1) is None
+
+
+def test_another_trail_of_the_same_length_is_refused(folder):
+    """The mark names the event, and not only its number."""
+    desk = open_desk(folder, Log())
+    desk.move_mark()
+    desk.close()
+    with sqlite3.connect(folder / "hushed.db") as database:
+        database.execute("UPDATE hushed_s_audit SET digest = 'f' || substr(digest, 2)")
+    with pytest.raises(DamagedLedger, match="rewritten, or is another one"):
+        open_desk(folder, Log())
+
+
+def test_the_mark_is_older_after_a_crash_and_never_missing(folder):
+    """Events after the mark are no reason to refuse; a mark that is gone is one."""
+    desk = open_desk(folder, Log())
+    with writing(desk.ledger) as connection:
+        add_event(connection, actor="x", action="y", about="z")
+    desk.ledger.close()  # and the mark did not move
+    open_desk(folder, Log()).close()
+    number = int((folder / "server.mark").read_text().partition(":")[0])
+    with sqlite3.connect(folder / "hushed.db") as database:
+        assert database.execute("SELECT COUNT(*) FROM hushed_s_audit").fetchone() == (number,)
+    (folder / "server.mark").unlink()
+    with pytest.raises(NotFound, match="cannot be read"):
+        open_desk(folder, Log())
+
+
+def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
+    """A full disk: the request waits, charged, and is answered when there is room again."""
+    with monkeypatch.context() as full:
+
+        def fail(*_):
+            raise LedgerUnavailable("no room")
+
+        full.setattr("hushed.server._desk.write_mark", fail)
+        made = team.ask(team.ana, "one", wait=1).json()
+        assert made["state"] == "charged"
+        assert team.desk.ledger.answer("stays", 1) is None
+    from hushed.server._life import recover
+
+    recover(team.desk)
+    found = team.ask(team.ana, "one")
+    assert (found.status_code, found.json()["id"]) == (201, made["id"])
+
+
+def test_one_process_serves_a_ledger_from_whatever_folder(folder, tmp_path):
+    """A copy of the folder that names the same ledger is kept out, and let in after the end."""
+    other = tmp_path / "other"
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns("hushed.db*"))
+    file = other / "hushed.toml"
+    file.write_text(file.read_text().replace("hushed.db", "../stats/hushed.db"))
+    first = open_desk(folder, Log())
+    first.serve_alone()
+    with pytest.raises(LedgerUnavailable, match="another process serves this ledger"):
+        create_app(other)
+    first.close()
+    second = open_desk(other, Log())
+    second.serve_alone()
+    second.close()
+
+
+def test_a_second_server_cannot_be_made_on_a_ledger(folder, tmp_path):
+    """Its key would sign for people and shares that are not its own; nothing is left of the try."""
+    url = f"sqlite:///{folder / 'hushed.db'}"
+    with pytest.raises(ParameterError, match="belongs to a server already"):
+        make_server(tmp_path / "second", url)
+    assert list((tmp_path / "second").iterdir()) == []
+    make_server(tmp_path / "third")
+    file = tmp_path / "third" / "hushed.toml"
+    file.write_text(file.read_text().replace("sqlite:///hushed.db", url))
+    with pytest.raises(HushedError, match="server with another key"):
+        open_desk(tmp_path / "third", Log())
+    with Ledger(url, create=False) as ledger:
+        assert ledger.entries("stays") == ()

@@ -1,0 +1,130 @@
+"""Who waits for a run: people take turns, and nobody loses what waits."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError
+from itertools import count
+
+import pytest
+
+from hushed.server._life import recover
+from hushed.server._queue import FairQueue, Job
+from hushed.server._requests import find_request
+
+
+def run_all(asked: list[tuple[str, str]], *, per_person: int = 2) -> list[int]:
+    """Run jobs of (person, data set), the first one held back until all wait; their order."""
+    queue, order, begin, names = FairQueue(per_person=per_person), [], threading.Event(), count()
+
+    def work(number: int) -> None:
+        assert begin.wait(20)
+        order.append(number)
+
+    for number, (person, dataset) in zip(names, asked, strict=False):
+        queue.add(
+            Job(
+                id=str(number),
+                person=person,
+                dataset=dataset,
+                work=lambda number=number: work(number),
+            )
+        )
+    ends = [queue.find(str(number)) for number in range(len(asked))]
+    begin.set()
+    for end in ends:
+        if end is not None:
+            end.result(20)
+    queue.close()
+    return order
+
+
+def test_one_person_with_many_questions_keeps_nobody_waiting():
+    """Of fifty questions of one person and two of others, those of the others are next."""
+    asked = [("ana", "stays")] * 50 + [("bo", "stays"), ("cy", "stays")]
+    order = run_all(asked)
+    assert sorted(order) == list(range(52))
+    assert order[:4] == [0, 1, 50, 51] or order[:4] == [0, 50, 51, 1]
+    assert [each for each in order if each < 50] == list(range(50))
+
+
+def test_a_busy_data_set_keeps_no_other_waiting():
+    """One run at a time of a data set; a thread is never spent on waiting for it."""
+    queue, held, ran = FairQueue(per_person=9), threading.Event(), threading.Event()
+    for number in range(8):
+        queue.add(
+            Job(id=f"a{number}", person=f"p{number}", dataset="slow", work=lambda: held.wait(20))
+        )
+    queue.add(Job(id="b", person="bo", dataset="quick", work=ran.set))
+    try:
+        assert ran.wait(20)
+        assert queue.count() >= 8
+    finally:
+        held.set()
+        queue.close()
+
+
+def test_a_person_has_few_runs_at_once():
+    """Four data sets, one person, at most two runs; the third begins when one has ended."""
+    queue, held = FairQueue(per_person=2), threading.Event()
+    begun, other = [], threading.Event()
+    for number in range(4):
+
+        def work(number: int = number) -> None:
+            begun.append(number)
+            held.wait(20)
+
+        queue.add(Job(id=str(number), person="ana", dataset=str(number), work=work))
+    queue.add(Job(id="b", person="bo", dataset="b", work=other.set))
+    ends = [queue.find(str(number)) for number in range(4)]
+    try:
+        assert other.wait(20)  # the threads have looked at everything
+        assert len(begun) <= 2
+    finally:
+        held.set()
+    for end in ends:
+        if end is not None:
+            end.result(20)
+    queue.close()
+    assert sorted(begun) == [0, 1, 2, 3]
+
+
+def test_a_failing_run_and_a_closed_queue_leave_nothing_hanging():
+    """Whoever waits for a dropped job hears of it."""
+    queue, held = FairQueue(per_person=1), threading.Event()
+    queue.add(Job(id="1", person="ana", dataset="a", work=lambda: held.wait(20)))
+    queue.add(Job(id="2", person="ana", dataset="a", work=lambda: None))
+    dropped = queue.find("2")
+    assert dropped is not None
+    closing = threading.Thread(target=queue.close)
+    closing.start()
+    with pytest.raises(CancelledError):
+        dropped.result(20)
+    held.set()
+    closing.join(20)
+    assert not closing.is_alive()
+
+
+def test_what_waits_for_its_turn_loses_no_attempt(team):
+    """Only a run that has begun may have been what killed a server."""
+    with team.desk.datasets["stays"].lock:
+        made = team.ask(team.ana, "one", wait=0).json()["id"]
+        for _ in range(5):
+            recover(team.desk)
+        assert find_request(team.desk.ledger, made).attempts == 1
+    end = team.desk.queue.find(made)
+    if end is not None:
+        end.result(20)
+    assert find_request(team.desk.ledger, made).state == "answered"
+
+
+def test_a_full_queue_takes_nothing_more(team):
+    """What does not fit is refused before it is charged."""
+    limits = team.desk.settings.limits.model_copy(update={"queue": 1})
+    object.__setattr__(team.desk.settings, "limits", limits)
+    with team.desk.datasets["stays"].lock:
+        assert team.ask(team.ana, "one", wait=0).status_code == 202
+        full = team.ask(team.bo, "two", wait=0)
+    assert (full.status_code, full.json()["code"]) == (503, "busy")
+    assert full.headers["retry-after"]
+    assert team.charges() == 1
