@@ -691,3 +691,11 @@ def test_what_was_not_searched_is_named(kind):
         assert f"cannot be looked into: {kind}. If" in certificate.explain()
         assert hs.Certificate.from_json(certificate.to_json()) == certificate
     assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
+
+
+def test_the_shell_of_a_notebook_is_not_what_a_function_carries():
+    """It keeps all that was ever shown, and much of what is called from a cell leads to it."""
+    shell = type("InteractiveShell", (), {"__module__": "IPython.core.interactiveshell"})()
+    shell.user_ns = {"Out": {1: HELD}}
+    assert not carries_rows(beside(shell), HELD)
+    assert carries_rows(beside(shell, shell.user_ns["Out"]), HELD)

@@ -41,6 +41,7 @@ _OWN = frozenset({list, dict, set, np.ndarray})  # cells and rows that are of on
 _DATA_OF_C: Any = ctypes.Structure.__mro__[1]
 
 _NESTED = frozenset({list, tuple, dict, set, frozenset})
+_NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever shown
 _OTHER = object()  # rows that nothing holds
 _SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
 _CLOSED = {"LazyFrame", "Expr", "LazyGroupBy", "SQLContext"}  # of Polars
@@ -212,7 +213,8 @@ def _look_within(value: Any) -> Any:
     if isinstance(value, FunctionType):
         return _list_used(value)
     if isinstance(value, ModuleType | CodeType) or (
-        isinstance(value, type) and is_library(value.__module__)
+        type(value).__module__.partition(".")[0] in _NOTEBOOKS
+        or (isinstance(value, type) and is_library(value.__module__))
     ):
         return None
     if isinstance(value, type):
