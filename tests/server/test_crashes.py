@@ -15,6 +15,7 @@ from hushed.client._sending import NotReached
 from hushed.errors import KeyInUse, LedgerUnavailable, Overspent, ParameterError, Refusal
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
+from hushed.server._queue import FairQueue
 from hushed.server._requests import find_request
 from hushed.server._setup import add_dataset, make_server
 
@@ -119,14 +120,14 @@ def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
         source.rename(away)
         for _ in range(5):
             recover(team.desk)
-            future = team.desk.running(made)
+            future = team.desk.queue.find(made)
             if future is not None:
                 future.result(20)
         assert find_request(team.desk.ledger, made).state == "charged"
         away.rename(source)
         assert team.ask(team.ana, "one", wait=0).json()["id"] == made
         recover(team.desk)
-        future = team.desk.running(made)
+        future = team.desk.queue.find(made)
         if future is not None:
             future.result(20)
         assert find_request(team.desk.ledger, made).state == "answered"
@@ -157,7 +158,7 @@ def test_what_is_pending_is_not_overwritten_or_asked_later(team, tmp_path, monke
     with pytest.raises(KeyInUse):
         asked.release(epsilon=0.2, key="mine")
     assert [each.entry for each in client.recover()] == [1]
-    monkeypatch.setattr(Desk, "queued", lambda *_: 10**6)
+    monkeypatch.setattr(FairQueue, "count", lambda *_: 10**6)
     with pytest.raises(Refusal, match="Nothing was charged"):
         client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
     monkeypatch.undo()
