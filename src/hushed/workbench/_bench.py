@@ -19,6 +19,7 @@ from hushed.ledger import Ledger
 from hushed.workbench._drafts import Draft, Drafts
 from hushed.workbench._privates import Private, find_privates
 from hushed.workbench._tables import Tables
+from hushed.workbench._views.addresses import write_segment
 from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.data import DataView, describe_data
 from hushed.workbench._views.messages import Typed, say_moment, shorten, spell_controls
@@ -189,6 +190,7 @@ def _environment() -> Environment:
         "line": shorten,
         "typed": Typed,
         "moment": say_moment,
+        "segment": write_segment,
         "address": lambda draft: ADDRESSES[draft.kind].format(draft.id),
     }
     return made

@@ -219,7 +219,8 @@ def _add_paying(router: APIRouter, bench: Workbench, work: Work, prepare: Prepar
 
 
 def _read_terms(fields: Mapping[str, str]) -> dict[str, str]:
-    return {name: fields.get(name, "").strip() for name in ("budget", "note", "actor")}
+    said = {name: fields.get(name, "").strip() for name in ("note", "actor")}
+    return said | {"budget": fields.get("budget", "")}
 
 
 def _word_after(state: JobState, option: str) -> str:
