@@ -390,6 +390,46 @@ def test_damaged_records_of_the_workbench_are_told(browser: TestClient, folder: 
     assert (told.status_code, "rafts cannot be written" in told.text) == (422, True)
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["new", "with-drafts"])
+def test_a_folder_for_reading_only_shows_its_pages_and_releases_nothing(
+    browser: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    """Every page says why nothing is kept; a release is refused before a row is read."""
+    hidden = folder / ".hushed"
+    page = ""
+    if known:  # the superuser may write everywhere: what the system says is said in its place
+        budget = {"name": "stays", "unit": "row", "neighbours": "add-remove", "epsilon": "1"}
+        browser.post("/ledger/open", data=budget)
+        page, _ = describe(browser, budget="stays", name="the stays of May")
+        opening = os.open
+
+        def refuse(path: str | Path, flags: int, *more: int) -> int:
+            if flags & (os.O_RDWR | os.O_WRONLY) and str(path).startswith(str(hidden)):
+                raise PermissionError(13, "Permission denied", str(path))
+            return opening(path, flags, *more)
+
+        monkeypatch.setattr(os, "open", refuse)
+    else:
+        hidden.write_text("a file where the folder would be")
+    for place in ("/", "/history", "/ledger", "/tables", "/functions", "/settings"):
+        shown_page = browser.get(place)
+        assert shown_page.status_code == 200, place
+        assert "This folder is for reading only" in shown_page.text, place
+    if not known:
+        assert browser.post("/tables").status_code == 422
+        return
+    assert "the stays of May" in browser.get("/history").text
+    asked = page.replace("/data", "/question")
+    sum_of = {"stat.1.kind": "sum", "stat.1.column": "cost", "epsilon": "0.5", "moved": "epsilon"}
+    told = browser.post(f"{asked}/live", data=sum_of, headers={"hx-request": "true"})
+    assert (told.status_code, "error within" in told.text) == (200, True)
+    for send in (browser.get, browser.post):
+        refused = send(page.replace("/data", "/release"))
+        assert refused.status_code == 422
+        assert "nothing was read or charged" in refused.text
+    assert hs.Ledger(f"sqlite:///{folder / 'ledger.db'}").entries("stays") == ()
+
+
 def test_what_turns_the_direction_of_writing_is_spelled_out(
     browser: TestClient, folder: Path
 ) -> None:

@@ -187,6 +187,7 @@ def _add_paying(router: APIRouter, bench: Workbench, work: Work, prepare: Prepar
         if fields.get("request") != draft.request:  # a page of an earlier release, still open
             return bench.go(f"/{work.path}/{draft.id}/pay")
         state = find_payment(bench, draft)
+        bench.require_writable()
         if state is None:
             payment, typed = prepare(draft), _read_terms(fields)
             if fields.get("offer") != payment.digest:

@@ -154,6 +154,7 @@ def make_router(bench: Workbench) -> APIRouter:
             told = {"draft": draft, "standing": waiting, "active": "tables"}
             return bench.show(request, "page_release_waiting.html", **told)
         try:
+            bench.require_writable()
             planned = pages.plan(draft)
             draft = pages.claim(draft, planned.prepared.digest)
             standing = pages.look(draft, planned.described)
@@ -181,6 +182,7 @@ def make_router(bench: Workbench) -> APIRouter:
         draft = bench.drafts.get(identity)
         if pages.releases.wait_for(draft.request) is not None:
             return bench.go(f"/tables/{identity}/release")
+        bench.require_writable()
         planned = pages.plan(draft)
         if is_stale(draft, planned, fields):
             raise ParameterError(
