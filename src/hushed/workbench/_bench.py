@@ -14,11 +14,12 @@ from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from hushed.errors import HushedError, NotFound
+from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.workbench._drafts import Draft, Drafts
 from hushed.workbench._privates import Private, find_privates
 from hushed.workbench._tables import Tables
+from hushed.workbench._views.addresses import write_segment
 from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.data import DataView, describe_data
 from hushed.workbench._views.messages import Typed, say_moment, shorten, spell_controls
@@ -58,6 +59,15 @@ class Workbench:
             if self._ledger is None:
                 self._ledger = Ledger(self.workspace.ledger, create=create, timeout=10)
             return self._ledger
+
+    def require_writable(self) -> None:
+        """Refuse, before anything is read or charged, what could not be written down."""
+        problem = self.drafts.find_problem()
+        if problem:
+            raise ParameterError(
+                f"{problem}. A release could not be noted, so nothing was read or charged: make "
+                "the folder writable"
+            )
 
     def describe(self, draft: Draft) -> DataView:
         """Read what the page Data says of a draft's table."""
@@ -108,6 +118,7 @@ class Workbench:
             "workspace": self.workspace,
             "gauges": [each for each in gauges if wanted in ("", each.name)],
             "ledger_problem": problem,
+            "read_only": self.drafts.find_problem() if template.startswith("page_") else "",
             "theme": self._find_theme(),
             "path": request.url.path.removeprefix(self.root),
             "active": "",
@@ -189,6 +200,7 @@ def _environment() -> Environment:
         "line": shorten,
         "typed": Typed,
         "moment": say_moment,
+        "segment": write_segment,
         "address": lambda draft: ADDRESSES[draft.kind].format(draft.id),
     }
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -91,7 +92,7 @@ class Drafts:
         """All drafts that can be read, the last changed first."""
         if not self._path.exists():
             return ()
-        with self._open() as connection:
+        with self._open(reads=True) as connection:
             rows = connection.execute(
                 "SELECT body FROM drafts ORDER BY changed DESC, id"
             ).fetchall()
@@ -100,7 +101,7 @@ class Drafts:
 
     def get(self, identity: str) -> Draft:
         """Read one draft."""
-        with self._open() as connection:
+        with self._open(reads=True) as connection:
             return _require_draft(connection, identity)
 
     def create(self, kind: Kind, name: str, fields: Mapping[str, str] | None = None) -> Draft:
@@ -133,19 +134,21 @@ class Drafts:
         Requests are worked on side by side: one that arrived before the last that wrote is late,
         and changes nothing. ``turn`` counts them; 0 is never late.
         """
-        with self._open() as connection:
-            draft = _require_draft(connection, identity)
-            page = (identity, prefix)
-            if 0 < turn < self._turns.get(page, 0):
-                return draft
-            self._turns[page] = max(turn, self._turns.get(page, 0))
-            kept = {key: text for key, text in draft.fields.items() if not key.startswith(prefix)}
-            typed = {prefix + key: text for key, text in fields.items()}
-            changes: dict[str, object] = {"fields": kept | typed, "changed": _now()}
-            if name is not None:
-                changes["name"] = name
-            changed = draft.model_copy(update=changes)
-            _write_draft(connection, changed)
+        try:
+            with self._open() as connection:
+                draft = _require_draft(connection, identity)
+                page = (identity, prefix)
+                if 0 < turn < self._turns.get(page, 0):
+                    return draft
+                self._turns[page] = max(turn, self._turns.get(page, 0))
+                changed = _fill_in(draft, fields, prefix, name)
+                _write_draft(connection, changed)
+        except ParameterError:
+            # What is typed into a folder that cannot be written is shown, and lost: every page
+            # says so. What has to be written down, such as what is paid for, is refused.
+            if not turn or not self.find_problem():
+                raise
+            return _fill_in(self.get(identity), fields, prefix, name)
         return changed
 
     def add_result(self, identity: str, result: Result) -> Draft:
@@ -191,7 +194,7 @@ class Drafts:
         """List what happened, the last first."""
         if not self._path.exists():
             return ()
-        with self._open() as connection:
+        with self._open(reads=True) as connection:
             rows = connection.execute(
                 "SELECT draft, at, kind, text FROM events ORDER BY number DESC LIMIT ?", (limit,)
             ).fetchall()
@@ -203,7 +206,7 @@ class Drafts:
         """Read a setting."""
         if not self._path.exists():
             return default
-        with self._open() as connection:
+        with self._open(reads=True) as connection:
             row = connection.execute(
                 "SELECT value FROM settings WHERE name = ?", (name,)
             ).fetchone()
@@ -214,9 +217,25 @@ class Drafts:
         with self._open() as connection:
             connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
+    def find_problem(self) -> str:
+        """Say why nothing can be written down; nothing if it can."""
+        place = next(each for each in self._path.parents if each.exists())
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                pass
+        except OSError as error:
+            return f"{place} cannot be written: {error.strerror}"
+        if self._path.exists() and not _is_open_to_us(self._path):
+            return f"{self._path} cannot be written"
+        return ""
+
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self, *, reads: bool = False) -> Iterator[sqlite3.Connection]:
         """One transaction; the file is for its owner alone."""
+        if reads and self._path.exists() and not _is_open_to_us(self._path):
+            with self._open_for_reading() as connection:
+                yield connection
+            return
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -230,6 +249,35 @@ class Drafts:
             raise ParameterError(
                 f"drafts cannot be written to {self._path}: {error}; what you typed is not saved"
             ) from None
+
+    @contextmanager
+    def _open_for_reading(self) -> Iterator[sqlite3.Connection]:
+        """Read a file that cannot be written."""
+        try:
+            address = f"{self._path.as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
+                yield connection
+        except sqlite3.Error as error:
+            raise ParameterError(f"drafts cannot be read from {self._path}: {error}") from None
+
+
+def _fill_in(draft: Draft, fields: Mapping[str, str], prefix: str, name: str | None) -> Draft:
+    """Put what was typed in place of what a page held."""
+    kept = {key: text for key, text in draft.fields.items() if not key.startswith(prefix)}
+    typed = {prefix + key: text for key, text in fields.items()}
+    changes: dict[str, object] = {"fields": kept | typed, "changed": _now()}
+    if name is not None:
+        changes["name"] = name
+    return draft.model_copy(update=changes)
+
+
+def _is_open_to_us(path: Path) -> bool:
+    """Whether a file may be written."""
+    try:
+        os.close(os.open(path, os.O_RDWR))
+    except OSError:
+        return False
+    return True
 
 
 def _read_draft(body: str) -> Draft | None:

@@ -187,6 +187,7 @@ def _add_paying(router: APIRouter, bench: Workbench, work: Work, prepare: Prepar
         if fields.get("request") != draft.request:  # a page of an earlier release, still open
             return bench.go(f"/{work.path}/{draft.id}/pay")
         state = find_payment(bench, draft)
+        bench.require_writable()
         if state is None:
             payment, typed = prepare(draft), _read_terms(fields)
             if fields.get("offer") != payment.digest:
@@ -219,7 +220,8 @@ def _add_paying(router: APIRouter, bench: Workbench, work: Work, prepare: Prepar
 
 
 def _read_terms(fields: Mapping[str, str]) -> dict[str, str]:
-    return {name: fields.get(name, "").strip() for name in ("budget", "note", "actor")}
+    said = {name: fields.get(name, "").strip() for name in ("note", "actor")}
+    return said | {"budget": fields.get("budget", "")}
 
 
 def _word_after(state: JobState, option: str) -> str:

@@ -203,6 +203,7 @@ def _add_jobs(router: APIRouter, bench: Workbench, work: Work) -> None:
         words, errors = work.read(draft.part(FORM), look_around(bench))
         if errors:
             return show_work(bench, work, request, draft, errors)
+        bench.require_writable()
         start_job(home_of(bench), bench.workspace.folder, _choose_job(bench, work, draft, words))
         return bench.go(f"/{work.path}/{draft.id}#state")
 

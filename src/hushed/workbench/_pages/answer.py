@@ -15,6 +15,7 @@ from hushed.tables import Answer
 from hushed.workbench._bench import Workbench, download
 from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._notes import read_note
+from hushed.workbench._views.addresses import read_segment
 from hushed.workbench._views.answers import draw_answer, list_answer, list_errors
 from hushed.workbench._views.exports import Source, Stored, write_file
 
@@ -66,11 +67,12 @@ class _Pages:
 
 def make_router(bench: Workbench) -> APIRouter:
     """Make the routes of the page."""
-    router = APIRouter(prefix="/answers/{budget:path}/{number:int}")
+    router = APIRouter(prefix="/answers/{segment}/{number:int}")
     pages = _Pages(bench)
 
     @router.get("")
-    def show(request: Request, number: int, budget: str) -> Response:
+    def show(request: Request, number: int, segment: str) -> Response:
+        budget = read_segment(segment)
         entry, text, draft = pages.find(budget, number)
         actor, note = read_note(entry.note)
         told = {"entry": entry, "draft": draft, "actor": actor, "note": note, "active": "tables"}
@@ -98,8 +100,8 @@ def make_router(bench: Workbench) -> APIRouter:
         )
 
     @router.get("/files/{kind}")
-    def save(number: int, kind: str, budget: str, path: str = "") -> Response:
-        entry, text, draft = pages.find(budget, number)
+    def save(number: int, kind: str, segment: str, path: str = "") -> Response:
+        entry, text, draft = pages.find(read_segment(segment), number)
         result = find_result(draft, entry)
         stored = pages.store(entry, Answer.from_json(text), result)
         source = pages.find_source(result)

@@ -11,6 +11,7 @@ from hushed.errors import DamagedLedger, HushedError, NotFound
 from hushed.ledger import Ledger
 from hushed.workbench._bench import Fields, Workbench, download
 from hushed.workbench._describing import PREFIX
+from hushed.workbench._views.addresses import read_segment
 from hushed.workbench._views.ledgers import (
     NEIGHBOURS,
     UNITS,
@@ -62,9 +63,9 @@ def make_router(bench: Workbench) -> APIRouter:
     def export() -> Response:
         return download("hushed-ledger.json", bench.ledger().export(), "application/json")
 
-    # Last, for a budget may have any name; one with a slash in it, too.
-    @router.get("/ledger/{name:path}")
-    def show_one(request: Request, name: str) -> Response:
+    @router.get("/ledger/{segment}")
+    def show_one(request: Request, segment: str) -> Response:
+        name = read_segment(segment)
         view = describe_budget(require_ledger(bench), name, bench.drafts.list())
         return bench.show(request, "page_budget.html", active="ledger", view=view, budget=name)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -19,6 +18,7 @@ from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._notes import write_note
 from hushed.workbench._pages.question import begin_fields
 from hushed.workbench._releases import Releases, Standing
+from hushed.workbench._views.addresses import write_segment
 from hushed.workbench._views.composer import edit_fields, read_held
 from hushed.workbench._views.messages import say_error
 from hushed.workbench._views.pricing import Live, price_question
@@ -154,6 +154,7 @@ def make_router(bench: Workbench) -> APIRouter:
             told = {"draft": draft, "standing": waiting, "active": "tables"}
             return bench.show(request, "page_release_waiting.html", **told)
         try:
+            bench.require_writable()
             planned = pages.plan(draft)
             draft = pages.claim(draft, planned.prepared.digest)
             standing = pages.look(draft, planned.described)
@@ -181,6 +182,7 @@ def make_router(bench: Workbench) -> APIRouter:
         draft = bench.drafts.get(identity)
         if pages.releases.wait_for(draft.request) is not None:
             return bench.go(f"/tables/{identity}/release")
+        bench.require_writable()
         planned = pages.plan(draft)
         if is_stale(draft, planned, fields):
             raise ParameterError(
@@ -232,7 +234,7 @@ def answer_path(standing: Standing) -> str:
     """Give the page of an answer."""
     if standing.entry is None:
         raise ParameterError("there is no answer yet")
-    return f"/answers/{quote(standing.entry.budget)}/{standing.entry.number}"
+    return f"/answers/{write_segment(standing.entry.budget)}/{standing.entry.number}"
 
 
 def offer_note(planned: Planned) -> str:

@@ -247,7 +247,7 @@ def _describe(
         form.refuse("max_rows", "say how many rows of one person count, such as 5")
     return Described(
         table=typed,
-        budget=form.text("budget"),
+        budget=form.fields.get("budget", ""),
         source=_name_source(form, source),
         reading=_read_how(form),
         place=form.text("place") or "rows",
@@ -369,7 +369,7 @@ def find_public(workspace: Workspace, form: Form, others: tuple[Private, ...] = 
 
 def check_budget(form: Form, ledger: Ledger | None, *, unit: str) -> None:
     """Ask whether the budget takes promises of this table; nothing is charged."""
-    name = form.text("budget")
+    name = form.fields.get("budget", "")
     if not name:
         return
     if ledger is None:

@@ -96,8 +96,6 @@ def read_opening(fields: Mapping[str, str]) -> Opening:
     name = form.text("name")
     if not name:
         form.refuse("name", "give a name, best that of the data set")
-    if {".", ".."} & set(name.split("/")) or name in ("open", "export"):
-        form.refuse("name", "no page can have this name as its address; choose another one")
     epsilon, delta = form.number("epsilon"), form.number("delta", 0.0)
     gamma = form.number("gamma", 0.0)
     if epsilon is None:
