@@ -477,6 +477,7 @@ def test_a_prior_can_be_sent_without_what_it_was_made_from():
 INCOMES = np.sort(np.random.default_rng(8).random(60))
 
 
+@pytest.mark.slow_cases("given0", "given2")
 @pytest.mark.parametrize("given", [INCOMES, INCOMES[3:9], pd.Series(INCOMES, copy=False)])
 def test_candidates_are_not_the_private_rows(given):
     """What is chosen from them would be somebody's number, as it is."""

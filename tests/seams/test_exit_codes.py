@@ -341,7 +341,7 @@ def test_the_workbench_ends_before_it_serves(tmp_path):
         (("--port", "70000"), 2, "port"),
         (("nobody",), 2, "nobody"),
     ):
-        done = ran("workbench", "--no-browser", *words, cwd=tmp_path)
+        done = ended("workbench", "--no-browser", *words, cwd=tmp_path)
         assert (done.returncode, done.stdout) == (code, ""), done.stderr
         assert told in done.stderr.lower()
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from scipy import stats
 
 from hushed._notebook import Shown
 from hushed._printing import format_down, format_up
@@ -162,12 +161,19 @@ class NoisyCount:
         k >= 0: continuous noise, one step further. For k < 0 it is below ``exp((k + 1) / b) / 2``.
         """
         rest = observed - self._counts + self.step
-        return float(stats.binom.pmf(self._counts, self.pairs, share) @ self._below(rest))
+        return float(self._chances(share) @ self._below(rest))
 
     def at_least(self, observed: float, share: float) -> float:
         """Bound from above the probability of so large a noisy count; rises with the share."""
         rest = self._counts - observed + self.step
-        return float(stats.binom.pmf(self._counts, self.pairs, share) @ self._below(rest))
+        return float(self._chances(share) @ self._below(rest))
+
+    def _chances(self, share: float) -> Floats:
+        """Probability of each count without noise."""
+        from scipy import stats  # noqa: PLC0415
+
+        chances: Floats = stats.binom.pmf(self._counts, self.pairs, share)
+        return chances
 
     @property
     def _counts(self) -> Floats:
