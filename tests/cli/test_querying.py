@@ -481,3 +481,23 @@ class TestJoins:
         ended, _ = quote("visits.csv")
         assert ended.exit_code != 0
         assert "holds the private rows" in " ".join(ended.stderr.split())
+
+
+def test_figures_of_an_answer_and_of_a_price(run, tmp_path):
+    """Drawn as asked; a file that is no figure, or an input, is refused before a charge."""
+    words = ("--count", "--mean", "cost:0:500", "--epsilon", 1)
+    for more, title in (((), "Private answer"), (("--quote",), "Error against epsilon")):
+        figure = tmp_path / "a.html"
+        ended = run(*words, *more, "--plot", figure)
+        assert ended.exit_code == 0, ended.stderr
+        assert "figure written to" in ended.stderr
+        assert title in figure.read_text()
+    other = tmp_path / "notes.svg"
+    other.write_text("mine")
+    for path, said in ((other, "is not a figure of hushed"), (tmp_path / "a.pdf", ".svg")):
+        refused = run(*words, "--plot", path)
+        assert refused.exit_code == 2
+        assert said in " ".join(refused.stderr.split())
+    assert other.read_text() == "mine"
+    bins = run("--histogram", "cost:0:500:5", "--epsilon", 1, "--plot", tmp_path / "b.svg")
+    assert (bins.exit_code, "--plot draws counts" in bins.stderr) == (2, True)

@@ -6,10 +6,12 @@ from html.parser import HTMLParser
 
 import nbformat
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed.comparing._routes import ROUTES
 
 pytestmark = pytest.mark.slow  # one of each kind takes seconds to make
 
@@ -75,6 +77,8 @@ def shown(tmp_path_factory):
         "quoted errors": query.quote_for(errors={"count": 20}, rows=100),
         "answer": answer,
         "balance": balance,
+        "ledger": book,
+        "public table": hs.populations.PublicTable(pd.DataFrame({"x": [1.0], HOSTILE: ["a"]})),
         "composition": hs.compose([hs.Guarantee(epsilon=1.0)] * 3),
         "comparison": hs.compare(statistic, population, epsilon=1.0, trials=20),
         "audit": audited,
@@ -90,7 +94,7 @@ def noisy_sum(rows, rng):
 KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
-    "verification",
+    *("verification", "ledger", "public table"),
 )
 
 
@@ -105,7 +109,14 @@ def test_a_card_is_small_and_asks_for_nothing(kind, shown):
         assert not any(name.startswith(("on", "href", "src")) for name in attributes), tag
     assert "url(" not in bundle["text/html"]
     words = getattr(shown[kind], "explain", shown[kind].__str__)()
-    if kind not in ("release", "mechanism", "statistic's mechanism", "answer"):
+    if kind not in (
+        "ledger",
+        "public table",
+        "release",
+        "mechanism",
+        "statistic's mechanism",
+        "answer",
+    ):
         assert bundle["text/plain"] == words
     assert not bundle["text/plain"].startswith(type(shown[kind]).__name__ + "(")
 
@@ -128,6 +139,16 @@ def test_a_gauge_is_filled_as_far_as_the_budget_is_used(shown):
     rects = [a for tag, a in read(shown["balance"]._repr_html_()).tags if tag == "rect"]
     outer, inner = (float(each["width"]) for each in rects)
     assert inner / (outer + 1) == pytest.approx(1 / 9, abs=0.01)
+
+
+def test_a_ledger_shows_its_budgets_and_a_public_table_its_form(shown):
+    """What is left of each budget, but no address; of a table no cell."""
+    ledger, table = (shown[kind]._repr_mimebundle_() for kind in ("ledger", "public table"))
+    words = "".join(read(ledger["text/html"]).text)
+    assert "b1" in words
+    assert "sqlite" not in words + ledger["text/plain"]
+    assert "1 charge so far" in ledger["text/plain"]
+    assert "columns: x, <script>" in table["text/plain"]
 
 
 def test_the_histogram_counts_every_movement(shown):
@@ -186,3 +207,34 @@ def test_progress_is_shown_in_a_notebook_and_goes(tmp_path):
     counts = [int(each.split(": ")[1].split(" of 100")[0]) for each in seen]
     assert counts == sorted(counts)
     assert all(each.endswith(" s left") for each in seen)
+
+
+WATCHED_ROUTES = """
+import hushed as hs
+from IPython.display import DisplayHandle
+from hushed import _progress
+_progress._PAUSE = 0.0
+seen, update = [], DisplayHandle.update
+def record(self, shown, **options):
+    seen.append(shown["text/plain"])
+    return update(self, shown, **options)
+DisplayHandle.update = record
+s = hs.statistics.median(rows=100, low=0, high=1)
+draw = hs.populations.Uniform(low=0, high=1)
+hs.compare(s, draw, epsilon=1.0, trials=5, workers=1, progress=True)
+import numpy as np
+sampled = hs.sample_sensitivity(np.mean, draw, rows=20, gamma=0.5, workers=1)
+released = hs.release(np.mean, np.full(20, 0.5), hs.Laplace(sampled, epsilon=1.0))
+hs.verify(released.certificate, f=np.mean, population=draw, progress=True, workers=1)
+print("\\n".join(seen))
+"""
+
+
+def test_comparing_and_verifying_show_progress_in_a_notebook(tmp_path):
+    """Both count up, and clear their line at the end."""
+    printed = next(each for each in run_cell(WATCHED_ROUTES, tmp_path) if "text" in each)["text"]
+    lines = printed.removesuffix("\n").split("\n")
+    routes = [each for each in lines if each.startswith("comparing routes: ")]
+    assert routes[-1].startswith(f"comparing routes: {len(ROUTES)} of {len(ROUTES)}, about 0 s")
+    assert any(each.startswith("measuring movement: ") for each in lines)
+    assert lines.count("") == 2

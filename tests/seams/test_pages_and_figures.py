@@ -152,8 +152,17 @@ def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
     """Points and axes read back as the claim, the certified bounds and the estimate."""
     report = hs.audit(answer, [([1.0], [0.0])], claim=claim, samples=4000, batch=True, workers=1)
     page = audit_page(report)
-    right = float(re.search(r"epsilon, from 0 to (\S+)</text>", page)[1])
-    top = float(re.search(r"delta, from 0 to (\S+)</text>", page)[1])
+    mark = r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(middle|end)">([\d.e-]+)</text>'
+    ticks = re.findall(mark, page)
+    along = [(float(x), float(value)) for x, _, axis, value in ticks if axis == "middle"]
+    up = [(float(y) - 4, float(value)) for _, y, axis, value in ticks if axis == "end"]
+    assert min(len(along), len(up)) >= 3
+    right = along[-1][1] * (640 - 112) / (along[-1][0] - 56)
+    top = up[-1][1] * (320 - 112) / (320 - 56 - up[-1][0])
+    for place, value in along:
+        assert (place - 56) / (640 - 112) * right == pytest.approx(value, abs=0.001 * right)
+    for place, value in up:
+        assert (320 - 56 - place) / (320 - 112) * top == pytest.approx(value, abs=0.001 * top)
 
     def read(x, y):
         return (float(x) - 56) / (640 - 112) * right, (320 - 56 - float(y)) / (320 - 112) * top

@@ -297,7 +297,7 @@ class Blocks:
             process, as many blocks are asked about at once as there are cores. A release has no
             such argument: private rows stay on this machine.
         progress : bool, default False
-            Show a progress bar on standard error, if that is a terminal. A release has none: how
+            Show a progress bar in a terminal or a notebook. A release has none: how
             long each block takes depends on its rows.
         keep : str, path or hushed.runs.Keep, optional
             Folder, or address of an object store, in which what is found on each table is kept: the

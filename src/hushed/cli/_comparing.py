@@ -70,6 +70,7 @@ def compare(
             seed=seed,
             workers=workers,
             keep=shared.read_keep(keep, private=False),
+            progress=True,
         )
         result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
         if plot is not None:

@@ -123,10 +123,9 @@ def show(
             whole = [book.entries(each) for each in names]
             listed = [_last(each, most) for each in whole]
             if plot is not None and budget is not None:
-                from hushed.plots import save_figure  # noqa: PLC0415
-                from hushed.plots._ledgers import budget_over_time  # noqa: PLC0415
+                from hushed.plots import budget_figure, save_figure  # noqa: PLC0415
 
-                save_figure(budget_over_time(found[0].budget, book.history(budget)), plot)
+                save_figure(budget_figure(book, budget), plot)
                 print_note(f"written to {plot}")
         heads = [_head(each, of) for each, of in zip(found, whole, strict=True)]
         each_one = list(zip(found, listed, heads, strict=True))

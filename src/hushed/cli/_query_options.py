@@ -238,6 +238,15 @@ class Files:
             metavar="FILE",
         ),
     ] = None
+    plot: Annotated[
+        Path | None,
+        option(
+            "Draw a figure to a file that ends in .svg, .png or .html: the answer with its error "
+            "bars; with --quote, the error against epsilon.",
+            OUTPUT,
+            metavar="FILE",
+        ),
+    ] = None
     force: Annotated[
         bool, option("With --save and --out: replace the file.", OUTPUT, "--force")
     ] = False

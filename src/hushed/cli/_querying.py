@@ -16,6 +16,7 @@ from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._outcome import finish, print_line, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
+from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
 from hushed.cli._query_file import check_files, read_question, write_files
 from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
 from hushed.cli._records import Account, take_records
@@ -80,6 +81,7 @@ def query(
             result.update(describe_errors(solved))
         taken = (*inputs_of(data, files.file, price.rows_per_user), *files_of(account.ledger))
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
+        check_plot(files.plot, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
@@ -87,6 +89,7 @@ def query(
                 quoted = request.quote(rows=price.rows, **terms)
                 result.update(_price(quoted))
                 told = quoted if solved is None else replace(solved, quote=quoted)
+                draw_errors(files.plot, request, terms, price.rows)
                 shown = told.explain(spell_option, distances=price.explain)
             else:
                 answer = request.release(timeout=timeout, **terms, **account.charge(ledger))
@@ -97,6 +100,7 @@ def query(
         if not files.json:
             print_line(shown)
     write_files(files.save, written, files.out, answer, force=files.force)
+    draw_answer(files.plot, answer)
 
 
 def _build(

@@ -15,6 +15,7 @@ from hushed._decimals import read
 from hushed._functions._trials import seed_from
 from hushed._numeric import first_whole
 from hushed._printing import flat
+from hushed._progress import show_progress
 from hushed._types import Floats
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._offers import Offer, Priced
@@ -62,6 +63,7 @@ def compare(
     seed: int = 0,
     workers: Workers = None,
     keep: str | PathLike[str] | Keep | None = None,
+    progress: bool = False,
 ) -> Comparison:
     """Compare every way to release an answer: promise, error and calls of the function.
 
@@ -112,6 +114,8 @@ def compare(
     keep : str, path or hushed.runs.Keep, optional
         Folder, or address of an object store, in which what is measured is kept: the same call
         goes on where an earlier one was interrupted.
+    progress : bool, default False
+        Show in a terminal or a notebook how many routes are done, and how long the rest may take.
 
     Returns
     -------
@@ -168,7 +172,12 @@ def compare(
     question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
     if not spread[1]:  # which need not be because the rows are alike
         check_within(question)
-    found = [_try_route(each.name, each.offer(question), level, most) for each in ROUTES]
+    found = []
+    with show_progress("comparing routes", len(ROUTES), shown=progress) as report:
+        for each in ROUTES:
+            found.append(_try_route(each.name, each.offer(question), level, most))
+            if report is not None:
+                report(1)
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)
     return replace(comparison, recommended=name, advice=advice)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from hushed._checks import require_count
+from hushed._notebook import Card, Shown, draw_gauge
+from hushed._printing import format_down, format_up
 from hushed.errors import ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
@@ -21,13 +23,37 @@ from hushed.ledger._walks import export_entries, trace_balance, verify_entries
 _MOST_NUMBER = 2**31 - 1  # of an entry, in both databases
 
 
-class LedgerReader:
+class LedgerReader(Shown):
     """What a ledger tells; `Ledger` adds what it takes down."""
 
     def __init__(self, url: str, *, create: bool = True, timeout: float = 60.0) -> None:
         self._store: Store = connect(url, create=create, timeout=timeout)
         self._balances = BalanceCache(self._store)
         watch(self)
+
+    def _card(self) -> Card:
+        """List the budgets; the address may hold a password, and is not shown."""
+        found = [self.balance(each.name) for each in self.budgets()]
+        lines = [
+            (
+                each.budget.name,
+                str(each.entries),
+                f"{format_up(100 * each.used, 3)} %",
+                format_down(each.epsilon_left),
+                f"{each.budget.limit.unit}, {each.budget.limit.neighbours}",
+            )
+            for each in found
+        ]
+        head = ("budget", "charges", "used", "epsilon left", "protects")
+        text = "\n".join(["Ledger", *(each.explain() for each in found)])
+        return Card(
+            title=f"Ledger of {len(found)} budget{'' if len(found) == 1 else 's'}",
+            text=text,
+            lines=(head, *lines),
+            pictures=tuple(
+                draw_gauge(each.used, f"{each.used:.0%} of the budget is used") for each in found
+            ),
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -1,13 +1,17 @@
 """Figures from results; they compute nothing."""
 
+from hushed.plots._answers import answer_figure
 from hushed.plots._certificates import certificate_page, movement_figure
 from hushed.plots._comparisons import comparison_figure
 from hushed.plots._errors import error_figure
 from hushed.plots._figures import COLOURS, check_suffix, save_figure
 from hushed.plots._fits import moved_figure, population_figure
+from hushed.plots._ledgers import budget_figure
 
 __all__ = [
     "COLOURS",
+    "answer_figure",
+    "budget_figure",
     "certificate_page",
     "check_suffix",
     "comparison_figure",

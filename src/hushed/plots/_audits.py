@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 from hushed._printing import Spelling, spell_argument
@@ -50,6 +51,9 @@ def _picture(report: AuditReport) -> str:
 
     line = " ".join(at(*point) for point in curve)
     frame = " ".join((at(0, top), at(0, 0), at(right, 0)))
+    ticks = "".join(
+        _tick(at(each, 0), 0, 18, f"{each:.4g}", "middle") for each in _lay_ticks(right)
+    ) + "".join(_tick(at(0, each), -8, 4, f"{each:.4g}", "end") for each in _lay_ticks(top))
     words = (
         (_BLUE, "estimated curve (no certificate)"),
         (_ORANGE, "certified: the truth lies to the right of or above these points"),
@@ -62,14 +66,31 @@ def _picture(report: AuditReport) -> str:
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" font-size="12" role="img" '
         'aria-label="delta against epsilon">'
-        f'<polyline points="{frame}" fill="none" stroke="#444"/>'
+        f'<polyline points="{frame}" fill="none" stroke="#444"/>{ticks}'
         f'<polyline points="{line}" fill="none" stroke="{_BLUE}" stroke-width="2" '
         'stroke-dasharray="6 3"/>'
         + dot(report.epsilon_low, claim.delta, _ORANGE)
         + dot(claim.epsilon, report.delta_low, _ORANGE)
         + dot(claim.epsilon, claim.delta, _GREEN)
         + legend
-        + f'<text x="{_WIDTH - _MARGIN}" y="{_HEIGHT - 20}" text-anchor="end">'
-        f"epsilon, from 0 to {right:.4g}</text>"
-        f'<text x="8" y="{_MARGIN - 12}">delta, from 0 to {top:.4g}</text></svg>'
+        + f'<text x="{_WIDTH / 2:.0f}" y="{_HEIGHT - 16}" text-anchor="middle">'
+        "epsilon (nats)</text>"
+        f'<text x="8" y="{_MARGIN - 12}">delta</text></svg>'
     )
+
+
+def _tick(at: str, dx: int, dy: int, text: str, anchor: str) -> str:
+    """Draw a mark on an axis, with its number beside it."""
+    x, y = map(float, at.split(","))
+    end = (x, y + 5) if anchor == "middle" else (x - 5, y)
+    return (
+        f'<path d="M{x:.1f} {y:.1f}L{end[0]:.1f} {end[1]:.1f}" stroke="#444"/>'
+        f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{anchor}">{text}</text>'
+    )
+
+
+def _lay_ticks(top: float) -> list[float]:
+    """Lay three to six round numbers from 0 to the end of an axis."""
+    power = 10.0 ** math.floor(math.log10(top))
+    step = next(power * each for each in (0.2, 0.5, 1, 2) if top < 6 * power * each)
+    return [step * i for i in range(int(top / step) + 1)]

@@ -3,11 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from hushed._printing import format_up
 from hushed.ledger import Budget, Moment
-from hushed.plots._figures import altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse
+
+if TYPE_CHECKING:
+    from hushed.ledger import Ledger
+
+_NAMED = 15  # charges with a line of their own
+
+
+def budget_figure(ledger: Ledger, budget: str) -> Any:
+    """Draw how a budget was used up, and by which charges.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    budget : str
+        Name of the budget.
+
+    Returns
+    -------
+    altair chart
+        The share that is used, over time; below it the last 15 charges by their notes, each with
+        the share that it added. The rule of the budget composes charges, so an equal charge may add
+        less later.
+
+    Raises
+    ------
+    NotFound
+        If there is no such budget.
+    MissingExtra
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    alt = altair_or_refuse()
+    found = ledger.balance(budget)
+    over_time = budget_over_time(found.budget, ledger.history(budget))
+    # History thins out long runs of charges: only neighbours tell what one of them added.
+    every = ledger.history(budget, points=max(found.entries, 1))
+    bars = _list_charges(every)[-_NAMED:]
+    if not bars:
+        return over_time
+    share = alt.X("before:Q", title="used (% of the budget)", scale=alt.Scale(domain=[0, 100]))
+    base = alt.Chart(alt.Data(values=bars)).encode(
+        y=alt.Y("charge:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
+    )
+    drawn = base.mark_bar(color=COLOURS[0], minBandSize=2).encode(x=share, x2="after:Q")
+    told = base.mark_text(align="left", dx=4).encode(x="after:Q", text="added:N")
+    told = told.transform_filter("datum.after <= 85")
+    before = base.mark_text(align="right", dx=-4).encode(x="before:Q", text="added:N")
+    before = before.transform_filter("datum.after > 85")
+    return alt.vconcat(
+        over_time,
+        (drawn + told + before).properties(
+            title={"text": "What each charge added", "subtitle": _tell_shown(found.entries)},
+            width=480,
+            height=alt.Step(18),
+        ),
+    )
+
+
+def _tell_shown(charges: int) -> str:
+    return f"the last {_NAMED} of {charges} charges" if charges > _NAMED else "in order of time"
+
+
+def _list_charges(history: Sequence[Moment]) -> list[dict[str, Any]]:
+    """List what each charge added, in order of time; the opening comes first and adds nothing."""
+    return [
+        {
+            "charge": f"{each.number}: {each.note}" if each.note else f"{each.number}: (no note)",
+            "before": 100 * before.used,
+            "after": 100 * each.used,
+            "added": f"+{100 * (each.used - before.used):.3g} %",
+        }
+        for before, each in pairwise(history)
+    ]
 
 
 def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
@@ -20,7 +94,11 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
     ]
     steps = (
         alt.Chart(alt.Data(values=rows))
-        .mark_line(interpolate="step-after", point=len(rows) <= 50)
+        .mark_line(
+            color=COLOURS[0],
+            interpolate="step-after",
+            point={"color": COLOURS[0]} if len(rows) <= 50 else False,
+        )
         .encode(
             x=alt.X("at:T", title="time (UTC)", scale=alt.Scale(type="utc")),
             y=alt.Y("used:Q", title="used (% of the budget)", scale=alt.Scale(domain=[0, 100])),

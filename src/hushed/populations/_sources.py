@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 
 from hushed._checks import require_one_of
+from hushed._notebook import Card, Shown, card_of_facts
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._digest import digest
@@ -20,6 +21,8 @@ from hushed.populations._laws import Exponential, Normal, Uniform
 from hushed.populations._users import Users, UserSource, leave_out, users_from
 
 Promise = Literal["population", "given-the-rest", "table"]
+
+_NAMED = 12  # columns on a card
 
 
 @runtime_checkable
@@ -53,7 +56,7 @@ class Population(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PublicTable:
+class PublicTable(Shown):
     """The rows of a table that is public.
 
     Parameters
@@ -95,6 +98,21 @@ class PublicTable:
         require_one_of("promise", self.promise, get_args(Promise))
         if self.bounds is not None:
             object.__setattr__(self, "_ranges", check_ranges(self.frame, read_ranges(self.bounds)))
+
+    def _card(self) -> Card:
+        found = containers.layout(self.frame)
+        names = ", ".join(found.columns[:_NAMED]) or "no names"
+        more = len(found.columns) - _NAMED
+        return card_of_facts(
+            f"Public table {self.name}",
+            (
+                ("rows", f"{len(self.frame):,}"),
+                ("columns", f"{names} and {more} more" if more > 0 else names),
+                ("held as", found.container),
+                ("gamma is about", self.promise),
+                ("bounds", "stated" if self._ranges else "none: no row is moved into any"),
+            ),
+        )
 
     def support(self) -> tuple[Range, ...]:
         """Range of each column that was given bounds.

@@ -76,7 +76,7 @@ def sample_likelihood_range(
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
     progress : bool, default False
-        Show a progress bar on a terminal.
+        Show a progress bar in a terminal or a notebook.
 
     Returns
     -------

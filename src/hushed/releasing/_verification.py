@@ -68,7 +68,7 @@ def verify(
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
     progress : bool, default False
-        Show a progress bar on a terminal.
+        Show a progress bar in a terminal or a notebook.
     keep : str, path or hushed.runs.Keep, optional
         Where finished trials are kept, as by `hushed.sample_sensitivity`. Only those of earlier
         verifications are used: what was kept when the sensitivity was sampled is run again.

@@ -159,7 +159,7 @@ def sample_sensitivity(
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
     progress : bool, default False
-        Show a progress bar on standard error, if that is a terminal.
+        Show a progress bar in a terminal or a notebook.
     keep : str, path or hushed.runs.Keep, optional
         Folder, or address of an object store, in which finished trials are kept: the same call
         goes on where an earlier one was interrupted, and one with more pairs runs only the new

@@ -157,7 +157,7 @@ def verify(
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster, as for `hushed.sample_sensitivity`.
     progress : bool, default False
-        Show a progress bar on a terminal.
+        Show a progress bar in a terminal or a notebook.
     keep : str, path or hushed.runs.Keep, optional
         Where finished trials are kept, as by `hushed.sample_sensitivity`.
     ledger : Ledger, optional

@@ -1,0 +1,65 @@
+"""A private answer as a figure: what was answered is drawn, and what was given beside it."""
+
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.errors import NotFound, ParameterError
+from hushed.plots import answer_figure, budget_figure
+
+CITY = ["Rome"] * 30 + ["Oslo"] * 10
+TABLE = hs.table(pa.table({"city": CITY, "cost": [1.0, 3.0] * 20}))
+
+
+def points(panel):
+    return panel.get("data", panel["layer"][0].get("data"))["values"]
+
+
+def test_groups_are_drawn_with_their_bars_and_exact_numbers():
+    """One panel for each number, a tick where it is known, and the remark beside the name."""
+    query = TABLE.group_by("city", keys=["Rome", "Oslo"]).count().mean("cost", low=0, high=4)
+    answer = query.histogram("cost", low=0, high=4, bins=2).release(epsilon=1.0)
+    counts, means = answer_figure(answer, exact={"count": [30, 10]}).to_dict()["vconcat"]
+    for panel, name, layers in ((counts, "count", 3), (means, "mean_cost", 2)):
+        assert len(panel["layer"]) == layers
+        drawn = points(panel)
+        assert [each["group"] for each in drawn] == ["Rome", "Oslo"]
+        for i, each in enumerate(drawn):
+            assert (each["value"], each["low"], each["high"]) == (
+                answer.values[name][i],
+                answer.low[name][i],
+                answer.high[name][i],
+            )
+    assert [each["exact"] for each in points(counts)] == [30, 10]
+    assert "mean_cost [values clipped]" in str(means)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    """Unknown outputs, the wrong number of groups, and answers without a number."""
+    answer = TABLE.group_by("city", keys=["Rome", "Oslo"]).count().release(epsilon=1.0)
+    for exact, words in (({"sum": 1}, "no output 'sum'"), ({"count": 1}, "each of the 2 groups")):
+        with pytest.raises(ParameterError, match=words):
+            answer_figure(answer, exact=exact)
+    bins = TABLE.histogram("cost", low=0, high=4, bins=2).release(epsilon=1.0)
+    with pytest.raises(ParameterError, match="no number for each group"):
+        answer_figure(bins)
+
+
+def test_charges_are_named_beside_what_they_added(tmp_path):
+    """Bars lie end to end, from what was used before to what is used after."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
+        book.open_budget("study", hs.Guarantee(epsilon=1.0))
+        assert "vconcat" not in budget_figure(book, "study").to_dict()
+        for i in range(17):
+            book.charge("study", hs.Guarantee(epsilon=0.05), f"count {i}" if i else "")
+        drawn = budget_figure(book, "study").to_dict()["vconcat"][1]
+        with pytest.raises(NotFound):
+            budget_figure(book, "nothing")
+    bars = points(drawn)
+    assert [each["charge"] for each in bars] == [f"{i + 1}: count {i}" for i in range(2, 17)]
+    assert "the last 15 of 17 charges" in str(drawn["title"])
+    assert all(a["after"] == b["before"] for a, b in pairwise(bars))
+    assert [each["added"] for each in bars] == ["+5 %"] * 15
+    assert bars[-1]["after"] == pytest.approx(85)
