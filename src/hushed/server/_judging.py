@@ -117,10 +117,14 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
 
 
 def prepare(dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None) -> Prepared:
-    """Do all that no row decides, on the connection for those who ask, or on another one."""
-    table = table or require_table(dataset)
-    check_size(asked.query)
-    check_price(dataset, limits, asked, asked.epsilon)
+    """Do all that no row decides, on the connection for those who ask, or on another one.
+
+    The other one is for what is paid: a limit that was lowered since takes no answer away.
+    """
+    if table is None:
+        table = require_table(dataset)
+        check_size(asked.query)
+        check_price(dataset, limits, asked, asked.epsilon)
     with _problems():
         return table.ask(asked.query).prepare(
             epsilon=asked.epsilon,
