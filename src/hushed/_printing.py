@@ -11,6 +11,7 @@ from typing import Any
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 _LONGEST = 100
 _MONEY_DIGITS = 400  # no double has more
+_RUN = "=+-@\uff1d\uff0b\uff0d\uff20"  # a spreadsheet runs what begins so, also in full width
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 
 Spelling = Callable[[str, object], str]  # how an argument is written, from its name and value
@@ -81,6 +82,12 @@ def describe_uncertainty(error: float) -> str:
 def flat(text: object) -> str:
     """Show what a stranger may have written, in one line."""
     return "".join(each if each.isprintable() else " " for each in str(text))
+
+
+def tame_cell(text: str) -> str:
+    """Write an apostrophe before a text that a spreadsheet would run, also after blanks."""
+    begins = text.lstrip()[:1]
+    return f"'{text}" if (begins and begins in _RUN) or text[:1] in ("\t", "\r") else text
 
 
 def list_problems(found: Iterable[Mapping[str, Any]]) -> str:

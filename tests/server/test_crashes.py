@@ -189,3 +189,19 @@ def test_a_budget_that_is_there_is_not_called_another_one(tmp_path):
     with pytest.raises(ParameterError, match=r"of epsilon 1\.0"):
         add_dataset(folder, "stays", told, limit)
     add_dataset(folder, "stays", told, replace(limit, epsilon=1.0))
+
+
+def test_a_limit_that_was_lowered_takes_no_paid_answer_away(tmp_path, monkeypatch):
+    """It was paid under the limits of its time, and is answered after the next start."""
+    tokens = make_folder(tmp_path)
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        for team in open_team(tmp_path / "stats", tokens):
+            made = team.ask(team.ana, "one", wait=0).json()["id"]
+    file = tmp_path / "stats" / "hushed.toml"
+    lower = "max_epsilon_per_request = 0.05"
+    file.write_text(file.read_text().replace("max_epsilon_per_request = 1.0", lower))
+    for team in open_team(tmp_path / "stats", tokens):
+        assert team.ask(team.ana, "two").json()["code"] == "bad_value"
+        assert team.ask(team.ana, "one").json()["state"] == "answered"
+        assert team.answer(team.ana, made).status_code == 200

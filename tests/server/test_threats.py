@@ -9,9 +9,11 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 import pytest
 from tests.server.conftest import CANARY, QUERY, make_folder, open_team
 
+import hushed as hs
 from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
 from hushed.ledger._together import reading
 from hushed.server._app import open_desk
@@ -222,11 +224,22 @@ def test_14_keys_from_data_subjects_are_harmless(team):
     made = team.ask(team.ana, "one", query=QUERY | {"groups": groups}).json()
     text = team.answer(team.ana, made["id"], headers={"accept": "text/csv"})
     assert text.headers["content-type"].startswith("text/csv")
-    assert f"\n'{evil}," in text.text
+    assert f'\n"\'{evil}",' in text.text
     plain = team.answer(team.ana, made["id"])
     assert plain.headers["x-content-type-options"] == "nosniff"
     assert plain.headers["content-type"] == "application/json"
     assert "default-src 'none'" in plain.headers["content-security-policy"]
+
+
+def test_14_no_cell_is_run_wherever_it_is_split():
+    """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
+    from hushed.server._routes.asking import write_csv
+
+    keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
+    table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
+    text = write_csv(table.count().release(epsilon=1.0))
+    cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
+    assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
 
 @pytest.mark.parametrize(
@@ -265,6 +278,7 @@ def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
     found = quiet.send("POST", path, quiet.ana, content=body, headers=headers)
     assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
     assert found.headers["content-type"] == "application/problem+json"
+    assert found.headers["connection"] == "close"  # the rest of a long one is not read
 
 
 @pytest.mark.parametrize(
@@ -275,6 +289,15 @@ def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
 def test_18_expressions_of_death_are_refused(quiet, text):
     found = quiet.ask(quiet.ana, "one", query=QUERY | {"steps": [{"filter": text}]})
     assert found.json()["code"] == "bad_query"
+    assert quiet.charges() == 0
+
+
+def test_18_very_many_quantiles_are_refused(quiet):
+    """The engine plans thousands for a minute, in which nobody else is answered."""
+    asked = [i / 1000 for i in range(1, 202)]
+    told = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50, "probabilities": asked}
+    found = quiet.ask(quiet.ana, "one", query=QUERY | {"aggregates": [told]})
+    assert (found.status_code, found.json()["code"]) == (422, "bad_query")
     assert quiet.charges() == 0
 
 
@@ -504,3 +527,13 @@ def test_26_an_unforeseen_error_reaches_no_log(team, monkeypatch):
     told = [json.loads(line) for line in team.logged.getvalue().splitlines()]
     assert [each.get("error", each.get("status")) for each in told] == ["RuntimeError", 500]
     assert CANARY not in found.text + team.logged.getvalue()
+
+
+def test_a_clock_that_was_set_back_hides_no_answer_and_keeps_nobody_out():
+    """The end seems to be before the charge: the answer stays on the grid, not hours away."""
+    start = datetime.fromisoformat(START)
+    for back in (0.0, 0.3, 3599.7, 3600.0):
+        done = start - timedelta(seconds=back)
+        wait = datetime.fromisoformat(readable_at(START, done.isoformat(), 1.0)) - done
+        assert timedelta(0) <= wait <= timedelta(seconds=2)
+        assert (done + wait - start) % timedelta(seconds=1) == timedelta(0)

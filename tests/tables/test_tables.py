@@ -394,3 +394,12 @@ def test_what_is_not_installed_is_named(lacking, monkeypatch):
 def test_a_name_that_no_database_takes_is_refused(name):
     with pytest.raises(ParameterError, match="name must be the name of a table"):
         hs.table(pa.table({"x": [1.0]}), name)
+
+
+def test_two_columns_may_have_the_same_keys():
+    """Each is met on its own; at this epsilon noise of a half has a probability below 1e-20."""
+    rows = pa.table({"home": ["A", "A", "B", "C"], "work": ["A", "B", "A", "A"]})
+    keys = {"home": ["A", "B"], "work": ["A", "B"]}
+    found = hs.table(rows).group_by("home", "work", keys=keys).count().release(epsilon=100.0)
+    told = dict(zip(zip(*found.keys.values(), strict=True), found.values["count"], strict=True))
+    assert told == {("A", "A"): 1, ("A", "B"): 1, ("B", "A"): 1, ("B", "B"): 0}

@@ -53,7 +53,9 @@ class Guard:
         try:
             body = await self._check(scope, receive)
         except Problem as problem:
-            await show_problem(problem)(scope, receive, send_safely)
+            refusal = show_problem(problem)
+            refusal.headers["connection"] = "close"  # what is left of the body is not read
+            await refusal(scope, receive, send_safely)
         else:
             try:
                 await self._app(scope, _replay(body, receive), send_safely)

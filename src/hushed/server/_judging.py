@@ -30,6 +30,7 @@ from hushed.tables._release import plan_query
 
 MOST_AGGREGATES, MOST_STEPS, LONGEST_EXPRESSION = 20, 10, 500
 MOST_KEYS, LONGEST_KEY = 10_000, 200
+MOST_QUANTILES = 200  # of all aggregates: the engine plans a thousand for seconds, and others wait
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 _BETA = 0.05
 
@@ -85,6 +86,9 @@ def check_size(query: Query) -> None:
         raise Problem("bad_query", f"a query has at most {MOST_AGGREGATES} aggregates")
     if len(query.steps) > MOST_STEPS:
         raise Problem("bad_query", f"a query has at most {MOST_STEPS} steps")
+    quantiles = sum(len(getattr(each, "probabilities", ())) for each in query.aggregates)
+    if quantiles > MOST_QUANTILES:
+        raise Problem("bad_query", f"a query has at most {MOST_QUANTILES} quantiles")
     keys: list[Any] = []
     for step in query.steps:
         if hasattr(step, "join_users"):  # it would name a table that nobody was granted
@@ -113,10 +117,14 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
 
 
 def prepare(dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None) -> Prepared:
-    """Do all that no row decides, on the connection for those who ask, or on another one."""
-    table = table or require_table(dataset)
-    check_size(asked.query)
-    check_price(dataset, limits, asked, asked.epsilon)
+    """Do all that no row decides, on the connection for those who ask, or on another one.
+
+    The other one is for what is paid: a limit that was lowered since takes no answer away.
+    """
+    if table is None:
+        table = require_table(dataset)
+        check_size(asked.query)
+        check_price(dataset, limits, asked, asked.epsilon)
     with _problems():
         return table.ask(asked.query).prepare(
             epsilon=asked.epsilon,

@@ -136,7 +136,7 @@ def count_open_within(connection: Transaction, person: str) -> int:
     """Count them in a transaction that is under way."""
     statement = (
         "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
-        "WHERE person = :person AND (state = 'charged' OR readable_at > :now)"
+        "WHERE person = :person AND (state = 'charged' OR done_at <= :now AND readable_at > :now)"
     )
     found = fetch_one(connection, statement, person=person, now=now())
     return 0 if found is None else int(found["number"])
@@ -186,7 +186,7 @@ def readable_at(charged: str, done: str, grid: float) -> str:
     if grid <= 0:
         return done
     step = timedelta(seconds=grid)
-    steps = max(1, -((start - end) // step))
+    steps = -((start - end) // step) or 1  # below zero if the clock was set back
     return (start + steps * step).isoformat(timespec="microseconds")
 
 

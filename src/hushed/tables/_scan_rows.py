@@ -191,7 +191,9 @@ def keep_known_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
             rows = rows.filter(rows[places[column]].notnull())
         else:
             known = operations.constant_table(keys.values[i], keys.types[i])
-            rows = rows.semi_join(known, rows[places[column]] == known["constant"])
+            name = f"constant{i}"  # Ibis could not tell two columns with the same keys apart
+            known = known.select(known["constant"].name(name))
+            rows = rows.semi_join(known, rows[places[column]] == known[name])
     return rows
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
+from hushed._printing import flat, tame_cell
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
@@ -31,7 +32,6 @@ from hushed.tables import Answer
 
 _LONGEST_WAIT = 30.0
 _WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
-_RISKY = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
 DatasetId = Annotated[str, Path(max_length=64)]
 RequestId = Annotated[str, Path(max_length=36)]
 KeyHeader = Annotated[
@@ -318,12 +318,12 @@ def write_csv(answer: Answer) -> str:
     }
     columns = replace(answer, keys=keys).to_dict()
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    # Texts stand in quotes: a semicolon begins a cell of its own where commas are points.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow([_tame(name) for name in columns])
     writer.writerows(zip(*columns.values(), strict=True))
     return out.getvalue()
 
 
 def _tame(text: str) -> str:
-    plain = "".join(each if each.isprintable() else " " for each in text)
-    return f"'{plain}" if text.startswith(_RISKY) else plain
+    return tame_cell(flat(text))

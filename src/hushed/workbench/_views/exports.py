@@ -6,8 +6,9 @@ import csv
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+from hushed._printing import tame_cell
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.plots import certificate_page
@@ -16,7 +17,6 @@ from hushed.tables import Answer, Query
 from hushed.tables._layout import render
 
 _NAMELESS = "your-table"
-_RUN: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,10 +147,8 @@ def guard_cells(content: bytes) -> bytes:
 
 
 def _guard(cell: str) -> str:
-    if not cell.startswith(_RUN):
-        return cell
     try:
         float(cell)
     except ValueError:
-        return f"'{cell}"
+        return tame_cell(cell)
     return cell
