@@ -24,6 +24,7 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+from hushed.server._approving import expire
 from hushed.server._callers import Callers
 from hushed.server._datasets import open_all
 from hushed.server._desk import Desk
@@ -32,7 +33,7 @@ from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import asking, health, keeping
+from hushed.server._routes import approving, asking, health, keeping
 
 SWEEP_SECONDS = 10.0
 
@@ -99,6 +100,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     _handle_errors(app)
     _describe(app)
@@ -114,6 +116,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
         while True:
             with suppress(HushedError):
                 await run_in_threadpool(recover, desk)
+                await run_in_threadpool(expire, desk)
             await asyncio.sleep(SWEEP_SECONDS)
 
     task = asyncio.create_task(sweep())

@@ -36,6 +36,11 @@ class Dataset:
         """What the answers protect."""
         return "row" if self.settings.user is None else "user"
 
+    def needs_approval(self, epsilon: float) -> bool:
+        """Whether a request of this price waits for a steward."""
+        most = self.settings.approve_above
+        return most is not None and epsilon > most
+
     def layout(self) -> dict[str, Any]:
         """Describe what is public: columns, types, bounds and keys; no path, no address."""
         columns = {} if self.table is None else dict(self.table.columns)
@@ -49,6 +54,7 @@ class Dataset:
                 for name, kind in columns.items()
             ],
             "max_delta": self.settings.max_delta,
+            "approve_above": self.settings.approve_above,
         }
 
 
