@@ -9,7 +9,7 @@ MUTANT := .venv-mutants
 TORCH  := torch==2.13.0
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: demo papers test slow browser spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: environments demo papers test slow browser spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -44,6 +44,8 @@ $(MUTANT)/.mutants: requirements/mutants.txt
 	test -x $(MUTANT)/bin/python || $(PYTHON) -m venv $(MUTANT)
 	$(MUTANT)/bin/python -m pip install --quiet -r requirements/mutants.txt
 	touch $@
+
+environments: $(VENV)/.dev $(SPARK)/.spark $(ENGINES)/.engines  ## the environments of all tests
 
 demo: $(VENV)/.demo          ## the main job on real rows
 	$(BIN)/python examples/demo.py

@@ -413,3 +413,71 @@ def test_a_top_needs_public_keys(run, words):
     result = run(*words, "--epsilon", 1)
     assert result.exit_code == 2
     assert "--keys" in result.output
+
+
+class TestJoins:
+    """``--join`` of a public file, and ``--join-users`` of another private table."""
+
+    WARDS = "city,beds,code,coast,share\nRome,1200,007,no,0.5\nOslo,300,12,yes,2\n"
+
+    @pytest.fixture
+    def quote(self, run, tmp_path):
+        (tmp_path / "wards.csv").write_text(self.WARDS)
+        pd.DataFrame({"city": ["Rome"], "code": ["12"]}).to_parquet(tmp_path / "w.parquet")
+
+        def call(file, *words):
+            saved = tmp_path / "asked.toml"
+            words = ("--join", f"{tmp_path / file}:city", "--count", "--epsilon", 1, *words)
+            ended = run(*words, "--quote", "--save", saved, "--force")
+            return ended, hs.Query.from_toml(saved.read_text()) if ended.exit_code == 0 else None
+
+        return call
+
+    def test_a_public_file_is_the_same_join_as_in_python(self, quote, tmp_path):
+        """Whole numbers, decimals and texts as they look; codes with leading zeros are texts."""
+        ended, asked = quote("wards.csv", "--where", "beds > 500")
+        assert ended.exit_code == 0, ended.stderr
+        held = {
+            "city": ["Rome", "Oslo"],
+            "beds": [1200, 300],
+            "code": ["007", "12"],
+            "coast": ["no", "yes"],
+            "share": [0.5, 2.0],
+        }
+        table = hs.table(tmp_path / "visits.csv", types={"patient": "int", "cost": "float"})
+        assert asked == hs.Query.of(table.join(held, on="city").filter("beds > 500").count())
+        ended, asked = quote("w.parquet", "--default", "code=9")
+        default = {"code": "9"}  # a text, as the column is
+        held = {"city": ["Rome"], "code": ["12"]}
+        assert asked == hs.Query.of(table.join(held, on="city", default=default).count())
+
+    def test_the_rows_that_match_are_counted(self, run, tmp_path):
+        """Rows without a match are left out, or take the stated value."""
+        (tmp_path / "wards.csv").write_text("city,beds\nRome,5\n")
+        words = ("--join", f"{tmp_path / 'wards.csv'}:city", "--sum", "beds:0:9", "--json")
+        for default, most in (((), 5 * 133), (("--default", "beds=2"), 5 * 133 + 2 * 67)):
+            found = json.loads(run(*words, *default, "--epsilon", 5000).stdout)
+            assert found["rows"][0]["sum_beds"] == pytest.approx(most, abs=0.5)
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("--default", "bed=0"), "--default names 'bed', which no --join or --join-users adds"),
+            (("--default", "beds=0"), "default must give the value of each added column"),
+            (("--default", "beds"), "--default takes COLUMN=VALUE"),
+            (("--join", "wards.csv"), "--join takes FILE:COLUMN"),
+            (("--join-users", "people:id"), "--join-users takes TABLE:USER:COLUMN,COLUMN"),
+            (("--join-users", "people:id:age"), "this one has no user column"),
+        ],
+    )
+    def test_what_joins_nothing_is_refused(self, quote, words, said):
+        """Bad use, told by the option."""
+        ended, _ = quote("wards.csv", *words)
+        assert ended.exit_code == 2
+        assert said in " ".join(ended.stderr.split())
+
+    def test_the_private_file_is_no_public_one(self, quote):
+        """A join would write all of its rows into the query."""
+        ended, _ = quote("visits.csv")
+        assert ended.exit_code != 0
+        assert "holds the private rows" in " ".join(ended.stderr.split())

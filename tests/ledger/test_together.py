@@ -7,7 +7,7 @@ import threading
 import pytest
 from tests.postgres import postgres, postgres_url  # noqa: F401
 
-from hushed import Guarantee, Ledger
+from hushed import Guarantee, Ledger, privacy_loss
 from hushed.errors import Overspent, ParameterError
 from hushed.ledger._rows import run
 from hushed.ledger._together import Charge, charge_together, reading, writing
@@ -111,3 +111,26 @@ def test_many_at_once_in_both_orders(ledger):
     assert len(kept) == 10  # ten times 0.1 fits into 1.0
     assert sorted(kept) == mine(ledger)
     assert len(ledger.entries("ana/stays")) == 10
+
+
+def test_a_law_below_its_promise_is_charged_by_the_promise(ledger):
+    """As that of one part of a release: it makes no budget cheaper than no law does."""
+    limit, promise = Guarantee(epsilon=3.0, delta=1e-6), Guarantee(epsilon=0.5)
+    laws = {"part": 0.05, "a little less": 0.499, "own": 0.5, "none": None}
+    for name, size in laws.items():
+        loss = None if size is None else privacy_loss.laplace(size)
+        for side in ("all", "ana"):
+            ledger.open_budget(f"{name}/{side}", limit, method="zcdp")
+        charge = Charge(guarantee=promise, loss=loss, key="k", question="q")
+        for entry in charge_together(ledger, (f"{name}/all", f"{name}/ana"), charge, insert(name)):
+            assert (entry.law is not None) == (name == "own")
+    spent = {
+        name: {ledger.balance(f"{name}/{side}").epsilon_left for side in ("all", "ana")}
+        for name in laws
+    }
+    assert spent["part"] == spent["a little less"] == spent["none"]
+    assert min(spent["own"]) > max(spent["none"])  # its law alone says less than its promise does
+    with Ledger(ledger._store.url, create=False) as fresh:  # as it is read again
+        assert {fresh.balance(f"part/{side}").epsilon_left for side in ("all", "ana")} == spent[
+            "part"
+        ]

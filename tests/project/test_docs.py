@@ -71,7 +71,7 @@ def parsed(text):
         titled = re.fullmatch(r'title="([^"]+)"', rest)
         title = titled.group(1) if titled else ""
         kind = language + f" {rest}" * bool(rest and not titled)
-        if language in {"python", "json", "toml"} and title:
+        if language in {"python", "json", "toml", "csv"} and title:
             kind = "file"
         if language == "text" and title == "output":
             kind = "output"

@@ -115,13 +115,14 @@ def test_the_checks_run_in_a_clone_called_hushed(tmp_path):
     ).stdout.strip()
     steps = [line.split() for line in done.stdout.splitlines()]
     assert [step for step, _, _ in steps] == [
+        ".venv/.dev",
+        "check",
         "test",
         "slow",
         "browser",
         "spark",
         "engines",
         "package",
-        "check",
     ]
     assert {Path(place).name for _, place, _ in steps} == {"hushed"}
     assert {at for _, _, at in steps} == {head}

@@ -586,7 +586,22 @@ async def waiting(held):
 
 KEEPER = Hiding()
 WAITING = waiting(HELD)
+
+
+class Record(ctypes.Structure):
+    _fields_: ClassVar = [("held", ctypes.py_object)]
+
+
 HIDDEN = {
+    "an object of C": ctypes.py_object(HELD),
+    "a record of C": Record(HELD),
+    "a callback of C": ctypes.CFUNCTYPE(None)(HELD.sum),
+    "an iterator of NumPy": np.nditer(HELD),
+    "a flat iterator": HELD.flat,
+    "two of them": np.broadcast(HELD, 1),
+    "numbered places": np.ndenumerate(HELD),
+    "objects of Polars": pl.Series([HELD[3:9], None], dtype=pl.Object),
+    "a frame of objects": pl.DataFrame({"x": pl.Series([{"kept": HELD}], dtype=pl.Object)}),
     "an object that hides it": KEEPER,
     "a weak reference": weakref.ref(KEEPER),
     "a queue": queued(),
@@ -614,3 +629,73 @@ def test_cells_that_are_objects_are_the_rows():
     ):
         assert carries_rows(beside(cells[2]), rows)
         assert not carries_rows(beside([2]), rows)
+
+
+def test_arrays_that_are_rows_of_a_list_are_memory():
+    """A list of views holds the table that they are views of, and parts of each row are rows."""
+    table = np.random.default_rng(3).random((200, 3))
+    for rows in (
+        [*table],
+        [(row, 1) for row in table],
+        [pd.Series(row, copy=False) for row in table],
+    ):
+        for held in (table, table[7], table[7, 1:], table[:, 2], memoryview(table[5])):
+            assert carries_rows(beside(held), rows)
+        assert not carries_rows(beside(table.copy()), rows)
+    halves = [*table[:100]], table[100:]
+    assert not carries_rows(beside(halves[1]), halves[0])  # other rows of the same source
+    columns = [*table.T[:2]]
+    assert not carries_rows(beside(table[:, 2]), columns)  # between them, and not shared
+
+
+class Tensor:
+    """Numbers of another library, of which nothing but their address is known to Python."""
+
+    def __init__(self, held):
+        self.address, self.size = held.ctypes.data, held.size
+
+    def __dlpack__(self, **how):
+        """Hand the memory over."""
+        memory = (ctypes.c_double * self.size).from_address(self.address)
+        return np.frombuffer(memory).__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        """Say that it is that of the processor."""
+        return 1, 0
+
+
+def test_a_tensor_that_shares_memory_is_the_rows():
+    """Whatever library it is of: it says where its numbers lie."""
+    assert carries_rows(beside(Tensor(HELD)), HELD)
+    assert not carries_rows(beside(Tensor(HELD)), HELD.copy())
+
+
+UNSEEN = {
+    "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy(),
+    "polars.Expr": pl.lit(pl.Series(PRIVATE)) + 1,
+    "pyarrow.RecordBatchReader": pa.table({"x": PRIVATE}).to_reader(),
+}
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_what_was_not_searched_is_named(kind):
+    """On the certificate, where it is of the function or of the population."""
+    held = UNSEEN[kind]
+
+    def draw(rng, count):
+        return (held, rng.random(count))[1]
+
+    for f, population in ((beside(held), UNIT), (mean, hs.populations.Simulator(draw))):
+        certificate = hs.release(f, PRIVATE, calibrated(population, f)).certificate
+        assert certificate.sampling.unsearched == (kind,)
+        assert f"cannot be looked into: {kind}. If" in certificate.explain()
+        assert hs.Certificate.from_json(certificate.to_json()) == certificate
+    assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
+
+
+def test_the_shell_of_a_notebook_is_not_what_a_function_carries():
+    """It keeps all that was ever shown, and much of what is called from a cell leads to it."""
+    shell = type("InteractiveShell", (), {"__module__": "IPython.core.interactiveshell"})()
+    shell.user_ns = {"Out": {1: HELD}}
+    assert not carries_rows(beside(shell), HELD)
+    assert carries_rows(beside(shell, shell.user_ns["Out"]), HELD)

@@ -141,9 +141,10 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     other = team.ask(team.bo, "c", epsilon=0.55).json()["id"]
     assert decide(team, team.sam, other).json()["code"] == "budget_exceeded"
     assert state(team, second) == "pending"
-    away = f"/v1/people/{team.person('ana')}"
+    cheaper = team.ask(team.bo, "d", epsilon=0.3).json()["id"]
+    away = f"/v1/people/{team.person('bo')}"
     team.send("PATCH", away, team.sam, json={"active": False})
-    assert decide(team, team.sam, second).json()["code"] == "conflict"
+    assert decide(team, team.sam, cheaper).json()["code"] == "conflict"
     assert team.charges() == 1
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
+from dataclasses import replace
+
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
 
+from hushed import Guarantee
 from hushed.client import connect
+from hushed.client._pending import list_pending
 from hushed.client._sending import NotReached
-from hushed.errors import LedgerUnavailable, Overspent
+from hushed.errors import KeyInUse, LedgerUnavailable, Overspent, ParameterError, Refusal
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
+from hushed.server._queue import FairQueue
 from hushed.server._requests import find_request
+from hushed.server._setup import add_dataset, make_server
 
 
 def test_a_charge_without_an_answer_is_answered_after_a_start(tmp_path, monkeypatch):
@@ -100,3 +107,85 @@ def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatc
     assert len(client.recover()) == 1
     assert team.charges() == 1
     assert client.recover() == []
+
+
+def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
+    """A data set that is away for long costs nobody an answer that is paid."""
+    tokens = make_folder(tmp_path)
+    source, away = tmp_path / "stays.csv", tmp_path / "away.csv"
+    for team in open_team(tmp_path / "stats", tokens):
+        with monkeypatch.context() as dead:
+            dead.setattr(Desk, "start", lambda *_: None)
+            made = team.ask(team.ana, "one", wait=0).json()["id"]
+        source.rename(away)
+        for _ in range(5):
+            recover(team.desk)
+            future = team.desk.queue.find(made)
+            if future is not None:
+                future.result(20)
+        assert find_request(team.desk.ledger, made).state == "charged"
+        away.rename(source)
+        assert team.ask(team.ana, "one", wait=0).json()["id"] == made
+        recover(team.desk)
+        future = team.desk.queue.find(made)
+        if future is not None:
+            future.result(20)
+        assert find_request(team.desk.ledger, made).state == "answered"
+
+
+def test_a_paid_request_is_found_without_a_share(team):
+    """The share ended meanwhile; the same key gives the same request, and another one nothing."""
+    made = team.ask(team.ana, "one").json()
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        database.execute("UPDATE hushed_s_grants SET ended = made")
+    again = team.ask(team.ana, "one")
+    assert (again.status_code, again.json()["id"]) == (201, made["id"])
+    assert team.ask(team.ana, "two").status_code == 404
+    assert team.charges() == 1
+
+
+def test_what_is_pending_is_not_overwritten_or_asked_later(team, tmp_path, monkeypatch):
+    """A key of an unread answer is not lost to another question; a refusal leaves nothing."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    address = "http://127.0.0.1:8642"
+    client = connect(address, team.ana, send=sender(team))
+    cut = connect(address, team.ana, send=sender(team, lambda method: method == "POST"))
+    for each in (client, cut):
+        object.__setattr__(each.line, "pause", lambda seconds: None)
+    asked = cut.table("stays").bound_contributions(max_rows_per_user=1).count()
+    with pytest.raises(LedgerUnavailable):
+        asked.release(epsilon=0.1, key="mine")
+    with pytest.raises(KeyInUse):
+        asked.release(epsilon=0.2, key="mine")
+    assert [each.entry for each in client.recover()] == [1]
+    monkeypatch.setattr(FairQueue, "count", lambda *_: 10**6)
+    with pytest.raises(Refusal, match="Nothing was charged"):
+        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+    monkeypatch.undo()
+    assert list_pending(client.pending) == []
+
+
+def test_making_a_server_leaves_nothing_behind_and_nothing_open(tmp_path):
+    """A ledger that cannot be used leaves no half a server; the file of one is for its owner."""
+    folder = tmp_path / "open"
+    folder.mkdir(mode=0o755)
+    with pytest.raises(ParameterError):
+        make_server(folder, "bogus")
+    assert list(folder.iterdir()) == []
+    make_server(folder)
+    assert {each.name for each in folder.iterdir() if each.stat().st_mode & 0o077} == {
+        "server.key.pub"
+    }
+
+
+def test_a_budget_that_is_there_is_not_called_another_one(tmp_path):
+    """A limit is never changed, and so none is told that does not hold."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().partition("[dataset")[0])
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    limit = Guarantee(epsilon=0.5, neighbours="add-remove", unit="user")
+    with pytest.raises(ParameterError, match=r"of epsilon 1\.0"):
+        add_dataset(folder, "stays", told, limit)
+    add_dataset(folder, "stays", told, replace(limit, epsilon=1.0))

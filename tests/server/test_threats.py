@@ -401,3 +401,106 @@ def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
         assert team.ask(team.ana, "one").status_code == 201
     assert len(seen) == 1
     assert team.desk.ledger.entries("stays")[0].question == seen[0]
+
+
+def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
+    """What cannot be read before the time is over is waited for as long as was asked."""
+    import asyncio
+
+    slept, sleep = [], asyncio.sleep
+
+    async def hurry(seconds, *rest):
+        if 0 < seconds <= 5:  # the sweeper sleeps longer
+            slept.append(seconds)
+            seconds = 0
+        await sleep(seconds, *rest)
+
+    tokens = make_folder(tmp_path, settings="answer_grid = 3600.0")
+    for team in open_team(tmp_path / "stats", tokens):
+        monkeypatch.setattr(asyncio, "sleep", hurry)
+        made = team.ask(team.ana, "one", wait=5)
+        assert (made.status_code, made.json()["state"]) == (202, "charged")
+        assert team.desk.ledger.answer("stays", 1) is not None  # the run had ended
+        assert len(slept) == 1
+
+
+def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
+    """A token revoked, somebody let out, a share replaced: after the check, before the charge."""
+    import hushed.server._life as life
+
+    prepare, person = life.prepare, team.person("ana")
+    path = f"/v1/people/{person}"
+    token = team.send("POST", f"{path}/tokens", team.sam, json={"days": 1}).json()
+
+    def ask_while(shown, method, address, **rest):
+        def meanwhile(*given, **named):
+            found = prepare(*given, **named)
+            assert team.send(method, address, team.sam, **rest).status_code in (200, 204)
+            return found
+
+        monkeypatch.setattr(life, "prepare", meanwhile)
+        found = team.ask(shown, "late", wait=0)
+        monkeypatch.setattr(life, "prepare", prepare)
+        return found.status_code, found.json()["code"]
+
+    quota = "/v1/datasets/stays/quotas/" + person
+    stopped = ask_while(token["token"], "DELETE", f"/v1/tokens/{token['id']}")
+    assert stopped == (401, "not_authenticated")
+    assert ask_while(team.ana, "PUT", quota, json={"epsilon": 0.5}) == (409, "conflict")
+    stopped = ask_while(team.ana, "PATCH", path, json={"active": False})
+    assert stopped == (401, "not_authenticated")
+    assert team.charges() == 0
+
+
+def test_11_a_narrowed_steward_sees_no_other_data_set(team):
+    address = f"/v1/people/{team.person('sam')}/tokens"
+    narrow = team.send("POST", address, team.sam, json={"datasets": ["other"]}).json()["token"]
+    assert team.send("GET", "/v1/datasets", narrow).json()["items"] == []
+    assert [e["id"] for e in team.send("GET", "/v1/datasets", team.sam).json()["items"]] == [
+        "stays"
+    ]
+
+
+def test_13_nobody_is_sent_on_to_another_address(quiet):
+    """A redirect would name http, at which a token travels for everybody to read."""
+    found = quiet.client.get(
+        "/v1/me/", headers={"authorization": f"Bearer {quiet.ana}"}, follow_redirects=False
+    )
+    assert (found.status_code, found.json()["code"]) == (404, "not_found")
+    assert "location" not in found.headers
+
+
+def test_19_the_limit_of_open_requests_holds_in_a_race(team, monkeypatch):
+    """All look before anybody is charged; the charge looks again."""
+    monkeypatch.setattr(type(team.desk), "start", lambda *_: None)
+    monkeypatch.setattr("hushed.server._life.count_open", lambda *_: 0)
+    codes = [team.ask(team.ana, f"k{i}", wait=0, epsilon=0.01).status_code for i in range(11)]
+    assert codes == [202] * 10 + [429]
+    assert team.charges() == 10
+
+
+def test_24_nobody_is_called_as_the_server_is(quiet):
+    """Its own events stand in the trail under that name."""
+    for name in ("server", "Server"):
+        found = quiet.send("POST", "/v1/people", quiet.sam, json={"name": name})
+        assert (found.status_code, found.json()["code"]) == (422, "bad_value")
+
+
+def test_26_an_unforeseen_error_reaches_no_log(team, monkeypatch):
+    """Whoever serves the app would print the error with its text; only its kind is told."""
+    from starlette.testclient import TestClient
+
+    def fail(*_, **__):
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr("hushed.server._routes.asking.price", fail)
+    client = TestClient(team.client.app, base_url=str(team.client.base_url))  # errors are raised
+    found = client.post(
+        "/v1/datasets/stays/quote",
+        json={"query": QUERY, "epsilon": 0.1},
+        headers={"authorization": f"Bearer {team.ana}"},
+    )
+    assert (found.status_code, found.json()["code"]) == (500, "unforeseen")
+    told = [json.loads(line) for line in team.logged.getvalue().splitlines()]
+    assert [each.get("error", each.get("status")) for each in told] == ["RuntimeError", 500]
+    assert CANARY not in found.text + team.logged.getvalue()

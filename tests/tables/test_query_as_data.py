@@ -6,6 +6,7 @@ import pickle
 import shlex
 import tomllib
 
+import duckdb
 import hypothesis.strategies as st
 import pyarrow as pa
 import pytest
@@ -31,6 +32,18 @@ def csv(tmp_path_factory):
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def database(csv):
+    """The same rows in a database, beside a table of their users."""
+    path = csv.removesuffix(".csv") + ".db"
+    with duckdb.connect(path) as made:
+        made.execute(f"CREATE TABLE rows AS FROM read_csv('{csv}', all_varchar=true)")
+        made.execute('CREATE TABLE "all: people" AS SELECT 1 AS id, 3 AS age_then, 2.5 AS height')
+        made.execute('ALTER TABLE "all: people" ADD COLUMN sex VARCHAR')
+        made.execute('ALTER TABLE "all: people" ADD COLUMN "a,b" BOOLEAN')
+    return f"duckdb:///{path}"
+
+
 CONDITIONS = ["-cost < 3", "city in ['Rome', \"it's\"]", "column('a day') > '2020-01-01'"]
 KINDS = ["count", "sum", "mean", "variance", "quantiles", "histogram"]
 KEYS = {"city": CITIES, "a day": ["2020-01-01"], "who": [1, 2]}
@@ -52,6 +65,23 @@ def join(draw, added):
         default[name] = draw(kind)
     how = draw(st.sampled_from([{}, {"default": default}]))
     return "join", ({on: keys, **columns},), {"on": on, **how}
+
+
+@st.composite
+def join_users(draw):
+    """Draw columns of the table of users, often without a value for users who are not in it."""
+    defaults = {
+        "age_then": st.integers(-9, 9),
+        "height": st.sampled_from([2, -0.5, 1e300]),
+        "sex": st.sampled_from(["f", "1", "", "a=b", "-", " true"]),
+        "a,b": st.booleans(),
+    }
+    plain = st.just(sorted({*defaults} - {"a,b"}))
+    offered = draw(st.one_of(plain, plain, st.just(sorted(defaults))))
+    columns = draw(st.lists(st.sampled_from(offered), unique=True, min_size=1))
+    default = {name: draw(defaults[name]) for name in columns}
+    how = draw(st.sampled_from([{}, {"default": default}]))
+    return "join_users", ("all: people",), {"user": "id", "columns": columns, **how}
 
 
 @st.composite
@@ -83,9 +113,12 @@ def aggregate(draw, kind, name):
 
 
 @st.composite
-def asked(draw):
-    """Draw what is asked of the table, as calls of its methods."""
-    by_user, calls = draw(st.booleans()), draw(steps())
+def asked(draw, beside=False):
+    """Draw what is asked of the table, as calls of its methods; `beside` joins its users."""
+    by_user, calls = beside or draw(st.booleans()), draw(steps())
+    if beside:
+        place = draw(st.one_of(st.just(0), st.integers(0, len(calls))))
+        calls = [*calls[:place], draw(join_users()), *calls[place:]]
     if by_user:
         groups = draw(st.sampled_from([{}, {"max_groups_per_user": 2}]))
         calls.append(("bound_contributions", (), {"max_rows_per_user": 3} | groups))
@@ -136,11 +169,33 @@ def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
     csv, drawn, tmp_path_factory
 ):
     """The law of exports, on the command line and in a notebook, too."""
-    import nbformat
-
     query = check_law(csv, drawn)
     check_command(csv, query, tmp_path_factory.getbasetemp() / "saved.toml")
-    notebook = nbformat.reads(query.to_notebook(csv, epsilon=0.5), as_version=4)
+    check_notebook(csv, query)
+
+
+@settings(max_examples=3, deadline=None)
+@given(drawn=asked(beside=True))
+def test_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
+    """As data, Python and a command, with options where they can say it."""
+    query = check_law(database, drawn)
+    check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(drawn=asked(beside=True))
+def test_many_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
+    """The same of more queries, and in a notebook."""
+    query = check_law(database, drawn)
+    check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")
+    check_notebook(database, query)
+
+
+def check_notebook(source, query):
+    import nbformat
+
+    notebook = nbformat.reads(query.to_notebook(source, epsilon=0.5), as_version=4)
     nbformat.validate(notebook)
     found = {}
     exec(notebook.cells[1].source, found)
@@ -186,6 +241,21 @@ def test_a_command_has_options_where_they_say_all_and_the_whole_query_elsewhere(
         assert json.loads(words[words.index("--query") + 1]) == json.loads(
             hs.Query.of(other).to_json()
         )
+
+
+def test_a_join_by_users_has_options(database, tmp_path):
+    """Its values for users without a row, too; a comma in a column's name has none."""
+    table = hs.table(database, user="who", types=TYPES).bound_contributions(max_rows_per_user=3)
+    how = {"user": "id", "columns": ["sex", "height"], "default": {"sex": "1", "height": 2}}
+    joined = table.join_users("all: people", **how).filter("sex == '1'").count()
+    words = check_command(database, hs.Query.of(joined), tmp_path / "a.toml")
+    start = words.index("--join-users")
+    assert words[start : start + 6] == [
+        *("--join-users", "all: people:id:height,sex"),
+        *("--default", "height=2.0", "--default", "sex=1"),
+    ]
+    named = table.join_users("all: people", user="id", columns=["a,b"]).count()
+    assert "--query" in check_command(database, hs.Query.of(named), tmp_path / "b.toml")
 
 
 def test_what_is_left_out_is_filled_in(csv):

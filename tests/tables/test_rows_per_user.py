@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed.errors import KeyInUse, ParameterError
+from hushed.errors import KeyInUse, NotFeasible, ParameterError
 from hushed.populations import PublicTable
 from hushed.tables import Answer
-from hushed.tables._left_out import LeftOut, read_left_out, widen
+from hushed.tables._left_out import LeftOut, add_missing, read_left_out, widen
 from hushed.tables._requests import Aggregate
 
 VALUES = (-1.0, 0.5, 2.0)  # with both ends of the bounds
@@ -210,3 +210,60 @@ def test_a_part_of_the_private_frame_is_no_public_guess(part):
         hs.table(private).join(private[["u"]], on="u")
     other = pd.DataFrame({"u": np.arange(40) // 3})
     assert table.quote(epsilon=1.0, rows_per_user=other)
+
+
+def asked_of_all(table):
+    """Every kind of output that has an error."""
+    query = table.count().count_users().sum("x", low=-1, high=6).mean("x", low=0, high=6)
+    query = query.variance("x", low=0, high=6).histogram("x", low=0, high=6, bins=2)
+    return query.quantiles("x", [0.25], low=0, high=6, candidates=7)
+
+
+def test_the_quote_states_the_errors_of_the_answer():
+    """Without noise to speak of: the distance of the ends of each bar, and of nothing shorter."""
+    table, user, _ = open_rows()
+    table = table.bound_contributions(max_rows_per_user=2)
+    guess = np.bincount(user)
+    left = int(np.maximum(guess - 2, 0).sum())
+    terms = {"epsilon": 5000.0, "rows_per_user": guess}
+    query = asked_of_all(table)
+    quote, answer = query.quote(rows=len(user), **terms), query.release(**terms)
+    for name in ("count", "users", "sum_x", "mean_x", "variance_x"):
+        value = answer.value(name)
+        above, below = answer.high[name][0] - value, value - answer.low[name][0]
+        assert quote.accuracy(name) >= max(above, below) - 0.1, name
+    assert quote.accuracy("count") == pytest.approx(left, abs=0.1)
+    assert quote.accuracy("users") < 0.1  # one row of every user is kept
+    assert quote.accuracy("sum_x") == pytest.approx(6 * left, abs=0.5)
+    assert quote.accuracy("mean_x") == pytest.approx(6 * left / len(user), abs=0.1)
+    assert quote.accuracy("histogram_x") == pytest.approx(left, abs=0.1)
+    assert quote.accuracy("quantiles_x") == answer.rank_error["quantiles_x"]
+    assert quote == query.prepare(**terms).quote(rows=len(user))
+    bare = query.quote(rows=len(user), epsilon=5000.0)
+    assert query.quote(rows=len(user), epsilon=5000.0, rows_per_user=[1, 2]).outputs == bare.outputs
+
+
+@pytest.mark.parametrize("kind", ["mean", "variance"])
+def test_no_rows_that_are_left_out_move_a_ratio_further(kind):
+    """All tables of 4 rows between the bounds, all choices of missing ones: the bound is kept."""
+    statistic = {"mean": np.mean, "variance": np.var}[kind]
+    for missing in (1, 2, 3):
+        most = add_missing(asked(kind), 0.0, missing, 4)
+        for rows in product(VALUES, repeat=4):
+            for count in range(missing + 1):
+                assert abs(statistic(rows) - statistic(rows[count:])) <= most + 1e-12
+
+
+def test_an_epsilon_for_errors_counts_what_is_left_out():
+    """The epsilon is that of the rest of the error; where nothing is left of it, there is none."""
+    table, user, _ = open_rows()
+    query = table.bound_contributions(max_rows_per_user=2).count()
+    guess = np.bincount(user)
+    left = int(np.maximum(guess - 2, 0).sum())
+    bare = query.quote_for(errors={"count": 20})
+    found = query.quote_for(errors={"count": 20 + left}, rows_per_user=guess)
+    assert found.epsilon == pytest.approx(bare.epsilon, rel=1e-3)
+    assert found.quote.accuracy("count") <= 20 + left
+    assert found.quote.left_out.rows == left
+    with pytest.raises(NotFeasible, match=rf"leave out up to {left} rows of .* users at any eps"):
+        query.quote_for(errors={"count": left - 1}, rows_per_user=guess)

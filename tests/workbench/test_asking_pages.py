@@ -135,3 +135,16 @@ def test_files_of_an_answer_name_the_data_that_were_asked(asked, tmp_path):
     assert not [kind for kind, text in files.items() if "thers" in text]
     assert all("Stays of May" in files[kind] for kind in ("certificate", "report"))
     assert "stays.csv" in files["python"]
+
+
+def test_a_request_that_is_late_writes_nothing(tmp_path):
+    """Of two requests for one page the one that arrived last holds, however long each takes."""
+    drafts = Drafts(tmp_path / ".hushed" / "drafts.db")
+    draft = drafts.create("table", "Stays")
+    drafts.change(draft.id, {"noise": "gaussian"}, prefix="question.", turn=7)
+    drafts.change(draft.id, {"noise": "laplace"}, prefix="question.", turn=6)
+    drafts.change(draft.id, {"file": "stays.csv"}, prefix="data.", turn=5)
+    wanted = {"question.noise": "gaussian", "data.file": "stays.csv"}
+    assert drafts.get(draft.id).fields == wanted
+    drafts.change(draft.id, {"noise": "laplace"}, prefix="question.")
+    assert drafts.get(draft.id).fields == wanted | {"question.noise": "laplace"}

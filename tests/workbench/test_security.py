@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from starlette.testclient import TestClient
 
 from hushed.errors import ParameterError
 from hushed.workbench import serve_workbench
+from hushed.workbench._peers import Peers
+from hushed.workbench._security import check_peer
+from hushed.workbench._serving import open_browser
 
 OWN = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
 PLACES = ("/", "/ledger", "/settings", "/static/htmx.min.js", "/practice/", "/nothing")
@@ -46,6 +51,52 @@ def test_the_key_works_once_and_leaves_the_address(stranger: TestClient) -> None
     assert (again.status_code, again.headers["location"]) == (303, "/")
     stranger.cookies.clear()
     assert stranger.get(stranger.app.address).status_code == 403
+
+
+def test_a_file_that_opens_the_workbench_leads_past_the_strict_cookie(stranger: TestClient) -> None:
+    """A redirect that began at a file has no strict cookie: a page of ours goes on."""
+    elsewhere = {"sec-fetch-site": "cross-site"}
+    first = stranger.get(stranger.app.address, headers=elsewhere, follow_redirects=False)
+    assert first.status_code == 200
+    assert 'content="0; url=/"' in first.text
+    assert first.headers["set-cookie"].startswith("hushed-8000=")
+    assert stranger.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["127.0.0.1", "::ffff:127.0.0.1"])
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells who asks")
+def test_another_user_of_the_computer_is_refused_even_with_the_cookie(new: bool) -> None:
+    """The kernel's own list says who asks; a connection of ours is taken."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        socket.socket(socket.AF_INET6 if new else socket.AF_INET) as caller,
+    ):
+        port = listening.getsockname()[1]
+        caller.connect(("::ffff:127.0.0.1" if new else "127.0.0.1", port))
+        accepted, client = listening.accept()
+        with accepted:
+            scope = {"type": "http", "client": client, "server": ("127.0.0.1", port)}
+            assert check_peer(Peers(), scope) is None
+            other = check_peer(Peers(frozenset({os.geteuid() + 1})), scope)
+            assert other is not None
+            assert other.status_code == 403
+            assert b"another user of this computer" in bytes(other.body)
+
+
+def test_the_key_stands_in_no_argument_but_in_a_file_for_this_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser is given the name of a file; without a place for it, nothing is opened."""
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    place = tmp_path / ".hushed" / "open-8000.html"
+    for _ in range(2):  # one that a killed workbench has left is written anew
+        open_browser(place, "http://127.0.0.1:8000/?key=secret")
+    assert opened == [place.as_uri()] * 2
+    assert 'content="0; url=http://127.0.0.1:8000/?key=secret"' in place.read_text()
+    assert (place.stat().st_mode & 0o777, place.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    open_browser(place / "no-folder" / "open.html", "http://127.0.0.1:8000/?key=secret")
+    assert len(opened) == 2
 
 
 def test_a_prefetch_does_not_use_the_key_up(stranger: TestClient) -> None:

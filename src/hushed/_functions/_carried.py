@@ -7,15 +7,14 @@ rows but one could otherwise try tables until one is refused.
 from __future__ import annotations
 
 import copyreg
+import ctypes
 import gc
 import pickle
 import sys
 import weakref
-from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from mmap import mmap
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -31,18 +30,21 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
+from hushed._functions._memory import FRAMES, Memory, list_arrays
 
 _MOST_WORK = 1_000_000
-_FRAMES = ("DataFrame", "Series")  # of Polars
-_BUFFERS = (memoryview, bytearray, array, mmap)
-_OWN = (list, dict, set, np.ndarray)  # cells and rows that are objects of one table alone
 _PYTHON = (".py", ".pyc")
 _MODULE = {"__name__", "__spec__", "__loader__"}
 
 _SINGLE = frozenset({str, bytes, int, float, bool, type(None), np.float64, np.int64})
-_ATOMS = _SINGLE | {tuple}
+_OWN = frozenset({list, dict, set, np.ndarray})  # cells and rows that are of one table alone
+_DATA_OF_C: Any = ctypes.Structure.__mro__[1]
 
-Array = np.ndarray[Any, Any]
+_NESTED = frozenset({list, tuple, dict, set, frozenset})
+_NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever shown
+_OTHER = object()  # rows that nothing holds
+_SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
+_CLOSED = {"LazyFrame", "Expr", "LazyGroupBy", "SQLContext"}  # of Polars
 
 
 class _Carried(BaseException):
@@ -60,8 +62,11 @@ def carries_rows(thing: Any, rows: Any) -> bool:
     """Tell whether the rows themselves, or a view of some, can be reached from a thing.
 
     They are in a closure, a global, a default, an attribute, or a module that a function names.
-    Copies are not seen, nor what was computed from the rows, nor what is found by text alone.
+    Copies are not seen, nor what was computed from the rows, nor what is found by text alone, nor
+    what lies in objects that `list_unsearched` names.
     """
+    if type(thing) in _SINGLE:
+        return False
     search = _Search(rows)
     try:
         search.dump(thing)
@@ -109,18 +114,26 @@ class _Search(pickle.Pickler):
     def __init__(self, rows: Any) -> None:
         super().__init__(_Nowhere(), protocol=5)
         self.rows = rows
-        self.parts = _list_arrays(rows)  # kept, so that no memory is used twice
-        self.single = _name_cells(rows)
+        cells = _list_within_cells(rows)
+        self.single = {id(each) for each in cells if type(each) in _OWN}
+        self.memory = Memory(
+            array
+            for each in (rows, *cells)
+            if type(each) is not list
+            for array in list_arrays(each)
+        )
 
     def persistent_id(self, value: Any) -> Any:
-        if type(value) in _ATOMS:  # of which there are millions
+        kind = type(value)
+        if kind in _SINGLE:  # of which there are millions
             return None
         if value is self.rows or id(value) in self.single:
             raise _Carried
-        arrays = _list_arrays(value)
-        if any(_overlap(one, other) for one in arrays for other in self.parts):
+        if kind in _NESTED:
+            return "plain" if _is_plain(value) else None
+        if any(map(self.memory.meets, list_arrays(value))):
             raise _Carried
-        return "numbers" if type(value) is np.ndarray and not value.dtype.hasobject else None
+        return "numbers" if kind is np.ndarray and not value.dtype.hasobject else None
 
     def reducer_override(self, value: Any) -> Any:
         if value is str:
@@ -128,18 +141,63 @@ class _Search(pickle.Pickler):
         return str, (), _list_within(value)
 
 
-def _name_cells(rows: Any) -> set[int]:
-    """Name the objects that rows and their cells are, at any depth of lists, tuples and dicts."""
+class _Inventory(_Search):
+    """Go through all there is, and note the kinds of objects that hide what they hold."""
+
+    def __init__(self) -> None:
+        super().__init__(_OTHER)
+        self.hiding: set[str] = set()
+
+    def reducer_override(self, value: Any) -> Any:
+        if _is_closed(value):
+            kind = type(value)
+            self.hiding.add(f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}")
+        return super().reducer_override(value)
+
+
+def list_unsearched(thing: Any) -> tuple[str, ...]:
+    """List the kinds of objects, to be reached from a thing, that no search for rows sees into."""
+    search = _Inventory()
+    with suppress(Exception):  # objects that lie too deep within each other
+        search.dump(thing)
+    return tuple(sorted(search.hiding))
+
+
+def _is_closed(value: Any) -> bool:
+    """Whether an object is of compiled code, and neither pickle nor the collector tells of it."""
+    module = str(type(value).__module__)
+    library = module.partition(".")[0]
+    if library == "polars":
+        return any(each.__name__ in _CLOSED for each in type(value).__mro__)
+    if library in ("duckdb", "_duckdb"):
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    if library in _SEEN_INTO or not is_library(module) or file.endswith(_PYTHON):
+        return False
+    return not list_arrays(value) and _reduce(value) is None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a container holds numbers and texts alone."""
+    held = value.values() if type(value) is dict else ()
+    return _SINGLE.issuperset(map(type, value)) and _SINGLE.issuperset(map(type, held))
+
+
+def _list_within_cells(rows: Any) -> list[Any]:
+    """List the objects that rows and their cells are, at any depth of lists, tuples and dicts."""
+    seen: dict[int, Any] = {}
     with suppress(Exception):  # no table: nothing to name
         found = _list_cells(rows)
-        seen: dict[int, Any] = {}
         for each in found:
-            if type(each) in (*_OWN, tuple) and id(each) not in seen:
-                seen[id(each)] = each
-                if type(each) is not np.ndarray:
-                    found += [*each, *(each.values() if type(each) is dict else ())]
-        return {name for name, each in seen.items() if type(each) in _OWN}
-    return set()
+            kind = type(each)
+            if kind in _SINGLE or id(each) in seen:
+                continue
+            seen[id(each)] = each
+            if kind is np.ndarray:
+                found += _list_cells(each)
+            elif kind in _NESTED and not _is_plain(each):
+                found += [*each, *(each.values() if kind is dict else ())]
+    return list(seen.values())
 
 
 def _list_within(value: Any) -> Any:
@@ -155,7 +213,8 @@ def _look_within(value: Any) -> Any:
     if isinstance(value, FunctionType):
         return _list_used(value)
     if isinstance(value, ModuleType | CodeType) or (
-        isinstance(value, type) and is_library(value.__module__)
+        type(value).__module__.partition(".")[0] in _NOTEBOOKS
+        or (isinstance(value, type) and is_library(value.__module__))
     ):
         return None
     if isinstance(value, type):
@@ -164,6 +223,15 @@ def _look_within(value: Any) -> Any:
         return value()
     if type(value) in _LOOKED_INTO:
         return _LOOKED_INTO[type(value)](value)
+    return _look_by_kind(value)
+
+
+def _look_by_kind(value: Any) -> Any:
+    """List what pickle or Python's own collector knows an object to hold."""
+    if isinstance(value, _DATA_OF_C):  # whose class is written in Python
+        return gc.get_referents(value)
+    if type(value).__module__.startswith("polars.") and type(value).__name__ in FRAMES:
+        return _list_cells(value)
     return [_look_by_pickle(value), _look_by_collector(value)]
 
 
@@ -183,16 +251,20 @@ def _look_by_collector(value: Any) -> Any:
 
 def _look_by_pickle(value: Any) -> Any:
     """List what pickle would keep of an object, or its attributes."""
-    registered = copyreg.dispatch_table.get(type(value))
-    try:
-        reduced: Any = registered(value) if registered else value.__reduce_ex__(5)
-        if not isinstance(reduced, str):
-            return [*reduced[:3], *(list(each) for each in reduced[3:5] if each is not None)]
-    except Exception:  # it cannot be pickled
-        reduced = None
+    reduced = _reduce(value)
+    if reduced is not None and not isinstance(reduced, str):
+        return [*reduced[:3], *(list(each) for each in reduced[3:5] if each is not None)]
     slots = [vars(kind).get("__slots__", ()) for kind in type(value).__mro__]
     flat = [name for each in slots for name in ((each,) if isinstance(each, str) else each)]
     return [getattr(value, name, None) for name in ("__wrapped__", "__dict__", *flat)]
+
+
+def _reduce(value: Any) -> Any:
+    """Ask for what pickle would keep of an object; None if it cannot be pickled."""
+    registered = copyreg.dispatch_table.get(type(value))
+    with suppress(Exception):
+        return registered(value) if registered else value.__reduce_ex__(5)
+    return None
 
 
 # What such an object holds, of which pickle keeps nothing.
@@ -203,6 +275,9 @@ _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     GeneratorType: lambda held: held.gi_frame,
     CoroutineType: lambda held: held.cr_frame,
     AsyncGeneratorType: lambda held: held.ag_frame,
+    np.nditer: lambda held: held.operands,
+    np.flatiter: lambda held: held.base,
+    np.broadcast: lambda held: held.iters,
     # That of a module holds all that the program does.
     FrameType: lambda held: None if held.f_locals is held.f_globals else dict(held.f_locals),
 }
@@ -228,27 +303,6 @@ def _list_used(function: FunctionType) -> list[Any]:
     return used + known
 
 
-def _list_arrays(table: Any) -> list[Array]:
-    """Arrays that are the memory of a table; none where they would be made for the purpose."""
-    if isinstance(table, np.ndarray):
-        return [table]
-    library, kind = str(type(table).__module__).partition(".")[0], type(table).__name__
-    if library == "pyarrow" or isinstance(table, _BUFFERS):
-        with suppress(Exception):  # released, or of parts that do not lie side by side
-            return (
-                _list_arrow(table, kind)
-                if library == "pyarrow"
-                else [np.asarray(memoryview(table))]
-            )
-    elif library == "pandas":
-        with suppress(Exception):
-            return [each for column in _list_columns(table) for each in _list_memory(column)]
-    elif library == "polars" and kind in _FRAMES:
-        series = [table] if kind == "Series" else table.get_columns()
-        return [array for each in series for array in _list_chunks(each)]
-    return []
-
-
 def _list_cells(table: Any) -> list[Any]:
     """Cells of a table that are objects; rows of a list."""
     if type(table) is list:
@@ -261,84 +315,3 @@ def _list_cells(table: Any) -> list[Any]:
     return [
         cell for each in columns if str(each.dtype).lower() == "object" for cell in each.to_list()
     ]
-
-
-def _list_columns(table: Any) -> list[Any]:
-    """List the arrays of a frame, a series or an index of pandas; such an array is one itself."""
-    import pandas  # noqa: PLC0415
-
-    if isinstance(table, pandas.DataFrame):
-        return [table.iloc[:, place].array for place in range(table.shape[1])]
-    if isinstance(table, pandas.Series | pandas.Index):
-        named = type(table) in (pandas.RangeIndex, pandas.MultiIndex)  # which hold no such array
-        return [] if named else [table.array]
-    return [table] if isinstance(table, pandas.api.extensions.ExtensionArray) else []
-
-
-def _list_memory(column: Any) -> list[Array]:
-    """Memory of a column of pandas: of NumPy, of numbers with a mask, or of Arrow."""
-    if hasattr(column, "_pa_array"):
-        return [each for chunk in column._pa_array.iterchunks() for each in _view_chunk(chunk)]
-    if type(column).__name__ == "IntervalArray":
-        ends = [*_list_columns(column.left), *_list_columns(column.right)]
-        return [each for end in ends for each in _list_memory(end)]
-    sparse = getattr(column, "sp_values", None)
-    held = getattr(column, "_ndarray", getattr(column, "_data", sparse))
-    return [held] if isinstance(held, np.ndarray) else []
-
-
-def _list_arrow(held: Any, kind: str) -> list[Array]:
-    """Memory of a table of Arrow, of a column or a part of one, or of a plain piece of memory."""
-    if kind == "Buffer":
-        return [np.frombuffer(held, dtype=np.uint8)]
-    columns = held.columns if kind in ("Table", "RecordBatch") else [held]
-    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
-    return [each for chunk in chunks if hasattr(chunk, "buffers") for each in _view_chunk(chunk)]
-
-
-def _view_chunk(chunk: Any) -> list[Array]:
-    """Memory of the values of an Arrow array, or of the places of its texts; of its rows alone.
-
-    What is all zero is left out, and the bits that say what is missing: many arrays share one
-    memory there, which have nothing else in common. Of values that are bits, those are left out
-    that share a byte with bits of other rows.
-    """
-    kind, first, stop = chunk.type, chunk.offset, chunk.offset + len(chunk)
-    if hasattr(chunk, "storage"):  # of an extension
-        return _view_chunk(chunk.storage)
-    told = str(kind)
-    if told.startswith("struct"):
-        return [each for i in range(kind.num_fields) for each in _view_chunk(chunk.field(i))]
-    if told.startswith("fixed_size_list"):
-        return _view_chunk(chunk.values[first * kind.list_size : stop * kind.list_size])
-    buffers = chunk.buffers()
-    if len(buffers) < 2 or buffers[1] is None:
-        return []
-    try:
-        bits = kind.bit_width
-    except ValueError:  # of texts and lists
-        bits = 128 if told.endswith("_view") else 64 if told.startswith("large") else 32
-    held = np.frombuffer(buffers[1], dtype=np.uint8)[-(-first * bits // 8) : stop * bits // 8]
-    return [held] if held.any() else []
-
-
-def _list_chunks(series: Any) -> list[Array]:
-    """Memory of a column of Polars."""
-    import polars  # noqa: PLC0415
-
-    found = []
-    for chunk in series.get_chunks() if series.dtype != polars.Object else ():
-        with suppress(Exception):  # of numbers without missing cells
-            held = chunk.to_numpy(allow_copy=False)
-            found += [held] if held.view(np.uint8).any() else []
-            continue
-        with suppress(Exception):  # what newer versions than that of Arrow know would be copied
-            found += _view_chunk(chunk.to_arrow(compat_level=polars.CompatLevel.newest()))
-    return found
-
-
-def _overlap(one: Array, other: Array) -> bool:
-    try:
-        return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
-    except Exception:  # strides too odd to tell in time
-        return True

@@ -174,6 +174,8 @@ def _refuse_carried(data: Any, sampled: Sampled | None, function: Any) -> None:
     """Refuse what holds the private rows, unless the caller said so."""
     if sampled is not None and sampled.data_dependent:
         return
+    if not carries_rows((None if sampled is None else sampled.given, function), data):
+        return
     if sampled is not None and carries_rows(sampled.given, data):
         raise PrivateRowsAsPopulation(
             "the public population holds the private rows: the sensitivity then leaks about them; "

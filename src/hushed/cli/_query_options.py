@@ -71,6 +71,32 @@ class Asked:
     max_groups_per_user: Annotated[
         int | None, option("Most groups of one user that count.", BOUNDS)
     ] = None
+    join: Annotated[
+        Many,
+        option(
+            "FILE:COLUMN: add the columns of a public CSV or Parquet file, which has one row for "
+            "each key in COLUMN; repeat. All of the file becomes a part of the query.",
+            QUERY,
+            metavar="FILE:COLUMN",
+        ),
+    ] = None
+    join_users: Annotated[
+        Many,
+        option(
+            "TABLE:USER:COLUMN,COLUMN: add columns of another private table of the database, by "
+            "its user column; repeat.",
+            QUERY,
+            metavar="TABLE:USER:COLUMNS",
+        ),
+    ] = None
+    default: Annotated[
+        Many,
+        option(
+            "COLUMN=VALUE: the value of a joined column for rows without a match, which are left "
+            "out otherwise; repeat.",
+            QUERY,
+        ),
+    ] = None
     where: Annotated[Many, option('Condition such as "age >= 18"; repeat.', QUERY)] = None
     derive: Annotated[Many, option("NAME=EXPRESSION; repeat.", QUERY)] = None
     by: Annotated[Many, option("Grouping column; repeat.", QUERY)] = None

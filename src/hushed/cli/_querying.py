@@ -11,6 +11,7 @@ import typer
 import hushed as hs
 from hushed._types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
+from hushed.cli._joining import add_joins
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._outcome import finish, print_line, print_notes
@@ -70,13 +71,13 @@ def query(
         request = _build(context, data, opened, asked, files)
         if price.explain and not price.quote:
             raise ParameterError("--explain is for --quote")
-        solved = _solve(request, price)
         terms: dict[str, Any] = {"delta": price.delta, "noise": price.noise}
+        terms["rows_per_user"] = read_rows_per_user(price.rows_per_user, data, request.query.user)
+        solved = _solve(request, price, terms)
         terms["epsilon"] = price.epsilon
         if solved is not None:
             request, terms["epsilon"] = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        terms["rows_per_user"] = read_rows_per_user(price.rows_per_user, data, request.query.user)
         taken = (*inputs_of(data, files.file, price.rows_per_user), *files_of(account.ledger))
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
@@ -111,7 +112,7 @@ def _build(
         declared = declared_types(whole, data)
         return _open(data, opened.table, whole.user, declared, **dialect).ask(whole)
     request = _open(data, opened.table, opened.user, _types(opened.types or ()), **dialect)
-    request = _add_columns(request, asked)
+    request = _add_columns(add_joins(request, asked, data, _cell), asked)
     if asked.max_rows_per_user is not None or asked.max_groups_per_user is not None:
         request = request.bound_contributions(
             max_rows_per_user=asked.max_rows_per_user,
@@ -121,7 +122,7 @@ def _build(
     return _add_quantiles(_add_aggregates(request, asked), asked)
 
 
-def _solve(request: hs.Table, price: Price) -> QuotedErrors | None:
+def _solve(request: hs.Table, price: Price, terms: Mapping[str, Any]) -> QuotedErrors | None:
     """Find the smallest epsilon that keeps the errors, where they were given."""
     if not price.error:
         return None
@@ -129,8 +130,7 @@ def _solve(request: hs.Table, price: Price) -> QuotedErrors | None:
         errors=read_errors(price.error),
         rows=price.rows,
         share=price.share,
-        delta=price.delta,
-        noise=price.noise,
+        **terms,
     )
 
 

@@ -34,7 +34,7 @@ def read_table(
     user: str | None = None,
 ) -> Table:
     """Read a CSV or Parquet file; in an array the users of a column are numbered."""
-    columns, cells = _read_cells(path, header)
+    columns, cells = read_cells(path, header)
     names = columns or number_columns(len(cells[0]))
     if user is not None and frame == "numpy":
         _number_users(cells, find_column(path, user, columns, len(names), option="--user"))
@@ -45,7 +45,7 @@ def read_table(
     return Table(rows=make_frame(read, frame), columns=columns)
 
 
-def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
+def read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
     """Read names and rows of a file; one row or more, all of one width."""
     if not path.is_file():
         raise NotFound(f"there is no file {plain_path(path)}")
@@ -58,7 +58,7 @@ def _read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[
 
 def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
     """Read one public column of a file: an array of numbers, or a list of texts."""
-    columns, cells = _read_cells(path, header)
+    columns, cells = read_cells(path, header)
     return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
 
 

@@ -20,7 +20,7 @@ from hushed.client._pending import (
     pending_folder,
     write_pending,
 )
-from hushed.client._sending import Line, Send, check_url, open_line
+from hushed.client._sending import Line, NotTaken, Send, check_url, open_line
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -478,7 +478,7 @@ class Client:
                 forget_pending(self.pending, pending.key)
                 raise Refusal(_say_unpaid(told))
             answer = self.answer(told["id"])
-        except (ParameterError, NotFound, Overspent, QueryFailed, EngineUnavailable):
+        except (ParameterError, NotFound, Overspent, QueryFailed, EngineUnavailable, NotTaken):
             # Nothing was charged, or the failure is known. After any other end it may be charged.
             forget_pending(self.pending, pending.key)
             raise

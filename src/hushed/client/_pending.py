@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hushed.errors import KeyInUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +32,15 @@ def pending_folder(url: str, who: str) -> Path:
 def write_pending(folder: Path, pending: Pending) -> None:
     """Write down a request; on the disk when this returns."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path, fresh = _file(folder, pending.key), _file(folder, pending.key).with_suffix(".new")
+    path = _file(folder, pending.key)
     told = {"key": pending.key, "dataset": pending.dataset, "body": pending.body}
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+    if path.exists() and json.loads(path.read_text()) != told:
+        raise KeyInUse(
+            "this key belongs to another question of yours, whose answer was not read yet: "
+            "client.recover() reads it; take another key"
+        )
+    fresh = path.with_suffix(f".{uuid.uuid4()}")  # threads may write the same request
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(told, file)
         file.flush()
         os.fsync(file.fileno())

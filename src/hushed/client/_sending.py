@@ -35,7 +35,13 @@ _KINDS: dict[str, type[Exception]] = {
     "failed": QueryFailed,
     "ledger_unavailable": LedgerUnavailable,
     "dataset_changed": EngineUnavailable,
+    "dataset_unavailable": EngineUnavailable,
 }
+_NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request
+
+
+class NotTaken(Refusal):
+    """The server did not take the request: nothing was charged, and nothing is pending."""
 
 
 class NotReached(OSError):
@@ -100,6 +106,7 @@ def read_problem(status: int, body: bytes) -> Exception:
     kind = _KINDS.get(code)
     if kind is None:
         kind = ParameterError if status in (400, 413, 422) else Refusal
+        kind = NotTaken if code in _NOT_TAKEN else kind
     return kind(words)
 
 

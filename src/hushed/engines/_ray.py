@@ -20,6 +20,7 @@ from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, Worke
 _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _RETRIES = 3
+_TRIES, _PAUSE_SECONDS = 3, 1.0  # of a client; one that fails takes Ray 40 seconds
 _LOST_SECONDS = 5.0  # without its head, after which the cluster is given up; Ray ends us after 60
 
 
@@ -31,7 +32,9 @@ class Ray:
     address : str, default "ray"
         ``"ray"`` for the cluster to which this process is connected, else the one of
         ``RAY_ADDRESS``, else one of this machine that is started, and stopped at the end;
-        ``"ray://HOST:10001"`` for a server of Ray's clients.
+        ``"ray://HOST:10001"`` for a server of Ray's clients, which starts a process for each of
+        them. Where that process dies at once it is asked for again: three times in all, each of
+        which takes Ray up to 40 seconds.
     on_other_bits : {"refuse", "note"}, default "refuse"
         What to do with workers on which the first trials have other bits than here, as those with
         another processor may: refuse to run, or warn of how many trials ran there.
@@ -242,13 +245,32 @@ def _connect(address: str) -> tuple[Any, bool]:
             if address == "ray":
                 ray.init(include_dashboard=False, log_to_driver=False, logging_level="error")
             else:
-                ray.init(address)
+                _connect_client(ray, address)
     except Exception as cause:  # errors of Ray, of its transport, and of what it starts
+        again = address != "ray" and isinstance(cause, ConnectionAbortedError)
+        tried = f" in {_TRIES} tries" if again else ""
         raise EngineUnavailable(
-            f"no Ray cluster could be reached at {address} ({type(cause).__name__})",
+            f"no Ray cluster could be reached at {address} ({type(cause).__name__}{tried})",
             parameter="workers",
         ) from cause
     return ray, True
+
+
+def _connect_client(ray: Any, address: str) -> None:
+    """Connect to a server of clients; again where the process that it forks for us dies at once.
+
+    The server has threads of gRPC when it forks: one child in fifteen finds a lock of theirs held,
+    and aborts before it runs anything. Ray tells that as an aborted connection.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(address)
+        except ConnectionAbortedError:
+            if not left:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
 
 from hushed._checks import require_one_of
 from hushed._rows import _containers as containers
@@ -38,6 +37,8 @@ class Fitted:
     _root: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        from scipy import special  # noqa: PLC0415
+
         columns = _split(self.table.frame)
         order = np.stack([_order(each) for each in columns])
         scores = np.empty(order.shape)
@@ -65,6 +66,8 @@ class Fitted:
         array or frame
             Independent rows, in the container of the public table; each cell is one of its column.
         """
+        from scipy import special  # noqa: PLC0415
+
         drawn = rng.standard_normal((count, len(self._root))) @ self._root.T
         known = self._order.shape[1]
         ranks = np.minimum((special.ndtr(drawn) * known).astype(np.int64), known - 1)

@@ -26,6 +26,7 @@ _UNCHECKED_OF_SAMPLES = (
     "sampling.environment",
     "sampling.elsewhere",
     "sampling.unwatched",
+    "sampling.unsearched",
     "the name of the function, also in guarantee.estimates",
 )
 
@@ -142,9 +143,9 @@ def _differences(
         exact.append("the number of recorded movements differs")
     # The function's name is a label: a renamed function may be verified. What it kept to itself
     # depends on what it was asked before.
-    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "environment"}
+    settled = {"function", "population", "pairs", "rank", "gamma", "unwatched", "unsearched"}
     names = {field.name for field in fields(SamplingRecord)} - settled
-    names -= {"movements", "largest", "elsewhere", *_SPLIT}
+    names -= {"movements", "largest", "environment", "elsewhere", *_SPLIT}
     exact += _unequal(old, new, sorted(names))
     exact += _unequal(known, fresh, ["norm", "neighbours", "argument"])
     if _of_draws(known.guarantee) != _of_draws(fresh.guarantee):

@@ -264,6 +264,12 @@ def _describe_watch(certificate: Certificate) -> list[str]:
             f"or changed by themselves: {_plain_words(sampling.unwatched)}. If they hold something "
             "of the rows of a former call, the promise does not hold"
         )
+    if sampling.unsearched:
+        lines.append(
+            "What it or the population holds was searched for the private rows, but for objects of "
+            f"these kinds, which cannot be looked into: {_plain_words(sampling.unsearched)}. If "
+            "the rows are in one of them, the promise does not hold"
+        )
     if others := list_unwatched(packages_in(sampling.environment)):
         lines.append(
             f"Not watched are settings of {_plain_words(others)}: they must be the same at the "

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from hushed._checks import require_least
 from hushed._decimals import decimal_of, read, stated_above, upper_double
@@ -208,6 +207,8 @@ def _laplace_exceeds(most: float, level: float) -> float:
 
 def _gaussian_exceeds(rho: float, level: float) -> float:
     """As the loss is normal with mean rho and variance 2 rho."""
+    from scipy import special  # noqa: PLC0415
+
     if rho <= 0:
         return 0.0
     spread = math.sqrt(2 * rho)

@@ -101,6 +101,9 @@ class SamplingFacts:
         Shape of the answer.
     unwatched : tuple of str
         What the function used that has no digest, or changed by itself while it was sampled.
+    unsearched : tuple of str
+        Kinds of objects of the function, the population or the update of answers, as
+        ``"polars.LazyFrame"``, that were not searched for the private rows.
     user : str or int, optional
         Column that says whose a row is; then a pair differs in all rows of one user. None if it
         differs in one row.
@@ -133,6 +136,7 @@ class SamplingFacts:
     shift: float
     shape: tuple[int, ...]
     unwatched: tuple[str, ...]
+    unsearched: tuple[str, ...] = ()
     user: str | int | None = None
 
     def reach(self) -> Neighbourhood:

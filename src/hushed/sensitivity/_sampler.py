@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._carried import list_unsearched
 from hushed._functions._environment import facts
 from hushed._functions._fingerprints import (
     Look,
@@ -227,6 +228,7 @@ def _record(
     """Keep all that is needed to run the sampling again."""
     rank, known = request.rank, start.known
     largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
+    given = request.given if request.update is None else (request.given, request.update)
     most = limit(float(draws[rank.rank - 1]), request.reach.blocks, math.prod(known.shape))
     if request.reach.blocks > 1 and 0 < most / 2 < largest:
         raise BadFunction(
@@ -258,7 +260,7 @@ def _record(
         batch_rows=request.batch_rows,
         population=start.described,
         source=request.population,
-        given=request.given if request.update is None else (request.given, request.update),
+        given=given,
         called=request.function,
         data_dependent=request.data_dependent,
         layout=containers.layout(start.first),
@@ -274,6 +276,7 @@ def _record(
         state=after.marks,
         settings=start.settings,
         unwatched=unwatched,
+        unsearched=() if request.data_dependent else list_unsearched((request.function, given)),
         design=start.design,
         blocks=request.reach.blocks,
         shift=0.0,

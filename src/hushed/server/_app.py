@@ -94,6 +94,7 @@ def make_app(desk: Desk) -> Guard:
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,  # it would send a token on by http, for TLS ends at the proxy
         separate_input_output_schemas=False,
         lifespan=lambda _: _live(desk),
     )
@@ -114,9 +115,11 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
 
     async def sweep() -> None:
         while True:
-            with suppress(HushedError):
+            try:
                 await run_in_threadpool(recover, desk)
                 await run_in_threadpool(expire, desk)
+            except Exception as error:  # whatever it was, the next sweep comes
+                desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
 
     task = asyncio.create_task(sweep())

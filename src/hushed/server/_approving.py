@@ -13,7 +13,14 @@ from hushed.server._audit import add_event
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
 from hushed.server._life import charge_request, run_request, which_is_full
-from hushed.server._people import Caller, Grant, list_grants, require_person
+from hushed.server._people import (
+    Caller,
+    Grant,
+    grant_counts,
+    list_grants,
+    require_person,
+    token_counts,
+)
 from hushed.server._problems import Problem
 from hushed.server._requests import (
     Request,
@@ -47,6 +54,10 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     def write(connection: Transaction, charged: Request) -> None:
         if not charge_pending(connection, charged):
             raise Problem("not_pending")  # somebody was faster; nothing is charged here
+        if not token_counts(connection, found.token):
+            raise Problem("conflict", "the token that it was asked with counts no more; decline it")
+        if not grant_counts(connection, found.person, grant):
+            raise Problem("conflict", "the share of who asked was changed meanwhile")
         add_event(connection, actor=steward.name, action="approved", about=found.id)
 
     due = replace(
@@ -76,12 +87,10 @@ def _require_four_eyes(desk: Desk, steward: Caller, found: Request) -> str:
     """
     with reading(desk.ledger) as connection:
         asker = require_person(connection, found.person)
-        statement = "SELECT maker, revoked FROM @.hushed_s_tokens WHERE id = :id"
+        statement = "SELECT maker FROM @.hushed_s_tokens WHERE id = :id"
         token = fetch_one(connection, statement, id=found.token)
     if steward.id == found.person or token is None or token["maker"] == steward.name:
         raise Problem("four_eyes")
-    if not asker["active"] or token["revoked"] is not None:
-        raise Problem("conflict", "the token that it was asked with counts no more; decline it")
     return str(asker["name"])
 
 

@@ -165,12 +165,16 @@ def read_settings(folder: Path) -> Settings:
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large")
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Settings.model_validate(told)
+        return parse_settings(path.read_text(encoding="utf-8"))
     except ValidationError as error:
         raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{plain_path(path)} is not TOML: {brief(str(error))}") from None
+
+
+def parse_settings(text: str) -> Settings:
+    """Read settings from a text."""
+    return Settings.model_validate(tomllib.loads(text))
 
 
 def explain(error: ValidationError) -> str:

@@ -55,7 +55,12 @@ class Guard:
         except Problem as problem:
             await show_problem(problem)(scope, receive, send_safely)
         else:
-            await self._app(scope, _replay(body, receive), send_safely)
+            try:
+                await self._app(scope, _replay(body, receive), send_safely)
+            except Exception as error:  # whoever serves would log its text, and the lines around it
+                self._log("unforeseen", error=type(error).__name__)
+                if not status:
+                    await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
         method = scope["method"] if scope["method"].isalpha() else "-"
         self._log("http", method=method[:10], route=route, status=status)

@@ -31,7 +31,7 @@ from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
-from hushed.server._people import Caller, Grant, require_person
+from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
     KeyTaken,
@@ -39,6 +39,7 @@ from hushed.server._requests import (
     State,
     count_attempt,
     count_open,
+    count_open_within,
     count_pending,
     end_request,
     find_by_key,
@@ -46,6 +47,7 @@ from hushed.server._requests import (
     insert_certificate,
     insert_request,
     list_open,
+    return_attempt,
 )
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
@@ -61,10 +63,9 @@ FAILURE = "the query failed on the rows; the charge stays"
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
     """Take a request: the same key again gives the same request, and costs nothing."""
-    known = find_by_key(desk.ledger, caller.id, key)
-    digest = asked.digest(grant.dataset)
+    known = find_known(desk, caller, grant.dataset, key, asked)
     if known is not None:
-        return _same(known, digest)
+        return known
     limits = desk.settings.limits
     if desk.queue.count() >= limits.queue:
         raise Problem("busy", wait=5)
@@ -77,14 +78,15 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
     try:
         request = _charge(desk, caller, grant, key, asked, prepared)
     except KeyTaken:
-        found = find_by_key(desk.ledger, caller.id, key)
+        found = find_known(desk, caller, grant.dataset, key, asked)
         if found is None:
             raise Problem("ledger_unavailable") from None
-        return _same(found, digest)
+        return found
     except Overspent as error:
-        found = find_by_key(desk.ledger, caller.id, key)  # a race that the other one has won
+        # Perhaps a race that the other one has won.
+        found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
-            return _same(found, digest)
+            return found
         raise Problem(which_is_full(desk, grant, error, prepared)) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
@@ -102,8 +104,10 @@ def which_is_full(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared
     return "budget_exceeded"
 
 
-def _same(known: Request, digest: str) -> Request:
-    if known.digest != digest:
+def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request | None:
+    """Find what was taken under a key before; another question under it is refused."""
+    known = find_by_key(desk.ledger, caller.id, key)
+    if known is not None and known.digest != asked.digest(dataset):
         raise Problem("key_reused")
     return known
 
@@ -135,6 +139,7 @@ def _charge(
 
     def write(connection: Transaction, request: Request) -> None:
         insert_request(connection, request)
+        _check_again(desk, connection, caller, grant)
         add_event(connection, actor=caller.name, action="asked", about=request.id)
 
     new = _new(desk, caller, grant, key, asked, prepared)
@@ -189,16 +194,31 @@ def hold(
     try:
         with writing(desk.ledger) as connection:
             insert_request(connection, request)
+            _check_token(connection, caller, grant)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
                 raise Problem("too_many_open", "they wait for approval", wait=60)
             add_event(connection, actor=caller.name, action="asked for approval", about=request.id)
     except KeyTaken:
-        found = find_by_key(desk.ledger, caller.id, key)
+        found = find_known(desk, caller, grant.dataset, key, asked)
         if found is None:
             raise Problem("ledger_unavailable") from None
-        return _same(found, request.digest)
+        return found
     desk.log("pending", request=request.id, person=caller.id, dataset=request.dataset)
     return request
+
+
+def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
+    """Check in the transaction of the charge what may have changed since it was asked."""
+    _check_token(connection, caller, grant)
+    if count_open_within(connection, caller.id) > desk.settings.limits.open_per_person:
+        raise Problem("too_many_open", wait=2)
+
+
+def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> None:
+    if not token_counts(connection, caller.token):
+        raise Problem("not_authenticated")
+    if not grant_counts(connection, caller.id, grant):
+        raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
 
 
 def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
@@ -210,6 +230,7 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     if dataset is None or dataset.rows is None or dataset.stale:
         return  # it waits for the steward
     with dataset.lock:  # the time limit begins after the wait, and so does an attempt
+        desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
         if again and not _begin_again(desk, request):
             return
         _run(desk, request, dataset)
@@ -234,14 +255,14 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         if prepared.digest != request.question:
             fail_request(desk, request)  # what was charged cannot be asked any more
             return
-        desk.move_mark()  # from here on an answer may be seen
         prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
     except QueryFailed:
         fail_request(desk, request)
     except (EngineUnavailable, Problem) as error:
         if isinstance(error, Problem) and error.code == "bad_query":
             fail_request(desk, request)
-        else:  # no row was read: it is tried again later
+        else:  # no row was read: it is tried again later, as often as it takes
+            return_attempt(desk.ledger, request)
             desk.log("data set unavailable", request=request.id)
 
 

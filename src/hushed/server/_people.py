@@ -53,6 +53,8 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
             "a name is 1 to 64 of the letters A-Z a-z 0-9 . _ @ -, and begins with a letter or "
             "a digit"
         )
+    if name.lower() == "server":
+        raise ParameterError("the trail calls the server itself by that name: choose another one")
     if role not in ("analyst", "steward"):
         raise ParameterError("a role is analyst or steward", parameter="role")
     identity = str(uuid.uuid4())
@@ -190,6 +192,25 @@ def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
         expires=found["expires"],
         scope=scope,
     )
+
+
+def token_counts(connection: Transaction, token: str) -> bool:
+    """Whether a token that was good a moment ago was not stopped since, nor its person."""
+    statement = (
+        "SELECT 1 AS one FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
+        "WHERE t.id = :token AND t.revoked IS NULL AND p.active = 1"
+    )
+    return fetch_one(connection, statement, token=token) is not None
+
+
+def grant_counts(connection: Transaction, person: str, grant: Grant) -> bool:
+    """Whether a share is still the one that counts."""
+    statement = (
+        "SELECT 1 AS one FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
+        "AND budget = :budget AND ended IS NULL"
+    )
+    values = {"person": person, "dataset": grant.dataset, "budget": grant.budget}
+    return fetch_one(connection, statement, **values) is not None
 
 
 def set_quota(

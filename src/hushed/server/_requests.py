@@ -142,11 +142,16 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
 def count_open(ledger: Ledger, person: str) -> int:
     """Count what somebody waits for: an answer that may not be seen yet counts, too."""
     with reading(ledger) as connection:
-        statement = (
-            "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
-            "WHERE person = :person AND (state = 'charged' OR readable_at > :now)"
-        )
-        found = fetch_one(connection, statement, person=person, now=now())
+        return count_open_within(connection, person)
+
+
+def count_open_within(connection: Transaction, person: str) -> int:
+    """Count them in a transaction that is under way."""
+    statement = (
+        "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
+        "WHERE person = :person AND (state = 'charged' OR readable_at > :now)"
+    )
+    found = fetch_one(connection, statement, person=person, now=now())
     return 0 if found is None else int(found["number"])
 
 
@@ -202,6 +207,17 @@ def count_attempt(ledger: Ledger, request: Request, most: int) -> bool:
             {"id": request.id, "most": most},
         )
         return bool(done.rowcount == 1)
+
+
+def return_attempt(ledger: Ledger, request: Request) -> None:
+    """Count an attempt no more, for it read no row: whoever paid does not lose by it."""
+    with writing(ledger) as connection:
+        run(
+            connection,
+            "UPDATE @.hushed_s_requests SET attempts = attempts - 1 "
+            "WHERE id = :id AND state = 'charged' AND attempts > 0",
+            {"id": request.id},
+        )
 
 
 def end_request(connection: Transaction, request: Request, state: State, grid: float) -> str:

@@ -23,7 +23,7 @@ from hushed.server._config import (
     Settings,
     explain,
     ledger_address,
-    read_settings,
+    parse_settings,
 )
 from hushed.server._datasets import open_all, open_dataset, register, require_budget
 from hushed.server._mark import write_mark
@@ -73,7 +73,6 @@ class Check:
 
 def make_server(folder: Path, url: str | None = None) -> str:
     """Make folder, settings, key and tables; the digest of the public key."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in (FILE, KEY_FILE):
         if (folder / name).exists():
             raise ParameterError(f"{plain_path(folder / name)} exists: there is a server already")
@@ -83,20 +82,30 @@ def make_server(folder: Path, url: str | None = None) -> str:
 
         line = tomli_w.dumps({"url": url}).strip()
         text = text.replace('url = "sqlite:///hushed.db"', line)
+    settings = parse_settings(text)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    address = ledger_address(folder, settings)
+    _make_private(address)
     private, public = make_key()
     _write_new(folder / KEY_FILE, private, 0o600)
     _write_new(folder / f"{KEY_FILE}.pub", public, 0o644)
     _write_new(folder / FILE, text.encode(), 0o600)  # an address may hold a password
-    settings = read_settings(folder)
     try:
-        with Ledger(ledger_address(folder, settings)) as ledger:
+        with Ledger(address) as ledger:
             head = make_tables(ledger, _claim(key_id(public)))
-        write_mark(mark_path(folder, settings), head)
     except BaseException:  # nothing was made: another try begins with an empty folder
         for name in (KEY_FILE, f"{KEY_FILE}.pub", FILE):
             (folder / name).unlink(missing_ok=True)
         raise
+    write_mark(mark_path(folder, settings), head)
     return key_id(public)
+
+
+def _make_private(address: str) -> None:
+    """Make the file of a new ledger one that nobody else reads: it holds questions and answers."""
+    path = address.removeprefix("sqlite:///")
+    if path != address and not os.path.lexists(path) and os.path.isdir(os.path.dirname(path)):
+        _write_new(Path(path), b"", 0o600)
 
 
 def _claim(keyid: str) -> Callable[[Transaction], tuple[int, str]]:
@@ -139,9 +148,16 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     found = whole.dataset[name]
     with ledger:
         table = open_dataset(folder, found)
-        if all(each.name != found.budget for each in ledger.budgets()):
+        known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
+        if known is None:
             ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
         require_budget(ledger, found)
+        if known is not None and (known.epsilon, known.delta) != (limit.epsilon, limit.delta):
+            raise ParameterError(
+                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r} "
+                f"and delta {known.delta!r}, and a limit is not changed: give these numbers, or "
+                "choose another name"
+            )
         register(ledger, name, found, table, ACTOR)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:

@@ -199,20 +199,43 @@ def _join(option: str, value: str | None) -> tuple[str, ...]:
 
 
 def _options_of_steps(query: Query) -> Pairs | None:
-    """Write filters, then derived columns, which is the order of the command."""
-    kinds = [hasattr(step, "derive") for step in query.steps]
-    if kinds != sorted(kinds) or any(hasattr(step, "columns") for step in query.steps):
-        return None
+    """Write joins by users, filters, derived columns, which is the order of the command.
+
+    A public table has no file of its own, which an option could name.
+    """
     words: Pairs = []
+    order = []
     for step in query.steps:
         said = step.model_dump()
-        if "filter" in said:
-            words.append(("--where", said["filter"]))
-        elif "=" in said["derive"] or said["derive"] != said["derive"].strip():
+        found = _options_of_step(said)
+        if found is None:
             return None
-        else:
-            words.append(("--derive", f"{said['derive']}={said['expression']}"))
-    return words
+        order.append(("join_users" not in said) + ("derive" in said))
+        words += found
+    return words if order == sorted(order) else None
+
+
+def _options_of_step(said: Mapping[str, Any]) -> Pairs | None:
+    if "filter" in said:
+        return [("--where", said["filter"])]
+    if "derive" in said:
+        name = said["derive"]
+        plain = "=" not in name and name == name.strip()
+        return [("--derive", f"{name}={said['expression']}")] if plain else None
+    if "join_users" not in said:
+        return None
+    names, default = list(said["columns"]), said["default"] or {}
+    if any(set(name) & set(":,=") for name in (said["user"], *names)):
+        return None
+    joined = f"{said['join_users']}:{said['user']}:{','.join(names)}"
+    return [
+        ("--join-users", joined),
+        *(("--default", f"{name}={_write_cell(value)}") for name, value in default.items()),
+    ]
+
+
+def _write_cell(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _options_of_groups(query: Query) -> Pairs | None:
@@ -222,7 +245,7 @@ def _options_of_groups(query: Query) -> Pairs | None:
     if query.groups.keys is None:
         return [*words, ("--select-partitions", None)]
     for keys in query.groups.keys:
-        written = [str(key).lower() if isinstance(key, bool) else str(key) for key in keys]
+        written = [_write_cell(key) for key in keys]
         if any("," in key or not key or key != key.strip() for key in written):
             return None
         words.append(("--keys", ",".join(written)))

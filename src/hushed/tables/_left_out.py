@@ -10,11 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hushed._checks import list_in_order
+from hushed._numeric import float_above
 from hushed._printing import brief
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
@@ -176,6 +178,26 @@ def widen(each: Aggregate, bar: tuple[Any, Any], fewest: float, missing: int) ->
     top = ((each.high - each.low) / 2) ** 2  # the largest variance
     upper = _move(_between(high, farthest, share), 1, high, farthest)
     return _move(low * (1 - share), -1, low), min(top, max(high, upper))
+
+
+def add_missing(each: Aggregate, error: float, missing: int, rows: int = 1) -> float:
+    """Add to an error by noise how far the output moves if so many rows are missing; rounded up.
+
+    Notes
+    -----
+    A sum moves by the larger bound for each row. Of a mean over n rows, d of them missing, the kept
+    ones differ by ``d / n`` of the distance of their mean from that of the missing ones, which is
+    at most that of the bounds; of a variance by d / n of the square of it at most (see `widen`).
+    """
+    if not missing:
+        return error
+    low, high = Fraction(each.low), Fraction(each.high)
+    moved = Fraction(missing)
+    if each.kind == "sum":
+        moved *= max(-low, high, 0)
+    elif each.kind in RATIOS:
+        moved *= (high - low) ** (2 if each.kind == "variance" else 1) / Fraction(rows)
+    return float_above(Fraction(error) + moved)
 
 
 def _move(end: float, sign: int, *terms: float) -> float:

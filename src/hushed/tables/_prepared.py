@@ -107,6 +107,7 @@ class Prepared:
             asked.plan,
             beta=asked.beta,
             rows=rows,
+            left_out=asked.asked.left_out,
             ledger=ledger,
             budget=budget,
         )

@@ -14,6 +14,7 @@ from hushed._notebook import Shown
 from hushed._numeric import first_true_near
 from hushed._printing import Spelling, brief, format_up, shown, spell_argument
 from hushed.errors import NotFeasible, NotFound, ParameterError
+from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import GaussianNoise, Part, Plan
 from hushed.tables._query import Query
 from hushed.tables._quotes import Quote
@@ -90,6 +91,7 @@ class Prices:
 
     plan: Callable[[Query, float], Plan]
     quote: Callable[[Query, Plan], Quote]  # of the outputs of a query, by a plan that has them
+    left_out: LeftOut | None = None  # what every error includes, whatever epsilon is
 
     def find_misses(self, query: Query, errors: Mapping[str, float], epsilon: float) -> list[str]:
         """List the outputs whose error the quote at an epsilon does not keep."""
@@ -116,16 +118,23 @@ def find_epsilon(query: Query, errors: Mapping[str, float], prices: Prices) -> f
     )
     wanted = ", ".join(f"{shown(name)} within {format_up(most)}" for name, most in errors.items())
     if math.isinf(found):
-        raise NotFeasible(
-            f"no epsilon up to {_MOST:g} keeps {wanted}: ask for larger errors, fewer outputs, "
-            "or smaller contribution bounds"
-        )
+        raise NotFeasible(f"no epsilon up to {_MOST:g} keeps {wanted}: {_advise(prices.left_out)}")
     if not _find_binding(query, errors, prices, found):
         raise ParameterError(
             f"every epsilon from {_LEAST:g} on keeps {wanted}: ask for a smaller error",
             parameter="errors",
         )
     return found
+
+
+def _advise(left_out: LeftOut | None) -> str:
+    """Say what else to ask for: what is left out is part of an error, and no noise."""
+    if left_out is None or not left_out.rows:
+        return "ask for larger errors, fewer outputs, or smaller contribution bounds"
+    return (
+        f"by the public guess, contribution bounds leave out up to {left_out.rows} rows of "
+        f"{left_out.users} users at any epsilon. Ask for larger errors, or try other bounds"
+    )
 
 
 def _find_binding(

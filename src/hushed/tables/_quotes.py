@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from hushed._checks import require_probability
@@ -25,7 +26,7 @@ from hushed.tables._distances import (
 )
 from hushed.tables._engine import Connection
 from hushed.tables._ladders import Candidates, describe_candidates
-from hushed.tables._left_out import LeftOut
+from hushed.tables._left_out import RATIOS, LeftOut, add_missing, count_missing
 from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._query import Query
@@ -47,10 +48,12 @@ class QuotedOutput:
         Share of the budget.
     accuracy : float or None
         Error that a value exceeds with probability at most ``1 - level``; for quantiles in ranks,
-        for all of a group together. None for means and variances, unless the number of rows of a
-        group was given, and where a bound is searched.
+        for all of a group together. It includes what contribution bounds leave out, if a public
+        guess of it was given. None for means and variances, unless the number of rows of a group
+        was given, and where a bound is searched.
     measured : tuple of (str, float)
-        What is measured for it, and the error of each number by itself. Quantiles share the
+        What is measured for it, and the error of each number by itself, by the noise alone.
+        Quantiles share the
         probability of a miss; their errors are those before sorting. A sum whose bound is searched
         is in multiples of the larger bound, or of half the distance of the bounds for a mean.
     candidates : Candidates or None
@@ -96,7 +99,7 @@ class Quote(Shown):
         hides it.
     left_out : LeftOut or None
         Rows and users that contribution bounds leave out at most, by the public guess that was
-        given. The accuracies do not include them, the error bars of an answer do.
+        given. The accuracies include them, as the error bars of an answer do.
     """
 
     guarantee: Guarantee
@@ -159,7 +162,7 @@ class Quote(Shown):
         if self.left_out is not None:
             lines.append(
                 f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
-                "users at most, by the public guess; error bars of the answer include them"
+                "users at most, by the public guess; the error of each output includes them"
             )
         if distances:
             lines += explain_distances(self.distances, self.unit, g)
@@ -212,7 +215,10 @@ def quote_query(
             least, epsilon=promise.epsilon, delta=promise.delta, noise_name=plan.noise_name
         )
         smallest = (again, least.aggregates)
-    quote = quote_plan(plan, query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest)
+    missing = count_missing(query, left_out)
+    quote = quote_plan(
+        plan, query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest, missing=missing
+    )
     distances = trace_distances(query, plan)
     return replace(quote, warnings=connection.warnings, distances=distances, left_out=left_out)
 
@@ -225,8 +231,12 @@ def quote_plan(
     rows: int | None,
     left: Any,
     smallest: tuple[Plan, Sequence[Aggregate]] | None = None,
+    missing: Mapping[str, int] = MappingProxyType({}),
 ) -> Quote:
-    """Quote the price of a plan; `smallest` is the same with the smallest bounds of each search."""
+    """Quote the price of a plan; `smallest` is the same with the smallest bounds of each search.
+
+    `missing` is what each output may lack by contribution bounds.
+    """
     if rows is not None and require_int("rows", rows) < 1:
         raise ParameterError(f"rows must be 1 or more, got {rows}", parameter="rows")
     outputs = []
@@ -241,7 +251,7 @@ def quote_plan(
             QuotedOutput(
                 name=each.name,
                 share=math.fsum(part.share for part in own),
-                accuracy=_accuracy(each, own, beta, rows),
+                accuracy=_accuracy(each, own, beta, rows, missing.get(each.name, 0)),
                 measured=tuple((_role(part), _error(part, each, alone)) for part in own),
                 candidates=describe_candidates(each.low, each.high, each.bins, each.spacing)
                 if quantiles
@@ -312,23 +322,26 @@ def _error(part: Part, aggregate: Aggregate, beta: float) -> float:
 
 
 def _accuracy(
-    aggregate: Aggregate, parts: Sequence[Part], beta: float, rows: int | None
+    aggregate: Aggregate, parts: Sequence[Part], beta: float, rows: int | None, missing: int
 ) -> float | None:
-    """Error of the output as a whole; of a ratio for this many rows, whatever their values."""
+    """Error of the output as a whole; of a ratio for this many rows, whatever their values.
+
+    All that is missing may be among these rows, so that a ratio is measured over the rest.
+    """
     if aggregate.kind == "quantiles":
-        return rank_error(aggregate, parts, beta)
-    if aggregate.kind not in ("mean", "variance"):
-        return max(_error(part, aggregate, beta) for part in parts)
+        return rank_error(aggregate, parts, beta, missing)
+    if aggregate.kind not in RATIOS:
+        return add_missing(aggregate, max(_error(part, aggregate, beta) for part in parts), missing)
     if rows is None:
         return None
     reach = (aggregate.high - aggregate.low) / 2
     errors = error_bounds(parts, beta)
-    fewest = rows - errors[-1]
+    fewest = rows - missing - errors[-1]
     worst = 2 * reach if aggregate.kind == "mean" else reach * reach
     if fewest <= 0:
         return worst
     mean = (errors[0] + reach * errors[-1]) / fewest
     if aggregate.kind == "mean":
-        return min(worst, mean)
+        return min(worst, add_missing(aggregate, mean, missing, rows))
     second = (errors[1] + reach * reach / 2 * errors[-1]) / fewest
-    return min(worst, second + 2 * reach * mean)
+    return min(worst, add_missing(aggregate, second + 2 * reach * mean, missing, rows))

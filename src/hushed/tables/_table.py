@@ -19,7 +19,7 @@ from hushed.tables import _question as question
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._asking import ask, describe
 from hushed.tables._builder import QueryBuilder
-from hushed.tables._left_out import LeftOut, read_left_out
+from hushed.tables._left_out import LeftOut, count_missing, read_left_out
 from hushed.tables._plan import NoiseName, Plan
 from hushed.tables._prepared import Prepared, Proposal, prepare_query, release_query
 from hushed.tables._query import Query, digest_question
@@ -156,8 +156,8 @@ class Table(QueryBuilder):
             Public guess of the number of rows in a group. It gives means and variances an accuracy.
         rows_per_user : table, PublicTable, sequence or mapping, optional
             Public guess of the rows of the users: a public table with the user column, the number
-            of rows of each user, or how many users have so many rows. The quote then
-            says what contribution bounds leave out.
+            of rows of each user, or how many users have so many rows. The accuracies then
+            include what contribution bounds leave out.
         ledger : Ledger, optional
             It reports what would be left of the budget.
         budget : str, optional
@@ -193,6 +193,7 @@ class Table(QueryBuilder):
         noise: NoiseName = "laplace",
         beta: float = _BETA,
         rows: int | None = None,
+        rows_per_user: Any = None,
         share: Share = "weights",
         ledger: Any = None,
         budget: str | None = None,
@@ -214,6 +215,9 @@ class Table(QueryBuilder):
             Probability that an error does not hold, for each output by itself.
         rows : int, optional
             Public guess of the number of rows in a group; means and variances need it.
+        rows_per_user : table, PublicTable, sequence or mapping, optional
+            Public guess of the rows of the users, as for `quote`: the errors then include what
+            contribution bounds leave out.
         share : {"weights", "solve"}, default "weights"
             "solve" chooses the weights, too, so that epsilon is smallest; it needs an error for
             each output. Partition selection keeps its share.
@@ -243,14 +247,19 @@ class Table(QueryBuilder):
         A bisection: the result is an epsilon at which the quote was seen to keep the errors.
         """
         require_probability("beta", beta)
+        left_out = self._read_left_out(rows_per_user)
 
         def plan(query: Query, epsilon: float) -> Plan:
             return plan_query(query, epsilon=epsilon, delta=delta, noise_name=noise)
 
         def quote(query: Query, planned: Plan) -> Quote:
-            return quote_plan(planned, query.aggregates, beta=beta, rows=rows, left=None)
+            missing = count_missing(query, left_out)
+            asked = query.aggregates
+            return quote_plan(planned, asked, beta=beta, rows=rows, left=None, missing=missing)
 
-        query, epsilon, binding = solve_errors(self.query, errors, Prices(plan, quote), share)
+        query, epsilon, binding = solve_errors(
+            self.query, errors, Prices(plan, quote, left_out), share
+        )
         solved = replace(self, query=query)
         price = solved.quote(
             epsilon=epsilon,
@@ -258,6 +267,7 @@ class Table(QueryBuilder):
             noise=noise,
             beta=beta,
             rows=rows,
+            rows_per_user=rows_per_user,
             ledger=ledger,
             budget=budget,
         )

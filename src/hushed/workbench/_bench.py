@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections.abc import Mapping
@@ -152,6 +153,15 @@ async def read_fields(request: Request) -> Mapping[str, str]:
 
 
 Fields = Annotated[Mapping[str, str], Depends(read_fields)]
+_TURNS = itertools.count(1)
+
+
+async def take_turn() -> int:
+    """Count a request as it arrives: of two that write the same page, the later one holds."""
+    return next(_TURNS)
+
+
+Turn = Annotated[int, Depends(take_turn)]
 
 
 ADDRESSES = {

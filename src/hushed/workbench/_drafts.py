@@ -85,6 +85,7 @@ class Drafts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._turns: dict[tuple[str, str], int] = {}  # the latest request that wrote a page
 
     def list(self, kind: Kind | None = None) -> tuple[Draft, ...]:
         """All drafts that can be read, the last changed first."""
@@ -119,11 +120,25 @@ class Drafts:
         return draft
 
     def change(
-        self, identity: str, fields: Mapping[str, str], *, prefix: str = "", name: str | None = None
+        self,
+        identity: str,
+        fields: Mapping[str, str],
+        *,
+        prefix: str = "",
+        name: str | None = None,
+        turn: int = 0,
     ) -> Draft:
-        """Take what a page's form holds in place of what it held; names come without the prefix."""
+        """Take what a page's form holds in place of what it held; names come without the prefix.
+
+        Requests are worked on side by side: one that arrived before the last that wrote is late,
+        and changes nothing. ``turn`` counts them; 0 is never late.
+        """
         with self._open() as connection:
             draft = _require_draft(connection, identity)
+            page = (identity, prefix)
+            if 0 < turn < self._turns.get(page, 0):
+                return draft
+            self._turns[page] = max(turn, self._turns.get(page, 0))
             kept = {key: text for key, text in draft.fields.items() if not key.startswith(prefix)}
             typed = {prefix + key: text for key, text in fields.items()}
             changes: dict[str, object] = {"fields": kept | typed, "changed": _now()}

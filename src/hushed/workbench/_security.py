@@ -10,8 +10,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hushed.workbench._peers import Peers
 
 MOST_BODY = 1_000_000  # bytes
 _POLICY = (
@@ -30,6 +32,15 @@ _SAFE_METHODS = ("GET", "HEAD")
 _NO_KEY = (
     "This page belongs to the workbench that runs on this computer. Open it with the address that "
     "the terminal shows. That address works once; start `hushed workbench` again for a new one.\n"
+)
+_OTHER_USER = (
+    "This workbench was started by another user of this computer, and answers that user alone. "
+    "Start one of your own: hushed workbench FOLDER\n"
+)
+_GO_ON = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>hushed workbench</title>'
+    '<link rel="icon" href="/static/favicon.svg" type="image/svg+xml">'
+    '<meta http-equiv="refresh" content="0; url=/"><p><a href="/">Open the workbench</a></p></html>'
 )
 
 
@@ -82,6 +93,12 @@ class Guard:
     def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
         self._door = door
+        self._peers = Peers()
+
+    @property
+    def port(self) -> int:
+        """Where the workbench listens."""
+        return self._door.port
 
     @property
     def address(self) -> str:
@@ -103,7 +120,7 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refused = check_request(self._door, scope)
+        refused = check_peer(self._peers, scope) or check_request(self._door, scope)
         if refused is not None:
             await refused(scope, receive, send_safely)
             return
@@ -112,6 +129,14 @@ class Guard:
             await _refuse(413, "A request may have at most 1 MB.")(scope, receive, send_safely)
             return
         await self._app(scope, _replay(body, receive), send_safely)
+
+
+def check_peer(peers: Peers, scope: Scope) -> Response | None:
+    """Refuse another user of this computer, as far as Linux tells who asks; a cookie may leak."""
+    client, server = scope.get("client"), scope.get("server")
+    if client is None or server is None or peers.welcomes(client, server):
+        return None
+    return _refuse(403, _OTHER_USER)
 
 
 def check_request(door: Door, scope: Scope) -> Response | None:
@@ -128,6 +153,9 @@ def check_request(door: Door, scope: Scope) -> Response | None:
     cookie = None if key is None or _is_prefetch(headers) else door.exchange(key)
     if cookie is None:
         return _refuse(403, _NO_KEY)
+    if headers.get("sec-fetch-site") == "cross-site":  # the file that opens us
+        # A strict cookie is not sent along a redirect that began elsewhere: our page goes on.
+        return HTMLResponse(_GO_ON, headers={"set-cookie": cookie})
     return RedirectResponse("/", status_code=303, headers={"set-cookie": cookie})
 
 

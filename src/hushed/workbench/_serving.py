@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import webbrowser
+from contextlib import suppress
+from html import escape
 from pathlib import Path
 
 import uvicorn
@@ -56,8 +59,9 @@ def serve_workbench(
     with open_port(port) as listening:
         app = create_app(folder, port=listening.getsockname()[1], ledger=ledger)
         print(f"hushed workbench: {app.address}", flush=True)  # noqa: T201
+        opener = workspace.hidden / f"open-{app.port}.html"
         if browser:
-            webbrowser.open(app.address)
+            open_browser(opener, app.address)
         settings = uvicorn.Config(
             app,
             access_log=False,
@@ -69,8 +73,28 @@ def serve_workbench(
         try:
             uvicorn.Server(settings).run([listening])
         finally:
+            with suppress(OSError):
+                opener.unlink(missing_ok=True)
             for each in (workspace, practice_of(workspace)):
                 stop_public_jobs(each.hidden / "jobs")
+
+
+def open_browser(opener: Path, address: str) -> None:
+    """Open the address by a file that this user alone can read: every user sees arguments."""
+    text = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>hushed workbench</title>'
+        f'<meta http-equiv="refresh" content="0; url={escape(address)}">'
+        f'<p><a href="{escape(address)}">Open the workbench</a></p></html>\n'
+    )
+    try:
+        opener.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opener.unlink(missing_ok=True)
+        with os.fdopen(os.open(opener, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+            file.write(text)
+    except OSError:
+        print("Open this address in your browser.", flush=True)  # noqa: T201
+        return
+    webbrowser.open(opener.as_uri())
 
 
 def open_port(port: int) -> socket.socket:

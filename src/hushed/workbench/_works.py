@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from hushed.errors import HushedError, NotFound
-from hushed.workbench._bench import Fields, Workbench, download
+from hushed.workbench._bench import Fields, Turn, Workbench, download
 from hushed.workbench._drafts import Draft, Kind
 from hushed.workbench._jobs import (
     Job,
@@ -189,8 +189,8 @@ def add_forms(router: APIRouter, bench: Workbench, work: Work) -> None:
         return show_work(bench, work, request, find_draft(bench, work, identity))
 
     @router.post(base + "/{identity}/draft")
-    def save(identity: str, fields: Fields) -> Response:
-        save_form(bench, find_draft(bench, work, identity), fields)
+    def save(identity: str, fields: Fields, turn: Turn) -> Response:
+        save_form(bench, find_draft(bench, work, identity), fields, turn)
         return Response(status_code=204)
 
 
@@ -198,8 +198,8 @@ def _add_jobs(router: APIRouter, bench: Workbench, work: Work) -> None:
     base = f"/{work.path}"
 
     @router.post(base + "/{identity}/run")
-    def run(request: Request, identity: str, fields: Fields) -> Response:
-        draft = save_form(bench, find_draft(bench, work, identity), fields)
+    def run(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
+        draft = save_form(bench, find_draft(bench, work, identity), fields, turn)
         words, errors = work.read(draft.part(FORM), look_around(bench))
         if errors:
             return show_work(bench, work, request, draft, errors)
@@ -245,8 +245,8 @@ def write_json(found: Mapping[str, Any]) -> str:
     return json.dumps(dict(found), indent=2, sort_keys=True) + "\n"
 
 
-def save_form(bench: Workbench, draft: Draft, fields: Mapping[str, str]) -> Draft:
+def save_form(bench: Workbench, draft: Draft, fields: Mapping[str, str], turn: int) -> Draft:
     """Write down what was typed."""
     name = fields.get("draft-name", "").strip() or draft.name
     typed = {key: text for key, text in fields.items() if key != "draft-name"}
-    return bench.drafts.change(draft.id, typed, prefix=FORM, name=name)
+    return bench.drafts.change(draft.id, typed, prefix=FORM, name=name, turn=turn)

@@ -177,6 +177,33 @@ def test_arrows_move_a_slider_and_the_other_one_follows(serve, open_page, folder
     says(page, "#price").to_contain_text("with this question 100 %", timeout=PATIENCE)
 
 
+def test_what_is_changed_before_an_answer_came_is_not_lost(serve, open_page, folder):
+    """A second choice, and a text, while the page that the first choice asked for is under way."""
+    draft = draft_of(folder)
+    served = serve(folder)
+    page, _ = open_page(served)
+    page.goto(f"{served.url}/tables/{draft.id}/question")
+    settled(page)
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/edit", hold, times=1)
+    page.select_option("[id='stat.1.kind']", "sum")
+    page.select_option("[id='stat.2.kind']", "variance")
+    page.fill("[id='stat.2.weight']", "3")
+    page.wait_for_timeout(400)  # what was typed is told before the page comes
+    held[0].continue_()
+    says(page, "[id='stat.1.column']").to_be_visible(timeout=PATIENCE)
+    settled(page)
+    for there in ("as it is", "as it was written down"):
+        found = [page.input_value(f"[id='{name}']") for name in ("stat.1.kind", "stat.2.kind")]
+        assert [*found, page.input_value("[id='stat.2.weight']")] == ["sum", "variance", "3"], there
+        settled(page)
+        page.reload()
+
+
 def test_double_clicks_reloads_ways_back_and_two_windows_pay_once(serve, open_page, folder):
     """Every way shows the same answer, and the ledger has one entry."""
     draft = draft_of(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import webbrowser
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.served import find_faults, scrolls_sideways
 
 import hushed as hs
+from hushed.workbench._serving import open_browser
 
 pytestmark = pytest.mark.browser
 
@@ -176,8 +178,13 @@ def test_what_is_typed_before_the_scripts_are_there_is_told_to_the_server(clinic
     assert "1234.5" in str(told.value.request.post_data)
 
 
-def test_a_stopped_server_is_told_and_a_restarted_one_has_the_form(clinic, serve, open_page):
-    """W7: the banner comes by itself; after a restart the form is as it was typed."""
+def test_a_stopped_server_is_told_and_a_restarted_one_has_the_form(
+    clinic, serve, open_page, monkeypatch
+):
+    """W7: the banner comes by itself; after a restart the form is as it was typed.
+
+    The second time the workbench is opened by its file, as a browser is that is opened for you.
+    """
     served = serve(clinic)
     page, watch = open_page(served)
     page.get_by_role("button", name=PRACTICE).click()
@@ -192,7 +199,12 @@ def test_a_stopped_server_is_told_and_a_restarted_one_has_the_form(clinic, serve
     banner.wait_for(timeout=10_000)
     assert page.get_by_label("Upper bound of cost").input_value() == "1234.5"
     served.start()
-    page.goto(served.key_address)
+    page.context.clear_cookies()
+    watch.allow("file://")
+    monkeypatch.setattr(webbrowser, "open", page.goto)
+    open_browser(clinic / ".hushed" / "open.html", served.key_address)
+    page.wait_for_url(f"{served.url}/")
+    page.get_by_role("link", name="Ask a table").first.wait_for()
     page.goto(form)
     assert page.get_by_label("Upper bound of cost").input_value() == "1234.5"
     page.wait_for_timeout(1500)

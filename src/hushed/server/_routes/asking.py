@@ -15,7 +15,7 @@ from hushed.ledger._together import reading
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
-from hushed.server._life import ask
+from hushed.server._life import ask, find_known
 from hushed.server._people import Caller, list_grants, require_person
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
@@ -80,7 +80,8 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
     def datasets(caller: Annotated[Caller, Depends(anybody)]) -> Listed[ShownDataset]:
         """List the data sets that you may ask."""
         if caller.role == "steward":
-            return Listed(items=[_dataset(desk, name, None) for name in sorted(desk.datasets)])
+            names = [each for each in sorted(desk.datasets) if caller.scope.allows_dataset(each)]
+            return Listed(items=[_dataset(desk, name, None) for name in names])
         grants = _grants(desk, caller)
         return Listed(items=[_dataset(desk, each.dataset, each.budget) for each in grants])
 
@@ -148,6 +149,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
                 "not_found",
                 "budget_exceeded",
                 "quota_exceeded",
+                "conflict",
                 "dataset_changed",
                 "bad_query",
                 "key_reused",
@@ -168,8 +170,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         """Ask: the one step that costs. Under the same key it is paid once, however often sent."""
         if key is None:
             raise Problem("no_key")
-        grant = await run_in_threadpool(require_grant, desk, caller, dataset)
-        made = await run_in_threadpool(ask, desk, caller, grant, key, asked)
+        made = await run_in_threadpool(_take, desk, caller, dataset, key, asked)
         found = _WAIT.search(prefer)
         if found is not None:
             made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
@@ -182,8 +183,19 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         return show_request(desk, made)
 
 
+def _take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request:
+    """Take a request. One that was taken before is found without a share, too: it is paid."""
+    known = None
+    if caller.scope.allows_dataset(dataset):
+        known = find_known(desk, caller, dataset, key, asked)
+    return known or ask(desk, caller, require_grant(desk, caller, dataset), key, asked)
+
+
 async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
-    """Wait for an answer without keeping a thread."""
+    """Wait for an answer without keeping a thread, until it may be seen or the time is over.
+
+    It never ends when a run ends: that would tell how long the rows took.
+    """
     ends = asyncio.get_running_loop().time() + seconds
     future = desk.queue.find(made.id)
     if future is not None:
@@ -193,8 +205,10 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
     if found is None:
         return made
     left = ends - asyncio.get_running_loop().time()
-    if 0 < found.wait() <= left:
-        await asyncio.sleep(found.wait() + 0.001)
+    if left > 0 and found.shown_state() == "charged":
+        # Nobody knows yet when one will be readable that is still charged.
+        await asyncio.sleep(left if found.state == "charged" else min(left, found.wait() + 0.001))
+        return await run_in_threadpool(find_request, desk.ledger, made.id) or found
     return found
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from hushed.errors import HushedError
-from hushed.workbench._bench import Fields, Workbench
+from hushed.workbench._bench import Fields, Turn, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._views.addresses import split_password
 from hushed.workbench._views.data import find_public
@@ -40,12 +40,12 @@ def make_router(bench: Workbench) -> APIRouter:
         return show_data(bench, request, bench.drafts.get(identity), "page_data.html")
 
     @router.post("/tables/{identity}/data/live")
-    def change(request: Request, identity: str, fields: Fields) -> Response:
-        return show_data(bench, request, save(bench, identity, fields), "part_data.html")
+    def change(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
+        return show_data(bench, request, save(bench, identity, fields, turn), "part_data.html")
 
     @router.post("/tables/{identity}/data/suggest")
-    def suggest(request: Request, identity: str, fields: Fields) -> Response:
-        draft = save(bench, identity, fields)
+    def suggest(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
+        draft = save(bench, identity, fields, turn)
         try:
             typed = draft.part(PREFIX)
             public = find_public(bench.workspace, Form(typed), bench.list_privates(identity))
@@ -57,15 +57,15 @@ def make_router(bench: Workbench) -> APIRouter:
         return bench.go(f"/tables/{identity}/data")
 
     @router.post("/tables/{identity}/data/keep")
-    def keep(identity: str, fields: Fields) -> Response:
-        draft = save(bench, identity, fields)
+    def keep(identity: str, fields: Fields, turn: Turn) -> Response:
+        draft = save(bench, identity, fields, turn)
         mark = bench.describe(draft).mark
         bench.drafts.change(identity, draft.part(PREFIX) | {"mark": mark}, prefix=PREFIX)
         return bench.go(f"/tables/{identity}/data")
 
     @router.post("/tables/{identity}/data")
-    def go_on(request: Request, identity: str, fields: Fields) -> Response:
-        draft = save(bench, identity, fields)
+    def go_on(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
+        draft = save(bench, identity, fields, turn)
         if bench.describe(draft).described is None:
             return show_data(bench, request, draft, "page_data.html", status=422, asked=True)
         return bench.go(f"/tables/{identity}/question")
@@ -73,7 +73,7 @@ def make_router(bench: Workbench) -> APIRouter:
     return router
 
 
-def save(bench: Workbench, identity: str, fields: Mapping[str, str]) -> Draft:
+def save(bench: Workbench, identity: str, fields: Mapping[str, str], turn: int) -> Draft:
     """Write down what was typed; a password goes to memory, and nowhere else."""
     typed = {name: text for name, text in fields.items() if name not in ("password", "name")}
     secret = fields.get("password", "")
@@ -92,11 +92,13 @@ def save(bench: Workbench, identity: str, fields: Mapping[str, str]) -> Draft:
         before.part(PREFIX), typed, holds=lambda: _is_public(bench, identity, typed)
     )
     name = fields.get("name", "").strip()[:_LONGEST_NAME] or before.name
-    draft = bench.drafts.change(identity, typed, prefix=PREFIX, name=name)
+    draft = bench.drafts.change(identity, typed, prefix=PREFIX, name=name, turn=turn)
     if typed.get("mark"):
         return draft
     mark = bench.describe(draft).mark
-    return bench.drafts.change(identity, typed | {"mark": mark}, prefix=PREFIX) if mark else draft
+    if not mark:
+        return draft
+    return bench.drafts.change(identity, typed | {"mark": mark}, prefix=PREFIX, turn=turn)
 
 
 def _is_public(bench: Workbench, identity: str, typed: Mapping[str, str]) -> bool:

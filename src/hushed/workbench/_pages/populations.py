@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from hushed._printing import format_up
 from hushed.errors import ParameterError
-from hushed.workbench._bench import Fields, Workbench
+from hushed.workbench._bench import Fields, Turn, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState
 from hushed.workbench._payments import Payment, address_of, make_pay_router
@@ -60,8 +60,8 @@ def make_router(bench: Workbench) -> APIRouter:
     router = APIRouter()
 
     @router.post("/populations/{identity}/run")
-    def look_at_price(request: Request, identity: str, fields: Fields) -> Response:
-        draft = save_form(bench, find_draft(bench, WORK, identity), fields)
+    def look_at_price(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
+        draft = save_form(bench, find_draft(bench, WORK, identity), fields, turn)
         errors = _read(draft.part(FORM), look_around(bench))[1]
         if errors:
             return show_work(bench, WORK, request, draft, errors)

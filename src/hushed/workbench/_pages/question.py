@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from hushed.errors import HushedError, ParameterError
 from hushed.tables import Query
-from hushed.workbench._bench import Fields, Workbench, download
+from hushed.workbench._bench import Fields, Turn, Workbench, download
 from hushed.workbench._describing import Descriptions
 from hushed.workbench._drafts import Draft
 from hushed.workbench._views.composer import (
@@ -68,10 +68,10 @@ class _Pages:
         except HushedError:
             return None
 
-    def keep(self, view: Composer) -> Draft:
+    def keep(self, view: Composer, turn: int) -> Draft:
         """Write down what was typed."""
         kept = settle_fields(view.form.fields, view.live, view.held)
-        return self.bench.drafts.change(view.draft.id, kept, prefix=PREFIX)
+        return self.bench.drafts.change(view.draft.id, kept, prefix=PREFIX, turn=turn)
 
     def price(self, view: Composer) -> Composer:
         """Draw the curve, and ask the ledger for the price."""
@@ -119,18 +119,18 @@ def make_router(bench: Workbench) -> APIRouter:
         return show(request, view)
 
     @router.post("")
-    def go_on(request: Request, identity: str, fields: Fields) -> Response:
+    def go_on(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         view = pages.compose(bench.drafts.get(identity), fields, checked=True)
-        pages.keep(view)
+        pages.keep(view, turn)
         if view.live.errors or view.question.table is None:
             return show(request, view, 422)
         return bench.go(f"/tables/{identity}/release")
 
     @router.post("/edit")
-    def edit(request: Request, identity: str, fields: Fields) -> Response:
+    def edit(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         edited = edit_fields(fields, fields.get("action", ""))
         view = pages.compose(bench.drafts.get(identity), edited)
-        draft = pages.keep(view)
+        draft = pages.keep(view, turn)
         if request.headers.get("hx-request") != "true":
             return bench.go(f"/tables/{identity}/question")
         return show(request, replace(view, draft=draft))
@@ -144,12 +144,12 @@ def _add_parts(router: APIRouter, pages: _Pages) -> None:
     bench = pages.bench
 
     @router.post("/live")
-    def update(request: Request, identity: str, fields: Fields) -> Response:
+    def update(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         try:
             view = pages.compose(bench.drafts.get(identity), fields)
         except ParameterError:  # the page Data was changed meanwhile, and says what is missing
             return Response(headers={"HX-Redirect": f"{bench.root}/tables/{identity}/data"})
-        pages.keep(view)
+        pages.keep(view, turn)
         answer = bench.show(request, "part_question_live.html", view=view)
         if view.live.quote is None and not view.empty:
             answer.headers["HX-Reswap"] = "none"  # what was said stays; errors come all the same

@@ -63,6 +63,51 @@ document.addEventListener("input", (event) => {
   if (moved) moved.value = event.target.id;
 });
 
+// What is typed while an answer is under way is put back when the answer replaces its field, and told
+// to the server. htmx sends one of the requests that replace a page at a time (hx-sync) and drops the
+// others: what they would have told is told here.
+const typedAt = new Map();  // name of a field -> when it was typed, counted
+const askedAt = new WeakMap();  // request -> how far that count was
+let typings = 0, kept = [], focused = null;
+document.addEventListener("input", (event) => {
+  if (event.target.name) typedAt.set(event.target.name, ++typings);
+}, true);
+let page = null;  // the request that brings a new page, while it is under way
+document.addEventListener("htmx:before:request", (event) => {
+  const { ctx } = event.detail;
+  askedAt.set(ctx, typings);
+  if (ctx.target && ctx.target.id === "question-page") page = ctx;
+  else if (page && ctx.sourceElement.id === "question") event.preventDefault();  // a form of yesterday
+});
+document.addEventListener("htmx:finally:request", (event) => { if (event.detail.ctx === page) page = null; });
+const fieldsOf = (name) => Array.from(document.querySelectorAll(`main [name="${CSS.escape(name)}"]`));
+const said = (field) => ["checkbox", "radio"].includes(field.type) ? field.checked : field.value;
+document.addEventListener("htmx:before:swap", (event) => {
+  const since = askedAt.get(event.detail.ctx);
+  const late = Array.from(typedAt.keys()).filter((name) => typedAt.get(name) > since);
+  kept = late.flatMap(fieldsOf).map((field) => ({ id: field.id, said: said(field) }));
+  const at = document.activeElement;
+  focused = { id: at.id, from: at.selectionStart, to: at.selectionEnd };
+});
+document.addEventListener("htmx:after:swap", () => {
+  const now = kept.map((each) => ({ ...each, field: document.getElementById(each.id) }));
+  const lost = now.filter((each) => each.field && said(each.field) !== each.said);
+  for (const each of lost) {
+    if (typeof each.said === "boolean") each.field.checked = each.said;
+    else each.field.value = each.said;
+  }
+  const field = focused && focused.id && document.getElementById(focused.id);
+  if (field && document.activeElement === document.body) {
+    field.focus();
+    if (typeof focused.from === "number") field.setSelectionRange(focused.from, focused.to);
+  }
+  kept = [];
+  for (const { field: each } of lost) {
+    each.dispatchEvent(new Event("input", { bubbles: true }));
+    each.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+});
+
 // Sliders: arrows move 1 %, Page keys 10 %.
 document.addEventListener("keydown", (event) => {
   if (event.target.type !== "range") return;
