@@ -81,6 +81,13 @@ def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
     return found
 
 
+def may_change(table: Table) -> bool:
+    """Whether the login of a data set may do more than read it."""
+    found = table.connection
+    with found.lock:
+        return found.engine.may_change(found.rows)
+
+
 def fingerprint(table: Table) -> str:
     """Digest size and time of the files of a table; empty where it lies in a database."""
     state = table.connection.state
