@@ -41,6 +41,7 @@ from __future__ import annotations
 from functools import partial
 
 __all__ = [
+    "AwaitingApproval",
     "BadFunction",
     "BadRows",
     "BudgetExists",
@@ -242,6 +243,10 @@ class NotFound(HushedError):
 
 class WorkerLost(Refusal):
     """Worker processes died repeatedly on the same piece of work."""
+
+
+class AwaitingApproval(Refusal):
+    """A question to a team server waits for a steward's approval; nothing is charged yet."""
 
 
 class EngineUnavailable(Refusal):

@@ -77,12 +77,15 @@ def _made() -> tuple[Path, dict[str, str]]:
     return place, _make(place)
 
 
-def make_folder(place: Path, *, settings: str = "answer_grid = 0.0") -> dict[str, str]:
+def make_folder(
+    place: Path, *, settings: str = "answer_grid = 0.0", stays: str = ""
+) -> dict[str, str]:
     """A folder of a server, and the tokens of its people: a copy of one that is made once."""
     made, tokens = _made()
     shutil.copytree(made, place, dirs_exist_ok=True)
     file = place / "stats" / "hushed.toml"
-    file.write_text(file.read_text().replace("answer_grid = 1.0", settings))
+    told = file.read_text().replace("answer_grid = 1.0", settings)
+    file.write_text(told.replace("[dataset.stays]\n", f"[dataset.stays]\n{stays}\n"))
     confirm_dataset(place / "stats", "stays")  # a copy of a file is another file
     return dict(tokens)
 

@@ -17,15 +17,17 @@ from urllib.request import urlopen
 
 import pytest
 from tests.server.conftest import make_folder
+from tests.server.test_on_postgres import make, source  # noqa: F401  (a fixture)
 
 from hushed import Ledger
 from hushed.client import Client, ServedAnswer, connect
 from hushed.errors import LedgerUnavailable
+from hushed.ledger._entries import Entry
 from hushed.server._requests import list_open, list_requests
 
 pytestmark = pytest.mark.slow
 
-KILLS, ASKED = 6, 12
+ASKED = 12  # questions of each of four threads
 PATIENCE = 600.0  # seconds for everything that a test waits for, together
 
 
@@ -118,9 +120,9 @@ def client_of(process: Process, token: str) -> Client:
     return found
 
 
-def kill_often(process: Process, moments: random.Random) -> None:
+def kill_often(process: Process, kills: int, moments: random.Random) -> None:
     """Kill after a few charges of each life, at once or when they may be answered."""
-    for _ in range(KILLS):
+    for _ in range(kills):
         wanted = process.told("charged") + moments.randint(1, 3)
         while process.told("charged") < wanted and time.monotonic() < process.stop:
             time.sleep(0.001)
@@ -133,7 +135,18 @@ def test_kills_lose_no_answer_and_charge_nothing_twice(tmp_path, monkeypatch):
     """Entries of the ledger, requests and answers that can be read for nothing: as many of each."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tokens = make_folder(tmp_path)
-    folder = tmp_path / "stats"
+    ask_under_kills(tmp_path / "stats", tokens, f"sqlite:///{tmp_path}/stats/hushed.db", kills=6)
+
+
+def test_kills_on_postgresql_lose_and_double_nothing(tmp_path, monkeypatch, postgres_url, source):
+    """The lock of a dead process does not keep the next one out, either."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    tokens = make(tmp_path / "stats", postgres_url, source)
+    ask_under_kills(tmp_path / "stats", tokens, postgres_url, kills=3)
+
+
+def ask_under_kills(folder: Path, tokens: dict[str, str], url: str, *, kills: int) -> None:
+    """Ask from four threads while the server is killed, and count at the end."""
     with process_of(folder) as process, ThreadPoolExecutor(4) as pool:
         askers = [
             Asker(client=client_of(process, tokens[name]), name=f"{name} {i}", stop=process.stop)
@@ -141,28 +154,32 @@ def test_kills_lose_no_answer_and_charge_nothing_twice(tmp_path, monkeypatch):
             for i in range(2)
         ]
         asking = [pool.submit(each.ask_all) for each in askers]
-        kill_often(process, random.Random(11))
+        kill_often(process, kills, random.Random(11))
         for each in asking:
             each.result()
-        keys = {key for each in askers for key in each.seen}
-        assert len(keys) == 4 * ASKED
-        with Ledger(f"sqlite:///{folder / 'hushed.db'}", create=False) as ledger:
-            entries = ledger.entries("stays")
-            ledger.verify("stays")
-            assert list_open(ledger) == ()
-            requests = list_requests(ledger, person=None, cursor="", most=1000)
-            shares = [len(ledger.entries(f"stays/{name}")) for name in ("ana", "bo")]
-        assert [each.state for each in requests] == ["answered"] * len(keys)
-        assert {each.key for each in requests} == keys
-        assert [each.key for each in entries] == [
-            each.id for each in sorted(requests, key=lambda each: each.entry)
-        ]
-        assert shares == [2 * ASKED] * 2
+        entries = check_counts(url, {key for each in askers for key in each.seen})
         for each in askers:
             for answer in each.seen.values():
                 assert each.client.answer(answer.request) == answer
             assert each.client.recover() == []
-        with Ledger(f"sqlite:///{folder / 'hushed.db'}", create=False) as ledger:
+        with Ledger(url, create=False) as ledger:
             assert ledger.entries("stays") == entries  # reading was free
-        assert process.told("serving") == KILLS + 1
+        assert process.told("serving") == kills + 1
         assert process.told("answered again") > 0  # after a kill between a charge and its answer
+
+
+def check_counts(url: str, keys: set[str]) -> tuple[Entry, ...]:
+    """One charge of the data set and of a share for each key, and none without an answer."""
+    assert len(keys) == 4 * ASKED
+    with Ledger(url, create=False) as ledger:
+        entries = ledger.entries("stays")
+        ledger.verify("stays")
+        assert list_open(ledger) == ()
+        requests = list_requests(ledger, person=None, cursor="", most=1000)
+        shares = [len(ledger.entries(f"stays/{name}")) for name in ("ana", "bo")]
+    assert [each.state for each in requests] == ["answered"] * len(keys)
+    assert {each.key for each in requests} == keys
+    charged = sorted(requests, key=lambda each: each.charge())
+    assert [each.key for each in entries] == [each.id for each in charged]
+    assert shares == [2 * ASKED] * 2
+    return entries

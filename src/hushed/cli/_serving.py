@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushed._printing import flat
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.errors import ParameterError
@@ -14,6 +15,9 @@ from hushed.guarantee import Guarantee
 
 _STOPPED = "stopped; look at hushed serve check before trying again"
 FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
+UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the server.")]
+RequestArgument = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request.")]
+_SENT = "stopped; hushed serve waiting tells whether the request still waits"
 NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of the data set.")]
 
 
@@ -72,6 +76,10 @@ def add(
         float | None, typer.Option(help="The most that one request may cost.")
     ] = None,
     max_delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
+    approve_above: Annotated[
+        float | None,
+        typer.Option(help="Epsilon above which a request waits for a steward's approval."),
+    ] = None,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -87,7 +95,7 @@ def add(
             columns.setdefault(column, {}).update(low=low, high=high)
         for column, told in _pairs("--keys", keys):
             columns.setdefault(column, {})["keys"] = told.split(",")
-        given = {"user": user, "max_epsilon": max_epsilon}
+        given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
         told_all = {name: each for name, each in given.items() if each is not None}
         section = {"source": source, "table": table, "max_delta": max_delta, "column": columns}
         limit = Guarantee(
@@ -191,10 +199,51 @@ def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
                 print_note(f"problem: {each}")
 
 
+def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
+    """List what waits for approval, with the token in HUSHED_TOKEN."""
+    with finish(json=json, stopped="stopped") as result:
+        from hushed.client import connect  # noqa: PLC0415
+
+        found = connect(url).waiting()
+        result.update(requests=found)
+        if not json:
+            for each in found:
+                price = f"epsilon {each['epsilon']:g}, delta {each['delta']:g}"
+                told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
+                print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
+            print_note(f"{len(found)} wait; --json shows the questions")
+
+
+def approve(request: RequestArgument, url: UrlOption, json: JsonOption = False) -> None:
+    """Approve what somebody else has asked, as a steward: it is charged now, and answered."""
+    with finish(json=json, stopped=_SENT) as result:
+        from hushed.client import connect  # noqa: PLC0415
+
+        found = connect(url).approve(request)
+        result.update(found)
+        if not json:
+            print_line(f"approved; charge {found['entry']} of {found['dataset']}")
+
+
+def decline(
+    request: RequestArgument,
+    url: UrlOption,
+    reason: Annotated[str, typer.Option(help="Why; who asked reads it.")],
+    json: JsonOption = False,
+) -> None:
+    """Decline what somebody has asked, as a steward; nothing was charged."""
+    with finish(json=json, stopped=_SENT) as result:
+        from hushed.client import connect  # noqa: PLC0415
+
+        result.update(connect(url).decline(request, reason))
+        if not json:
+            print_line("declined; nothing was charged")
+
+
 serve = typer.Typer(
     invoke_without_command=True,
     help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process, no "
-    "approvals, no pages; docs/operating.md says what is missing.",
+    "pages; docs/operating.md says what is missing.",
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )
@@ -204,3 +253,6 @@ serve.command("add")(add)
 serve.command("invite")(invite)
 serve.command("confirm")(confirm)
 serve.command("check")(check)
+serve.command("waiting")(list_waiting)
+serve.command("approve")(approve)
+serve.command("decline")(decline)

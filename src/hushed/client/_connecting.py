@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from hushed._printing import format_up
+from hushed._printing import flat, format_up
 from hushed.client._pending import (
     Pending,
     forget_pending,
@@ -22,6 +22,7 @@ from hushed.client._pending import (
 )
 from hushed.client._sending import Line, NotTaken, Send, check_url, open_line
 from hushed.errors import (
+    AwaitingApproval,
     EngineUnavailable,
     HushedError,
     LedgerUnavailable,
@@ -30,6 +31,7 @@ from hushed.errors import (
     Overspent,
     ParameterError,
     QueryFailed,
+    Refusal,
 )
 from hushed.statements import open_signed
 from hushed.tables import Answer
@@ -39,6 +41,7 @@ from hushed.tables._query import Query as TypedQuery
 
 Noise = Literal["laplace", "gaussian"]
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
+_UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
 
 
@@ -76,6 +79,8 @@ class ServedQuote:
         What is left of your share: ``epsilon`` and ``delta``.
     left_after : mapping of str to float, or None
         What would be left of it.
+    needs_approval : bool
+        Whether a steward has to approve it first.
     """
 
     epsilon: float
@@ -85,10 +90,12 @@ class ServedQuote:
     fits: bool
     left: Mapping[str, float]
     left_after: Mapping[str, float] | None
+    needs_approval: bool = False
 
     def __str__(self) -> str:
         room = "fits into your share" if self.fits else "does not fit into your share"
-        return f"{self.words}\n{room}: epsilon {format_up(self.left['epsilon'])} is left"
+        waits = "\na steward has to approve it first" if self.needs_approval else ""
+        return f"{self.words}\n{room}: epsilon {format_up(self.left['epsilon'])} is left{waits}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +162,7 @@ class ServedTable(QueryBuilder):
             fits=told["fits"],
             left=told["left"],
             left_after=told["left_after"],
+            needs_approval=told["needs_approval"],
         )
 
     def release(
@@ -194,6 +202,9 @@ class ServedTable(QueryBuilder):
 
         Raises
         ------
+        AwaitingApproval
+            If a steward has to approve it first; nothing is charged yet, and `Client.recover`
+            reads the answer when it is there.
         Overspent
             If your share, or the data set's budget, has no room; nothing is charged.
         KeyInUse
@@ -316,6 +327,85 @@ class Client:
         entry = None if statement.entry is None else statement.entry.number
         return ServedAnswer(**parts | {"entry": entry}, request=identity, certificate=envelope)
 
+    def cancel(self, request: str) -> None:
+        """Take back a request of yours that waits for approval; nothing was charged.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request of yours.
+        Refusal
+            If it waits no more: what is charged stays.
+        """
+        identity = str(uuid.UUID(request))
+        self.line.ask("DELETE", f"/v1/requests/{identity}")
+        forget_pending(self.pending, self.line.read(f"/v1/requests/{identity}")["key"])
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """List what waits for approval, the newest first, at most 100: a steward sees all of it.
+
+        Returns
+        -------
+        list of dict
+            As the server tells them: who asks, the question, its price, the note.
+        """
+        return list(self.line.read("/v1/requests?state=pending&most=100")["items"])
+
+    def approve(self, request: str) -> dict[str, Any]:
+        """Approve, as a steward, what somebody else has asked: it is charged now, and answered.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+
+        Returns
+        -------
+        dict
+            The request, as the server tells it; its answer is for who asked.
+
+        Raises
+        ------
+        Refusal
+            If it waits no more, or you had a part in asking it.
+        Overspent
+            If a budget has no room for it any more; it goes on waiting.
+        NotFound
+            If there is no such request.
+        """
+        path = f"/v1/requests/{uuid.UUID(request)}/approve"
+        return dict(json.loads(self.line.ask("POST", path)[1]))
+
+    def decline(self, request: str, reason: str) -> dict[str, Any]:
+        """Decline, as a steward, what somebody has asked; nothing was charged.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+        reason : str
+            Why, for who asked.
+
+        Returns
+        -------
+        dict
+            The request, as the server tells it.
+
+        Raises
+        ------
+        Refusal
+            If it waits no more.
+        NotFound
+            If there is no such request.
+        """
+        path = f"/v1/requests/{uuid.UUID(request)}/decline"
+        return dict(json.loads(self.line.ask("POST", path, {"reason": reason})[1]))
+
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer]:
         """Read what was asked from this computer and not read yet; it costs nothing more.
 
@@ -329,8 +419,8 @@ class Client:
         Returns
         -------
         list of ServedAnswer
-            In no order. Requests that the server refuses are forgotten: nothing is charged for
-            them, or their failure is known.
+            In no order. What waits for approval is left for later. Requests that the server
+            refuses are forgotten: nothing is charged for them, or their failure is known.
         """
         found = []
         for each in list_pending(self.pending):
@@ -361,6 +451,8 @@ class Client:
         ------
         HushedError
             As for `ServedTable.release`.
+        Refusal
+            If it was declined or taken back, or waited too long for approval.
         """
         ends = time.monotonic() + timeout
         headers = {"idempotency-key": pending.key, "prefer": f"wait={_WAIT}"}
@@ -369,6 +461,12 @@ class Client:
             while True:
                 _, body = self.line.ask("POST", path, pending.body, headers)
                 told = json.loads(body)
+                if told["state"] == "pending":
+                    raise AwaitingApproval(
+                        f"the request {told['id']} waits for a steward's approval, and nothing is "
+                        "charged yet: client.recover() reads the answer when it is there",
+                        hint=f"client.cancel({told['id']!r}) takes it back",
+                    )
                 if told["state"] != "charged":
                     break
                 if time.monotonic() > ends:
@@ -376,6 +474,9 @@ class Client:
                         "there is no answer yet; it is charged: client.recover() reads it later"
                     )
                 self.line.pause(0.2)
+            if told["state"] in _UNPAID:
+                forget_pending(self.pending, pending.key)
+                raise Refusal(_say_unpaid(told))
             answer = self.answer(told["id"])
         except (ParameterError, NotFound, Overspent, QueryFailed, EngineUnavailable, NotTaken):
             # Nothing was charged, or the failure is known. After any other end it may be charged.
@@ -383,6 +484,14 @@ class Client:
             raise
         forget_pending(self.pending, pending.key)
         return answer
+
+
+def _say_unpaid(told: Mapping[str, Any]) -> str:
+    """Say why there is no answer, and no charge."""
+    words = {"declined": "was declined", "cancelled": "was taken back"}
+    why = f": {flat(told['reason'])}" if told.get("reason") else ""
+    said = words.get(told["state"], "waited too long for approval")
+    return f"the request {told['id']} {said}{why}; nothing was charged"
 
 
 def connect(

@@ -24,6 +24,7 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+from hushed.server._approving import expire
 from hushed.server._callers import Callers
 from hushed.server._datasets import open_all
 from hushed.server._desk import Desk
@@ -32,7 +33,7 @@ from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import asking, health, keeping
+from hushed.server._routes import approving, asking, health, keeping
 
 SWEEP_SECONDS = 10.0
 
@@ -100,6 +101,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     _handle_errors(app)
     _describe(app)
@@ -115,6 +117,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
         while True:
             try:
                 await run_in_threadpool(recover, desk)
+                await run_in_threadpool(expire, desk)
             except Exception as error:  # whatever it was, the next sweep comes
                 desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)

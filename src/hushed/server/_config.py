@@ -74,6 +74,7 @@ class DatasetSettings(_Section):
     max_epsilon: Annotated[Number, Field(gt=0)] | None = None
     max_delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] | None = None
+    approve_above: Annotated[Number, Field(ge=0)] | None = None  # epsilon of one request
     column: dict[StrictStr, Column] = Field(default_factory=dict)
 
     def types(self) -> dict[str, ColumnType]:
@@ -130,6 +131,7 @@ class Limits(_Section):
     run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
     queue: Annotated[int, Field(ge=1, le=10_000)] = 500
     open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
+    pending_per_person: Annotated[int, Field(ge=1, le=1000)] = 5
     running_per_person: Annotated[int, Field(ge=1, le=100)] = 2
     requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 120
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] = 1.0  # seconds

@@ -36,6 +36,11 @@ class Dataset:
         """What the answers protect."""
         return "row" if self.settings.user is None else "user"
 
+    def needs_approval(self, epsilon: float) -> bool:
+        """Whether a request of this price waits for a steward."""
+        most = self.settings.approve_above
+        return most is not None and epsilon > most
+
     def layout(self) -> dict[str, Any]:
         """Describe what is public: columns, types, bounds and keys; no path, no address."""
         columns = {} if self.table is None else dict(self.table.columns)
@@ -49,6 +54,7 @@ class Dataset:
                 for name, kind in columns.items()
             ],
             "max_delta": self.settings.max_delta,
+            "approve_above": self.settings.approve_above,
         }
 
 
@@ -73,6 +79,13 @@ def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
     if missing:
         raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
     return found
+
+
+def may_change(table: Table) -> bool:
+    """Whether the login of a data set may do more than read it."""
+    found = table.connection
+    with found.lock:
+        return found.engine.may_change(found.rows)
 
 
 def fingerprint(table: Table) -> str:

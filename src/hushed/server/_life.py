@@ -8,6 +8,8 @@ with fresh noise at no cost: of the first noise nothing was shown, so that one a
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -38,6 +40,7 @@ from hushed.server._requests import (
     count_attempt,
     count_open,
     count_open_within,
+    count_pending,
     end_request,
     find_by_key,
     find_request,
@@ -70,6 +73,8 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
         raise Problem("too_many_open", wait=2)
     dataset = desk.datasets[grant.dataset]
     prepared = prepare(dataset, limits, asked)
+    if dataset.needs_approval(asked.epsilon):
+        return hold(desk, caller, grant, key, asked, prepared)
     try:
         request = _charge(desk, caller, grant, key, asked, prepared)
     except KeyTaken:
@@ -82,13 +87,13 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
         found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
             return found
-        raise Problem(_which(desk, grant, error, prepared)) from None
+        raise Problem(which_is_full(desk, grant, error, prepared)) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
     return request
 
 
-def _which(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared) -> str:
+def which_is_full(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared) -> str:
     """Say that the share is used up, if it is: what the data set has left is not told then."""
     if error.budget == grant.budget:
         return "quota_exceeded"
@@ -107,56 +112,113 @@ def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -
     return known
 
 
+def _new(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
+) -> Request:
+    """Make the request that is going to be written; it is charged to nobody yet."""
+    return Request(
+        id=str(uuid.uuid4()),
+        person=caller.id,
+        dataset=grant.dataset,
+        key=key,
+        digest=asked.digest(grant.dataset),
+        body=asked.model_dump_json(),
+        state="pending",
+        token=caller.token,
+        asked_at=now(),
+        budget=desk.datasets[grant.dataset].settings.budget,
+        quota=grant.budget,
+        question=prepared.digest,
+    )
+
+
 def _charge(
     desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
 ) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
-    identity = str(uuid.uuid4())
-    budget = desk.datasets[grant.dataset].settings.budget
+
+    def write(connection: Transaction, request: Request) -> None:
+        insert_request(connection, request)
+        _check_again(desk, connection, caller, grant)
+        add_event(connection, actor=caller.name, action="asked", about=request.id)
+
+    new = _new(desk, caller, grant, key, asked, prepared)
+    return charge_request(desk, new, caller.name, asked, prepared, write)
+
+
+def charge_request(
+    desk: Desk,
+    request: Request,
+    name: str,
+    asked: Ask,
+    prepared: Prepared,
+    write: Callable[[Transaction, Request], None],
+) -> Request:
+    """Charge a request to its budgets, in the name of who asked it, and write it as charged."""
     charge = Charge(
         guarantee=prepared.guarantee,
         loss=prepared.loss,
-        note=write_note(caller.name, asked.note),
-        key=identity,
+        note=write_note(name, asked.note),
+        key=request.id,
         question=prepared.digest,
     )
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
         own, share = entries
-        request = Request(
-            id=identity,
-            person=caller.id,
-            dataset=grant.dataset,
-            key=key,
-            digest=asked.digest(grant.dataset),
-            body=asked.model_dump_json(),
+        charged = replace(
+            request,
             state="charged",
-            budget=budget,
             entry=own.number,
-            quota=grant.budget,
             quota_entry=share.number,
             question=prepared.digest,
             attempts=1,
             charged_at=now(),
         )
-        insert_request(connection, request)
-        _check_again(desk, connection, caller, grant)
-        add_event(connection, actor=caller.name, action="asked", about=identity)
-        made.append(request)
+        write(connection, charged)
+        made.append(charged)
 
-    charge_together(desk.ledger, (budget, grant.budget), charge, within)
+    charge_together(desk.ledger, (request.budget, request.quota), charge, within)
     return made[-1]
+
+
+def hold(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
+) -> Request:
+    """Let a dear request wait for approval; nothing is charged. It has to fit the share already."""
+    try:
+        desk.ledger.quote(grant.budget, prepared.guarantee, loss=prepared.loss)
+    except Overspent:
+        raise Problem("quota_exceeded") from None
+    request = _new(desk, caller, grant, key, asked, prepared)
+    try:
+        with writing(desk.ledger) as connection:
+            insert_request(connection, request)
+            _check_token(connection, caller, grant)
+            if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
+                raise Problem("too_many_open", "they wait for approval", wait=60)
+            add_event(connection, actor=caller.name, action="asked for approval", about=request.id)
+    except KeyTaken:
+        found = find_known(desk, caller, grant.dataset, key, asked)
+        if found is None:
+            raise Problem("ledger_unavailable") from None
+        return found
+    desk.log("pending", request=request.id, person=caller.id, dataset=request.dataset)
+    return request
 
 
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
     """Check in the transaction of the charge what may have changed since it was asked."""
+    _check_token(connection, caller, grant)
+    if count_open_within(connection, caller.id) > desk.settings.limits.open_per_person:
+        raise Problem("too_many_open", wait=2)
+
+
+def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> None:
     if not token_counts(connection, caller.token):
         raise Problem("not_authenticated")
     if not grant_counts(connection, caller.id, grant):
         raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
-    if count_open_within(connection, caller.id) > desk.settings.limits.open_per_person:
-        raise Problem("too_many_open", wait=2)
 
 
 def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
@@ -168,6 +230,7 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     if dataset is None or dataset.rows is None or dataset.stale:
         return  # it waits for the steward
     with dataset.lock:  # the time limit begins after the wait, and so does an attempt
+        desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
         if again and not _begin_again(desk, request):
             return
         _run(desk, request, dataset)
@@ -192,7 +255,6 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         if prepared.digest != request.question:
             fail_request(desk, request)  # what was charged cannot be asked any more
             return
-        desk.move_mark()  # from here on an answer may be seen
         prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
     except QueryFailed:
         fail_request(desk, request)
@@ -214,7 +276,7 @@ def _keep(desk: Desk, request: Request, text: str) -> str:
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
     """Write answer, certificate and end in one transaction; only then may anybody see it."""
     with reading(desk.ledger) as connection:
-        entry = entry_within(connection, request.budget, request.entry)
+        entry = entry_within(connection, request.budget, request.charge()[0])
         name = require_person(connection, request.person)["name"]
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
@@ -252,7 +314,7 @@ def certify_answer(
 def fail_request(desk: Desk, request: Request) -> None:
     """Write down that a request failed after its charge; the words are the same for any reason."""
     with writing(desk.ledger) as connection:
-        entry = entry_within(connection, request.budget, request.entry)
+        entry = entry_within(connection, request.budget, request.charge()[0])
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id)

@@ -129,6 +129,7 @@ def add_token(
         "person": person,
         "digest": kept,
         "scope": (scope or Scope()).to_json(),
+        "maker": actor,
         "made": now(),
         "expires": (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds"),
     }
@@ -136,8 +137,8 @@ def add_token(
         found = require_person(connection, person)
         run(
             connection,
-            "INSERT INTO @.hushed_s_tokens (id, person, digest, scope, made, expires) "
-            "VALUES (:id, :person, :digest, :scope, :made, :expires)",
+            "INSERT INTO @.hushed_s_tokens (id, person, digest, scope, maker, made, expires) "
+            "VALUES (:id, :person, :digest, :scope, :maker, :made, :expires)",
             values,
         )
         about = f"{found['name']} {identity}"

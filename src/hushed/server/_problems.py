@@ -20,6 +20,10 @@ CODES = {
     "no_key": (400, "The header Idempotency-Key is missing: a name of your own for the request."),
     "not_authenticated": (401, "No token that counts was shown."),
     "forbidden": (403, "This token may not do that."),
+    "four_eyes": (
+        403,
+        "Somebody else has to approve this: you asked it, or made the token it was asked with.",
+    ),
     "not_found": (404, "There is no such thing here."),
     "method_not_allowed": (405, "This is not done with this address."),
     "too_slow": (408, "The body of the request took too long to arrive."),
@@ -35,6 +39,7 @@ CODES = {
     ),
     "not_ready": (409, "There is no answer yet."),
     "failed": (409, "The query failed on the rows; the charge stays."),
+    "not_pending": (409, "This request waits for no approval. What was charged stays charged."),
     "conflict": (409, "This does not fit what is there."),
     "too_large": (413, "The request is too large."),
     "wrong_host": (421, "The server does not answer to this name."),

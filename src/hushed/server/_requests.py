@@ -16,10 +16,11 @@ from hushed.server._schema import fetch_all, fetch_one
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-State = Literal["charged", "answered", "failed"]
+State = Literal["pending", "charged", "answered", "failed", "declined", "cancelled", "expired"]
+_ENDED = ("answered", "failed")  # after a charge: told when the time has come
 _COLUMNS = (
-    "id, person, dataset, key, digest, body, state, budget, entry, quota, quota_entry, question, "
-    "attempts, charged_at, done_at, readable_at"
+    "id, person, dataset, key, digest, body, state, token, asked_at, budget, entry, quota, "
+    "quota_entry, question, attempts, charged_at, done_at, readable_at, decided_by, reason"
 )
 
 
@@ -38,23 +39,33 @@ class Request:
     digest: str  # of what was asked, and for how much
     body: str  # what was asked, as JSON
     state: State
+    token: str  # id of the token that was shown
+    asked_at: str
     budget: str
-    entry: int  # the charge of the data set's budget
+    entry: int | None = None  # the charge of the data set's budget; none without a charge
     quota: str  # the person's share
-    quota_entry: int
+    quota_entry: int | None = None
     question: str  # digest of the prepared query: what the ledger's entries say was charged
-    attempts: int
-    charged_at: str
+    attempts: int = 0
+    charged_at: str | None = None
     done_at: str | None = None
     readable_at: str | None = None
+    decided_by: str | None = None  # the steward who approved or declined
+    reason: str | None = None  # of a refusal, in the steward's words
+
+    def charge(self) -> tuple[int, str]:
+        """Give number and time of the charge."""
+        if self.entry is None or self.charged_at is None:
+            raise DamagedLedger(f"the request {self.id} is {self.state}, and has no charge")
+        return self.entry, self.charged_at
 
     def shown_state(self) -> State:
         """Give the state as it may be told: an answer is there when its time has come.
 
         A clock that was set back does not hide what was readable before it was set.
         """
-        if self.state == "charged" or self.readable_at is None or self.done_at is None:
-            return "charged"
+        if self.state not in _ENDED or self.readable_at is None or self.done_at is None:
+            return self.state
         moment = datetime.now(UTC)
         done, readable = map(datetime.fromisoformat, (self.done_at, self.readable_at))
         return self.state if moment >= readable or moment < done else "charged"
@@ -100,17 +111,19 @@ def _find(ledger: Ledger, where: str, **values: str) -> Request | None:
 
 
 def list_requests(
-    ledger: Ledger, *, person: str | None, cursor: str, most: int
+    ledger: Ledger, *, person: str | None, cursor: str, most: int, state: str | None = None
 ) -> tuple[Request, ...]:
     """List requests, the newest first, older than a cursor."""
     own = "" if person is None else "AND person = :person "
-    before = "AND charged_at < :cursor " if cursor else ""
+    own += "" if state is None else "AND state = :state "
+    before = "AND asked_at < :cursor " if cursor else ""
     values: dict[str, Any] = {"most": most}
     values |= {} if person is None else {"person": person}
+    values |= {} if state is None else {"state": state}
     values |= {"cursor": cursor} if cursor else {}
     statement = (
         f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE 1 = 1 {own}{before}"  # noqa: S608
-        "ORDER BY charged_at DESC, id LIMIT :most"
+        "ORDER BY asked_at DESC, id LIMIT :most"
     )
     with reading(ledger) as connection:
         return tuple(Request(**each) for each in fetch_all(connection, statement, **values))
@@ -142,6 +155,48 @@ def count_open_within(connection: Transaction, person: str) -> int:
     return 0 if found is None else int(found["number"])
 
 
+def count_pending(connection: Transaction, person: str) -> int:
+    """Count what somebody has waiting for approval."""
+    statement = (
+        "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
+        "WHERE person = :person AND state = 'pending'"
+    )
+    found = fetch_one(connection, statement, person=person)
+    return 0 if found is None else int(found["number"])
+
+
+def decide(
+    connection: Transaction, request: str, state: State, *, by: str | None = None, reason: str = ""
+) -> bool:
+    """End the wait of a request that is pending; False if it waits no more."""
+    done = run(
+        connection,
+        "UPDATE @.hushed_s_requests SET state = :state, decided_by = :by, reason = :reason, "
+        "done_at = :at WHERE id = :id AND state = 'pending'",
+        {"id": request, "state": state, "by": by, "reason": reason or None, "at": now()},
+    )
+    return bool(done.rowcount == 1)
+
+
+def charge_pending(connection: Transaction, request: Request) -> bool:
+    """Write the charge of a request that was pending; False if it waits no more."""
+    names = ("state", "entry", "quota", "quota_entry", "question", "attempts", "charged_at")
+    values = {name: getattr(request, name) for name in (*names, "id", "decided_by")}
+    told = ", ".join(f"{name} = :{name}" for name in (*names, "decided_by"))
+    statement = f"UPDATE @.hushed_s_requests SET {told} WHERE id = :id AND state = 'pending'"  # noqa: S608
+    return bool(run(connection, statement, values).rowcount == 1)
+
+
+def list_late(ledger: Ledger, before: str) -> tuple[Request, ...]:
+    """List what is pending and was asked before a moment."""
+    with reading(ledger) as connection:
+        statement = (
+            f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE state = 'pending' "  # noqa: S608
+            "AND asked_at < :before"
+        )
+        return tuple(Request(**each) for each in fetch_all(connection, statement, before=before))
+
+
 def count_attempt(ledger: Ledger, request: Request, most: int) -> bool:
     """Count one more attempt, before it begins; False if there were enough."""
     with writing(ledger) as connection:
@@ -168,7 +223,7 @@ def return_attempt(ledger: Ledger, request: Request) -> None:
 def end_request(connection: Transaction, request: Request, state: State, grid: float) -> str:
     """Write down that a request has its answer, or has failed, once; when it may be seen."""
     done = now()
-    readable = readable_at(request.charged_at, done, grid)
+    readable = readable_at(request.charge()[1], done, grid)
     found = run(
         connection,
         "UPDATE @.hushed_s_requests SET state = :state, done_at = :done, readable_at = :readable "

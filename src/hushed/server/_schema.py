@@ -24,7 +24,8 @@ _TABLES = (
     "role TEXT NOT NULL, active INTEGER NOT NULL, made TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_tokens (id TEXT PRIMARY KEY, "
     "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), digest TEXT NOT NULL, "
-    "scope TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, revoked TEXT, last_used TEXT)",
+    "scope TEXT NOT NULL, maker TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, "
+    "revoked TEXT, last_used TEXT)",
     "CREATE TABLE @.hushed_s_datasets (id TEXT PRIMARY KEY, config_digest TEXT NOT NULL, "
     "budget TEXT NOT NULL, fingerprint TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_grants (person TEXT NOT NULL REFERENCES @.hushed_s_people (id), "
@@ -33,9 +34,10 @@ _TABLES = (
     "CREATE TABLE @.hushed_s_requests (id TEXT PRIMARY KEY, "
     "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), dataset TEXT NOT NULL, "
     "key TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, "
-    "budget TEXT NOT NULL, entry INTEGER NOT NULL, quota TEXT NOT NULL, "
-    "quota_entry INTEGER NOT NULL, question TEXT NOT NULL, attempts INTEGER NOT NULL, "
-    "charged_at TEXT NOT NULL, done_at TEXT, readable_at TEXT, UNIQUE (person, key))",
+    "token TEXT NOT NULL, asked_at TEXT NOT NULL, budget TEXT NOT NULL, entry INTEGER, "
+    "quota TEXT NOT NULL, quota_entry INTEGER, question TEXT NOT NULL, attempts INTEGER NOT NULL, "
+    "charged_at TEXT, done_at TEXT, readable_at TEXT, decided_by TEXT, reason TEXT, "
+    "UNIQUE (person, key))",
     "CREATE INDEX hushed_s_open ON @.hushed_s_requests (state)",
     "CREATE TABLE @.hushed_s_certificates ("
     "request TEXT PRIMARY KEY REFERENCES @.hushed_s_requests (id), body TEXT NOT NULL)",

@@ -25,7 +25,7 @@ from hushed.server._config import (
     ledger_address,
     parse_settings,
 )
-from hushed.server._datasets import open_all, open_dataset, register, require_budget
+from hushed.server._datasets import may_change, open_all, open_dataset, register, require_budget
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import Role, add_person, add_token, list_people, set_quota
@@ -225,6 +225,11 @@ def check_server(folder: Path) -> Check:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
                 facts.append(f"data set {each.id}: can be asked")
+            if each.table is not None and may_change(each.table):
+                problems.append(
+                    f"data set {each.id}: its login may change the table; give it one that may "
+                    "read this table and nothing else (GRANT SELECT)"
+                )
         for budget in ledger.budgets():
             try:
                 facts.append(f"budget {budget.name}: {ledger.verify(budget.name)}")

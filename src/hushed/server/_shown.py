@@ -6,6 +6,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from hushed.server._requests import State
 from hushed.tables import Query
 
 Item = TypeVar("Item")
@@ -68,6 +69,7 @@ class ShownDataset(_Shown):
     columns: list[ShownColumn]
     max_epsilon: float
     max_delta: float
+    approve_above: float | None
     open: bool
     share: ShownShare | None
 
@@ -91,6 +93,7 @@ class ShownQuote(_Shown):
     threshold: int | None
     outputs: list[ShownOutput]
     words: str
+    needs_approval: bool
     fits: bool | None = None
     left: Left | None = None
     left_after: Left | None = None
@@ -101,16 +104,20 @@ class ShownRequest(_Shown):
 
     id: str
     dataset: str
-    state: Literal["charged", "answered", "failed"]
+    asker: str
+    state: State
     key: str
     query: Query
     epsilon: float
     delta: float
     noise: str
     note: str
-    entry: int
-    charged_at: str
+    entry: int | None
+    asked_at: str
+    charged_at: str | None
     readable_at: str | None
+    decided_by: str | None
+    reason: str | None
 
 
 class ShownToken(_Shown):

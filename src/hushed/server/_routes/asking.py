@@ -6,17 +6,18 @@ import io
 import re
 from contextlib import suppress
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
 from hushed._printing import flat, tame_cell
+from hushed.ledger._together import reading
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
 from hushed.server._life import ask, find_known
-from hushed.server._people import Caller, list_grants
+from hushed.server._people import Caller, list_grants, require_person
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
 from hushed.server._shown import (
@@ -32,6 +33,7 @@ from hushed.tables import Answer
 
 _LONGEST_WAIT = 30.0
 _WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
+_WAITING = {"pending": "60", "charged": "1"}  # seconds after which to look again
 DatasetId = Annotated[str, Path(max_length=64)]
 RequestId = Annotated[str, Path(max_length=36)]
 KeyHeader = Annotated[
@@ -106,6 +108,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
         elif dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
             raise Problem("not_found")
         told = price(desk.datasets[dataset], desk.settings.limits, asked, desk.ledger, grant)
+        told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
         return ShownQuote.model_validate(told)
 
 
@@ -172,11 +175,12 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         if found is not None:
             made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
         response.headers["location"] = f"/v1/requests/{made.id}"
-        if made.shown_state() == "charged":
-            response.headers["retry-after"] = "1"
+        state = made.shown_state()
+        if state in _WAITING:
+            response.headers["retry-after"] = _WAITING[state]
         else:
             response.status_code = 201
-        return show_request(made)
+        return show_request(desk, made)
 
 
 def _take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request:
@@ -213,27 +217,31 @@ def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
 
     @router.get("/requests", responses=document("forbidden"))
     def requests(
-        caller: Annotated[Caller, Depends(reader)], cursor: Cursor = "", most: Most = 50
+        caller: Annotated[Caller, Depends(reader)],
+        cursor: Cursor = "",
+        most: Most = 50,
+        state: Literal["pending"] | None = None,
     ) -> Listed[ShownRequest]:
         """List requests, the newest first: your own; a steward sees all of them."""
         person = caller.id if caller.role == "analyst" else None
-        found = list_requests(desk.ledger, person=person, cursor=cursor, most=most)
+        found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
         seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
-        more = found[-1].charged_at if len(found) == most else None
-        return Listed(items=[show_request(each) for each in seen], cursor=more)
+        more = found[-1].asked_at if len(found) == most else None
+        return Listed(items=[show_request(desk, each) for each in seen], cursor=more)
 
     @router.get("/requests/{request}", responses=document("forbidden", "not_found"))
     def one(
         response: Response, request: RequestId, caller: Annotated[Caller, Depends(reader)]
     ) -> ShownRequest:
         """Say where a request stands; free, for ever."""
-        found = _own(desk, caller, request)
-        if found.shown_state() == "charged":
-            response.headers["retry-after"] = "1"
-        return show_request(found)
+        found = require_visible(desk, caller, request)
+        state = found.shown_state()
+        if state in _WAITING:
+            response.headers["retry-after"] = _WAITING[state]
+        return show_request(desk, found)
 
 
-def _own(desk: Desk, caller: Caller, request: str) -> Request:
+def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
     """Find a request of the caller; that of somebody else does not exist, but for a steward."""
     found = find_request(desk.ledger, request, caller.id if caller.role == "analyst" else None)
     if found is None or not caller.scope.allows_dataset(found.dataset):
@@ -241,12 +249,15 @@ def _own(desk: Desk, caller: Caller, request: str) -> Request:
     return found
 
 
-def show_request(found: Request) -> ShownRequest:
-    """Show a request to whom it belongs."""
+def show_request(desk: Desk, found: Request) -> ShownRequest:
+    """Show a request to whom it belongs, and to a steward."""
     asked = Ask.model_validate_json(found.body)
     state = found.shown_state()
+    with reading(desk.ledger) as connection:
+        asker = require_person(connection, found.person)["name"]
     return ShownRequest(
         id=found.id,
+        asker=asker,
         dataset=found.dataset,
         state=state,
         key=found.key,
@@ -256,8 +267,11 @@ def show_request(found: Request) -> ShownRequest:
         noise=asked.noise,
         note=asked.note,
         entry=found.entry,
+        asked_at=found.asked_at,
         charged_at=found.charged_at,
         readable_at=None if state == "charged" else found.readable_at,
+        decided_by=found.decided_by,
+        reason=found.reason,
     )
 
 
@@ -268,7 +282,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     def find(caller: Caller, request: str) -> Request:
         if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
             raise Problem("forbidden")
-        found = _own(desk, caller, request)
+        found = require_visible(desk, caller, request)
         state = found.shown_state()
         if state != "answered":
             raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
@@ -289,7 +303,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     ) -> Response:
         """Read the answer: the same bytes, for ever, at no cost."""
         found = find(caller, request)
-        text = desk.ledger.answer(found.budget, found.entry)
+        text = desk.ledger.answer(found.budget, found.charge()[0])
         if text is None:
             raise Problem("not_ready", wait=1)
         if "text/csv" in accept:

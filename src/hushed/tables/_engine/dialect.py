@@ -67,6 +67,8 @@ class Dialect:
     list_tables: Callable[[Backend], str] = field(repr=False)
     # Connection, place and name in: warnings of a view, of row-level security.
     warnings: Callable[[Backend, str, str], tuple[str, ...]] = field(repr=False)
+    # The stored table in: whether this login may change it, too.
+    may_change: Callable[[Any], bool] = field(default=lambda _: False, repr=False)
     # Lock that a query on a new connection holds.
     lock: Callable[[], Any] = field(default=RLock, repr=False)
     # For each kind of column a total cast in its SQL: it fails on no value.

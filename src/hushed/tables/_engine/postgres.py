@@ -113,6 +113,12 @@ _READ_AS: Mapping[str, str] = MappingProxyType(
 )
 
 
+_CHANGES = (
+    "SELECT has_table_privilege(format('%%I.%%I', %s::text, %s::text), "
+    "'INSERT, UPDATE, DELETE, TRUNCATE')"
+)
+
+
 def _connect(url: str) -> tuple[Any, str]:
     """Connect, in UTF-8; the home is host, port and database."""
     reason = backend = None
@@ -279,6 +285,14 @@ def _state(error: Exception) -> str:
     return str(getattr(error, "sqlstate", None) or "")
 
 
+def _may_change(rows: Any) -> bool:
+    """Whether this login may write into a table, of which it needs to read alone."""
+    where, backend = rows.op(), rows.get_backend()
+    with backend.con.transaction():
+        found = backend.con.execute(_CHANGES, [where.namespace.database, where.name]).fetchone()
+    return bool(found[0])
+
+
 POSTGRES = Dialect(
     name="postgres",
     schemes=("postgresql", "postgres"),
@@ -288,6 +302,7 @@ POSTGRES = Dialect(
     find_table=_find_table,
     list_tables=_list_tables,
     warnings=_warnings,
+    may_change=_may_change,
     forms=_FORMS,
     read_whole=_read_whole,
     barrier=True,

@@ -1,0 +1,142 @@
+"""Four eyes: a dear request waits until a steward approves it who had no part in asking it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hushed.errors import Overspent
+from hushed.ledger._together import reading, writing
+from hushed.server._audit import add_event
+from hushed.server._desk import Desk
+from hushed.server._judging import Ask, prepare
+from hushed.server._life import charge_request, run_request, which_is_full
+from hushed.server._people import (
+    Caller,
+    Grant,
+    grant_counts,
+    list_grants,
+    require_person,
+    token_counts,
+)
+from hushed.server._problems import Problem
+from hushed.server._requests import (
+    Request,
+    State,
+    charge_pending,
+    decide,
+    find_request,
+    list_late,
+)
+from hushed.server._schema import fetch_one
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+DAYS = 14  # that a request waits for approval
+
+
+def approve(desk: Desk, steward: Caller, request: str) -> Request:
+    """Charge a request that is pending, and let it run; the charge is that of who asked."""
+    found = require_seen(desk, steward, request)
+    if found.state != "pending":
+        if found.decided_by == steward.name and found.entry is not None:
+            return found  # the same click, sent again
+        raise Problem("not_pending")
+    asker = _require_four_eyes(desk, steward, found)
+    grant = _require_share(desk, found)
+    asked = Ask.model_validate_json(found.body)
+    dataset = desk.datasets[found.dataset]
+    prepared = prepare(dataset, desk.settings.limits, asked)
+
+    def write(connection: Transaction, charged: Request) -> None:
+        if not charge_pending(connection, charged):
+            raise Problem("not_pending")  # somebody was faster; nothing is charged here
+        if not token_counts(connection, found.token):
+            raise Problem("conflict", "the token that it was asked with counts no more; decline it")
+        if not grant_counts(connection, found.person, grant):
+            raise Problem("conflict", "the share of who asked was changed meanwhile")
+        add_event(connection, actor=steward.name, action="approved", about=found.id)
+
+    due = replace(
+        found, budget=dataset.settings.budget, quota=grant.budget, decided_by=steward.name
+    )
+    try:
+        made = charge_request(desk, due, asker, asked, prepared, write)
+    except Overspent as error:
+        raise Problem(which_is_full(desk, grant, error, prepared)) from None
+    desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
+    desk.start(made, partial(run_request, desk, made))
+    return made
+
+
+def require_seen(desk: Desk, steward: Caller, request: str) -> Request:
+    """Find a request that a steward's token may see."""
+    found = find_request(desk.ledger, request)
+    if found is None or not steward.scope.allows_dataset(found.dataset):
+        raise Problem("not_found")
+    return found
+
+
+def _require_four_eyes(desk: Desk, steward: Caller, found: Request) -> str:
+    """Refuse the asker, and the maker of the token that was shown: that may be the same person.
+
+    Gives the name of who asked.
+    """
+    with reading(desk.ledger) as connection:
+        asker = require_person(connection, found.person)
+        statement = "SELECT maker FROM @.hushed_s_tokens WHERE id = :id"
+        token = fetch_one(connection, statement, id=found.token)
+    if steward.id == found.person or token is None or token["maker"] == steward.name:
+        raise Problem("four_eyes")
+    return str(asker["name"])
+
+
+def _require_share(desk: Desk, found: Request) -> Grant:
+    """Find the share that the asker has now."""
+    for each in list_grants(desk.ledger, found.person):
+        if each.dataset == found.dataset and each.dataset in desk.datasets:
+            return each
+    raise Problem("conflict", "who asked has no share of this data set any more; decline it")
+
+
+def decline(desk: Desk, steward: Caller, request: str, reason: str) -> Request:
+    """Refuse a request that is pending; nothing was charged."""
+    found = require_seen(desk, steward, request)
+    return _end(desk, found, "declined", steward, by=steward.name, reason=reason)
+
+
+def cancel(desk: Desk, found: Request, caller: Caller) -> Request:
+    """Take back a request of one's own that is pending; what is charged is not taken back."""
+    return _end(desk, found, "cancelled", caller)
+
+
+def _end(
+    desk: Desk,
+    found: Request,
+    state: State,
+    who: Caller,
+    *,
+    by: str | None = None,
+    reason: str = "",
+) -> Request:
+    """End a wait; the same again is the same."""
+    with writing(desk.ledger) as connection:
+        done = decide(connection, found.id, state, by=by, reason=reason)
+        if done:
+            add_event(connection, actor=who.name, action=state, about=found.id)
+    now_is = find_request(desk.ledger, found.id)
+    if now_is is None or (now_is.state, now_is.decided_by) != (state, by):
+        raise Problem("not_pending")
+    return now_is
+
+
+def expire(desk: Desk) -> None:
+    """End what waited too long."""
+    before = (datetime.now(UTC) - timedelta(days=DAYS)).isoformat(timespec="microseconds")
+    for each in list_late(desk.ledger, before):
+        with writing(desk.ledger) as connection:
+            if decide(connection, each.id, "expired"):
+                add_event(connection, actor="server", action="expired", about=each.id)

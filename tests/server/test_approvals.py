@@ -1,0 +1,217 @@
+"""A dear request waits, uncharged, until a steward approves it who had no part in asking it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.server.conftest import QUERY, make_folder, open_team
+from typer.testing import CliRunner
+
+from hushed.cli import app
+from hushed.client import connect
+from hushed.errors import AwaitingApproval, Refusal
+from hushed.server import _approving
+from hushed.server._desk import Desk
+from hushed.server._setup import invite
+from hushed.server._tokens import Scope
+
+
+@pytest.fixture
+def team(tmp_path):
+    """Above epsilon 0.2 a steward is asked; ``sam`` and ``sue`` are stewards."""
+    tokens = make_folder(tmp_path, stays="approve_above = 0.2")
+    yield from open_team(tmp_path / "stats", tokens)
+
+
+@pytest.fixture
+def sue(team):
+    return invite(team.folder, "sue", "steward", [], days=30, scope=Scope())
+
+
+def decide(team, token, request, verb="approve", **rest):
+    return team.send("POST", f"/v1/requests/{request}/{verb}", token, **rest)
+
+
+def state(team, request):
+    return team.send("GET", f"/v1/requests/{request}", team.ana).json()["state"]
+
+
+def actions(team):
+    items = team.send("GET", "/v1/audit?most=1000", team.sam).json()["items"]
+    return [(each["actor"], each["action"]) for each in items]
+
+
+def test_a_dear_request_is_charged_when_it_is_approved(team, sue):
+    """Nothing before that; then one charge, in the asker's name, and an answer for the asker."""
+    assert team.ask(team.ana, "cheap", epsilon=0.2).status_code == 201
+    price = {"query": QUERY, "epsilon": 0.3}
+    quoted = team.send("POST", "/v1/datasets/stays/quote", team.ana, json=price).json()
+    assert quoted["needs_approval"] is True
+    found = team.ask(team.ana, "dear", epsilon=0.3, note="for the report")
+    made = found.json()
+    assert (found.status_code, made["state"], made["entry"]) == (202, "pending", None)
+    assert team.ask(team.ana, "dear", epsilon=0.3, note="for the report").json() == made
+    assert team.answer(team.ana, made["id"]).json()["code"] == "not_ready"
+    assert team.charges() == 1
+    waiting = team.send("GET", "/v1/requests?state=pending", team.sam).json()["items"]
+    assert [(each["asker"], each["note"]) for each in waiting] == [("ana", "for the report")]
+    assert team.send("GET", "/v1/requests?state=pending", team.bo).json()["items"] == []
+    approved = decide(team, team.sam, made["id"])
+    assert (approved.status_code, approved.json()["decided_by"]) == (200, "sam")
+    assert team.ask(team.ana, "dear", epsilon=0.3, note="for the report").status_code == 201
+    assert team.answer(team.ana, made["id"]).status_code == 200
+    assert team.answer(team.sam, made["id"]).status_code == 403
+    entries = team.desk.ledger.entries("stays")
+    assert [each.guarantee.epsilon for each in entries] == [0.2, 0.3]
+    assert entries[1].key == made["id"]
+    assert "ana" in entries[1].note
+    assert len(team.desk.ledger.entries("stays/ana")) == 2
+    assert decide(team, team.sam, made["id"]).json()["entry"] == 2  # sent again: the same
+    assert decide(team, sue, made["id"]).json()["code"] == "not_pending"
+    assert team.charges() == 2
+    told = [each for each in actions(team) if each[1] in ("asked for approval", "approved")]
+    assert told == [("ana", "asked for approval"), ("sam", "approved")]
+
+
+def test_nobody_approves_what_is_their_own(team, sue):
+    """Neither who asked, nor the steward who made the token: that could be one person."""
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+    assert decide(team, team.ana, made).json()["code"] == "forbidden"
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    token = team.send("POST", path, team.sam, json={"days": 1}).json()["token"]
+    posed = team.ask(token, "posed", epsilon=0.3).json()["id"]
+    found = decide(team, team.sam, posed)
+    assert (found.status_code, found.json()["code"]) == (403, "four_eyes")
+    assert state(team, posed) == "pending"
+    narrow = f"/v1/people/{team.person('sue')}/tokens"
+    other = team.send("POST", narrow, team.sam, json={"datasets": ["other"]}).json()["token"]
+    assert decide(team, other, posed).status_code == 404
+    assert team.charges() == 0
+    assert decide(team, sue, posed).status_code == 200
+    assert team.charges() == 1
+
+
+def test_of_many_who_decide_at_once_one_wins(team, sue):
+    """Two stewards, and the asker who takes it back: one end, and at most one charge."""
+
+    def act(number):
+        if number % 4 == 3:
+            return team.send("DELETE", f"/v1/requests/{made}", team.ana).status_code
+        verb, body = ("approve", None) if number % 4 else ("decline", {"reason": "no"})
+        token = sue if number % 2 else team.sam
+        return decide(team, token, made, verb, json=body).status_code
+
+    for round_ in range(3):
+        before = team.charges()
+        made = team.ask(team.ana, f"dear {round_}", epsilon=0.21).json()["id"]
+        with ThreadPoolExecutor(8) as pool:
+            codes = list(pool.map(act, range(round_, round_ + 8)))
+        assert set(codes) <= {200, 204, 409}
+        ended = state(team, made)
+        assert ended in ("declined", "cancelled", "charged", "answered")
+        charged = ended in ("charged", "answered")
+        assert team.charges() - before == charged
+
+
+def test_a_request_that_waits_is_taken_back_and_a_charge_is_not(team):
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+    path = f"/v1/requests/{made}"
+    assert team.send("DELETE", path, team.bo).status_code == 404
+    assert team.send("DELETE", path, team.sam).status_code == 403
+    for _ in range(2):
+        assert team.send("DELETE", path, team.ana).status_code == 204
+    assert team.ask(team.ana, "dear", epsilon=0.3).json()["state"] == "cancelled"
+    assert decide(team, team.sam, made).json()["code"] == "not_pending"
+    paid = team.ask(team.ana, "cheap").json()["id"]
+    late = team.send("DELETE", f"/v1/requests/{paid}", team.ana)
+    assert (late.status_code, late.json()["code"]) == (409, "not_pending")
+    assert team.answer(team.ana, paid).status_code == 200
+    assert team.charges() == 1
+
+
+def test_what_does_not_fit_any_more_goes_on_waiting(team):
+    """The budget is checked when it is charged, and so is whether the asker still counts."""
+    over = team.ask(team.ana, "over", epsilon=0.7)
+    assert (over.status_code, over.json()["code"]) == (409, "quota_exceeded")
+    first, second = (team.ask(team.ana, key, epsilon=0.5).json()["id"] for key in "ab")
+    assert decide(team, team.sam, first).status_code == 200
+    found = decide(team, team.sam, second)
+    assert (found.status_code, found.json()["code"]) == (409, "quota_exceeded")
+    other = team.ask(team.bo, "c", epsilon=0.55).json()["id"]
+    assert decide(team, team.sam, other).json()["code"] == "budget_exceeded"
+    assert state(team, second) == "pending"
+    cheaper = team.ask(team.bo, "d", epsilon=0.3).json()["id"]
+    away = f"/v1/people/{team.person('bo')}"
+    team.send("PATCH", away, team.sam, json={"active": False})
+    assert decide(team, team.sam, cheaper).json()["code"] == "conflict"
+    assert team.charges() == 1
+
+
+def test_few_may_wait_and_none_for_ever(team, monkeypatch):
+    """Five of a person; after two weeks they end by themselves."""
+    codes = [team.ask(team.ana, f"k{i}", epsilon=0.3).status_code for i in range(6)]
+    assert codes == [202] * 5 + [429]
+    assert team.ask(team.ana, "cheap").status_code == 201  # what waits keeps nothing else out
+    made = team.ask(team.ana, "k0", epsilon=0.3).json()["id"]
+    _approving.expire(team.desk)
+    assert state(team, made) == "pending"
+    monkeypatch.setattr(_approving, "DAYS", 0)
+    _approving.expire(team.desk)
+    assert state(team, made) == "expired"
+    assert decide(team, team.sam, made).json()["code"] == "not_pending"
+    assert actions(team).count(("server", "expired")) == 5
+    assert team.charges() == 1
+
+
+def test_an_approved_request_survives_a_death(tmp_path, monkeypatch):
+    """Dead right after the click: the next start answers, and one charge stays one."""
+    tokens = make_folder(tmp_path, stays="approve_above = 0.2")
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        for team in open_team(tmp_path / "stats", tokens):
+            made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+            assert decide(team, team.sam, made).json()["state"] == "charged"
+    for team in open_team(tmp_path / "stats", tokens):
+        assert team.ask(team.ana, "dear", epsilon=0.3).status_code == 201
+        assert team.charges() == 1
+
+
+def client_of(team, token):
+    def send(method, path, headers, body):
+        found = team.client.request(method, path, headers=dict(headers), content=body)
+        return found.status_code, found.headers, found.content
+
+    return connect("http://127.0.0.1:8642", token, send=send)
+
+
+def test_client_and_command_line_ask_wait_and_decide(team, tmp_path, monkeypatch):
+    """The asker is told at once, and recovers the answer later; the steward needs no page."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    ana, sam = client_of(team, team.ana), client_of(team, team.sam)
+    monkeypatch.setattr("hushed.client.connect", lambda url: sam)
+    asked = ana.table("stays").bound_contributions(max_rows_per_user=1).count()
+    assert asked.quote(epsilon=0.3).needs_approval
+    for key in ("yes", "no", "back"):
+        with pytest.raises(AwaitingApproval, match="nothing is charged yet"):
+            asked.release(epsilon=0.25, key=key, note="why")
+    assert ana.recover() == []  # they wait, and are not forgotten
+    back, no, yes = (each["id"] for each in sam.waiting())
+    ana.cancel(back)
+
+    def run(*words):
+        return CliRunner().invoke(app, ["serve", *words, "--url", "http://127.0.0.1:8642"])
+
+    listed = run("waiting")
+    assert listed.exit_code == 0
+    assert f"{yes}  ana asks stays for epsilon 0.25, delta 0: why" in listed.output
+    assert back not in listed.output
+    assert run("approve", yes).exit_code == 0
+    assert run("decline", no, "--reason", "ask for less").exit_code == 0
+    assert run("decline", yes, "--reason", "too late").exit_code == 1
+    with pytest.raises(Refusal, match="was declined: ask for less; nothing was charged"):
+        asked.release(epsilon=0.25, key="no", note="why")
+    answers = ana.recover()
+    assert [each.request for each in answers] == [yes]
+    assert ana.recover() == []
+    assert team.charges() == 1

@@ -1,0 +1,149 @@
+"""The same server on a real PostgreSQL: its ledger, and a data set by a role that only reads."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+from tests.server import test_approvals, test_crashes, test_threats
+from tests.server.conftest import CANARY, Team, open_team
+
+from hushed import Guarantee
+from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.ledger._together import reading
+from hushed.server import create_app
+from hushed.server._app import open_desk
+from hushed.server._audit import verify_trail
+from hushed.server._desk import Desk
+from hushed.server._log import Log
+from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._tokens import Scope
+
+pytestmark = pytest.mark.slow
+
+SAME = [
+    test_threats.test_3_a_failure_keeps_its_charge,
+    test_threats.test_4_people_together_stay_within_the_budget_of_the_data_set,
+    test_threats.test_5_one_share_does_not_use_up_that_of_others,
+    test_threats.test_7_what_is_anothers_does_not_exist,
+    test_threats.test_8_and_9_a_key_is_paid_once_and_means_one_question,
+    test_threats.test_14_keys_from_data_subjects_are_harmless,
+    test_threats.test_19_one_person_has_few_requests_open,
+    test_crashes.test_what_is_ended_stays,
+]
+
+
+def make_rows(url: str) -> str:
+    """A table of stays and a role that reads it and can do nothing else; its address."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE stays (patient text, ward text, cost double precision)")
+        rows = [(f"P{i}", "AB"[i % 2], i % 50) for i in range(60)]
+        with owner.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO stays VALUES (%s, %s, %s)",
+                [*rows, ("P99", f"=cmd{CANARY}", int(CANARY))],
+            )
+        owner.execute("DROP ROLE IF EXISTS stays_reader")
+        owner.execute("CREATE ROLE stays_reader LOGIN PASSWORD 'secret'")
+        owner.execute("GRANT SELECT ON stays TO stays_reader")
+    found = make_url(url).set(username="stays_reader", password="secret")
+    return found.render_as_string(hide_password=False)
+
+
+def make(folder: Path, url: str, source: str, stays: str = "") -> dict[str, str]:
+    """A server whose ledger is there; the same people and limits as elsewhere."""
+    make_server(folder, url)
+    column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
+    column["cost"].pop("kind")  # the database has types of its own
+    told = {"source": source, "table": "stays", "user": "patient", "column": column}
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+    more = {"approve_above": 0.2} if stays else {}
+    add_dataset(folder, "stays", told | {"max_delta": 0.01} | more, limit)
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace("answer_grid = 1.0", "answer_grid = 0.0"))
+    share = [("stays", Guarantee(epsilon=0.6))]
+    tokens = {
+        name: invite(folder, name, "analyst", share, days=30, scope=Scope())
+        for name in ("ana", "bo")
+    }
+    return tokens | {"sam": invite(folder, "sam", "steward", [], days=30, scope=Scope())}
+
+
+@pytest.fixture
+def source(postgres_url: str) -> Iterator[str]:
+    yield make_rows(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("DROP OWNED BY stays_reader")
+        owner.execute("DROP ROLE stays_reader")
+
+
+@pytest.fixture
+def team(tmp_path: Path, postgres_url: str, source: str) -> Iterator[Team]:
+    yield from open_team(tmp_path / "stats", make(tmp_path / "stats", postgres_url, source))
+
+
+@pytest.mark.parametrize("test", SAME, ids=lambda test: test.__name__)
+def test_it_is_the_same_as_on_sqlite(team, monkeypatch, test):
+    """Prices, races of keys and shares, refusals: the very tests of a ledger in a file."""
+    given = {"team": team, "monkeypatch": monkeypatch}
+    test(**{name: given[name] for name in inspect.signature(test).parameters})
+    with reading(team.desk.ledger) as connection:
+        verify_trail(connection)
+    team.desk.ledger.verify("stays")
+
+
+def test_approvals_are_the_same(tmp_path, postgres_url, source):
+    """Two stewards and the asker at once: one end, and at most one charge."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source, stays="dear")
+    for team in open_team(folder, tokens):
+        sue = invite(folder, "sue", "steward", [], days=30, scope=Scope())
+        test_approvals.test_of_many_who_decide_at_once_one_wins(team, sue)
+
+
+def test_a_death_a_second_server_and_a_step_back(tmp_path, postgres_url, source, monkeypatch):
+    """Charged and dead: answered by the next start. One process at a time, and no older trail."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        for team in open_team(folder, tokens):
+            made = team.ask(team.ana, "one", wait=0).json()
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "one").json()["id"] == made["id"]
+        assert team.answer(team.ana, made["id"]).status_code == 200
+        assert team.charges() == 1
+    first = open_desk(folder, Log())
+    first.serve_alone()
+    with pytest.raises(LedgerUnavailable, match="another process serves this ledger"):
+        create_app(folder)
+    first.close()
+    second = open_desk(folder, Log())
+    second.serve_alone()
+    second.close()
+    with pytest.raises(ParameterError, match="belongs to a server already"):
+        make_server(tmp_path / "other", postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        last = "(SELECT MAX(number) FROM hushed_s_audit)"
+        owner.execute(f"DELETE FROM hushed_s_audit WHERE number = {last}")
+        owner.execute(
+            "UPDATE hushed_s_state SET value = (SELECT number || ':' || digest FROM hushed_s_audit "
+            f"WHERE number = {last}) WHERE name = 'audit'"
+        )
+    with pytest.raises(DamagedLedger, match="set back to an older copy"):
+        open_desk(folder, Log())
+
+
+def test_a_login_that_may_change_the_table_is_told(tmp_path, postgres_url, source):
+    """The server needs to read one table, and nothing else."""
+    make(tmp_path / "stats", postgres_url, source)
+    assert check_server(tmp_path / "stats").problems == ()
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("GRANT DELETE ON stays TO stays_reader")
+    problems = check_server(tmp_path / "stats").problems
+    assert [each for each in problems if "may change the table" in each] == list(problems)
+    assert len(problems) == 1
