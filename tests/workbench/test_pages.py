@@ -13,6 +13,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import hushed as hs
+from hushed.workbench._bench import _environment
+from hushed.workbench._views.messages import Typed
 
 ROW = {
     "where": "file",
@@ -404,3 +406,14 @@ def test_what_turns_the_direction_of_writing_is_spelled_out(
     page = browser.post("/functions/new", data={"draft-name": "a\u202eb"})
     assert 'value="a\u202eb"' in page.text
     assert "<title>a\\u202eb" in page.text
+
+
+def test_whatever_a_template_shows_is_spelled_out() -> None:
+    """Also what is no text, as a path, beside markup; and all of it is escaped."""
+    shown = _environment().from_string(
+        "{{ a }}{% set b %}<i>{{ a }}</i>{% endset %}{{ b }}{{ 1.5 }}"
+    )
+    for held in ("x\u202e<b>", Path("x\u202e<b>")):
+        told = "x\\u202e&lt;b&gt;"
+        assert shown.render(a=held) == f"{told}<i>{told}</i>1.5"
+    assert shown.render(a=Typed("\u202e<b>")).startswith("\u202e&lt;b&gt;<i>")
