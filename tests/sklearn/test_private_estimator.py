@@ -28,7 +28,14 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import hushed as hs
-from hushed.errors import BadRows, KeyInUse, Overspent, ParameterError, PrivateRowsAsPopulation
+from hushed.errors import (
+    BadFunction,
+    BadRows,
+    KeyInUse,
+    Overspent,
+    ParameterError,
+    PrivateRowsAsPopulation,
+)
 from hushed.sklearn import PrivateEstimator
 
 WEIGHTS = np.array([2.0, -1.0])
@@ -267,6 +274,26 @@ class TestTheSampledRoute:
             with pytest.raises(PrivateRowsAsPopulation):
                 model.fit(X, Y)
 
+    @pytest.mark.parametrize("seen", [-1.0, 1e300])
+    def test_a_fit_that_fails_on_private_rows_is_one_of_zeros(self, tmp_path, seen):
+        """That it failed would tell of a label, after the charge; on public rows it is told."""
+        public, (XP, YP) = rows(4000, 1), rows(100)
+        counts, labels = np.exp(public[1]), np.exp(YP)
+        labels[7] = seen
+        ledger, options = opened(tmp_path), {"gamma": 0.3, "epsilon": 1.0, "workers": 1}
+        ledger.open_budget("g", hs.Guarantee(epsilon=1.0, gamma=0.3))
+        options |= {"ledger": ledger, "budget": "g"}
+        model = PoissonRegressor(alpha=1.0)
+        found = PrivateEstimator(model, (public[0], counts), **options).fit(XP, labels)
+        assert found.entry_ == 1
+        assert np.isfinite(found.coef_).all()
+        if seen < 0:  # noise around 0
+            assert np.abs(found.coef_).max() < 40 * found.certificate_.mechanism.scale
+        counts[:] = -1.0
+        with pytest.raises(BadFunction, match="out of the valid range"):
+            PrivateEstimator(model, (public[0], counts), **options).fit(XP, labels)
+        assert len(ledger.entries("g")) == 1
+
     def test_without_a_population_other_routes_are_named(self):
         """A refusal that says what else there is."""
         with pytest.raises(ParameterError, match="route='blocks' or 'objective'"):
@@ -333,6 +360,12 @@ class TestWhatCannotBeReleased:
 
         with pytest.raises(ParameterError, match="nothing is known"):
             PrivateEstimator(Mine(), rows(500, 1)).fit(X, Y)
+
+    def test_private_labels_name_no_classes(self):
+        """Which of them occur would be published as the classes of the model."""
+        with pytest.raises(PrivateRowsAsPopulation, match="the labels"):
+            objective(labels=YC).fit(XC, YC)
+        assert objective(labels=YC.copy()).fit(XC, YC).classes_.tolist() == ["no", "yes"]
 
     def test_classes_must_be_public(self):
         """Which occur among the private rows is private."""

@@ -16,7 +16,9 @@ from starlette.testclient import TestClient
 
 import hushed as hs
 from hushed._printing import shown
+from hushed.workbench._bench import _environment
 from hushed.workbench._views.addresses import read_segment, write_segment
+from hushed.workbench._views.messages import Typed
 
 ROW = {
     "where": "file",
@@ -512,3 +514,14 @@ def test_every_link_to_a_budget_leads_to_it(browser: TestClient, folder: Path) -
     _, said = describe(browser, budget=" a  b ", **{"col.0.name": "patient"})
     assert "there is no budget" not in said
     assert "budget-error" not in said
+
+
+def test_whatever_a_template_shows_is_spelled_out() -> None:
+    """Also what is no text, as a path, beside markup; and all of it is escaped."""
+    shown = _environment().from_string(
+        "{{ a }}{% set b %}<i>{{ a }}</i>{% endset %}{{ b }}{{ 1.5 }}"
+    )
+    for held in ("x\u202e<b>", Path("x\u202e<b>")):
+        told = "x\\u202e&lt;b&gt;"
+        assert shown.render(a=held) == f"{told}<i>{told}</i>1.5"
+    assert shown.render(a=Typed("\u202e<b>")).startswith("\u202e&lt;b&gt;<i>")

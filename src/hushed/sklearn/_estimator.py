@@ -135,9 +135,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A cell that is missing counts as the middle of its range, or as 0 without one; a label that is
-    not among the classes counts as the first one: nothing is told of a row but by the release. A
-    table that lacks a class, on which a linear classifier cannot be fitted, has coefficients 0.
+    A cell that is missing counts as the middle of its range, or as 0 without one; a
+    label that is not among the classes counts as the first one: nothing is told of a row but by the
+    release. A table that lacks a class, or on which the fit fails in another way, has attributes 0.
     Proof of the objective route: docs/objective.md.
     """
 
@@ -247,8 +247,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         require_one_of("route", self.route, get_args(Route))
         read_epsilon(self.epsilon)
         labelled = bool(get_tags(self.estimator).target_tags.required)
-        public = (self.population, self.points, self.bounds, self.centre, self.estimator)
-        refuse_carried(public, X, y)
+        public = (self.population, self.points, self.bounds, self.labels, self.centre)
+        refuse_carried((*public, self.estimator), X, y)
         given, answers = take_rows(X), take_labels(y) if labelled else None
         rows, features = read_shape(given, answers)
         order = self._order(rows, features, labelled=labelled)

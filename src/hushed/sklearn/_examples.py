@@ -177,6 +177,6 @@ def refuse_carried(public: Any, *private: Any) -> None:
     if any(each is not None and carries_rows(public, each) for each in private):
         raise PrivateRowsAsPopulation(
             "the private rows are handed in as what is public of the fit, in the population, the "
-            "points, the bounds or the estimator: give public ones",
+            "points, the bounds, the labels or the estimator: give public ones",
             parameter="population",
         )

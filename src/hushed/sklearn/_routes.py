@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hushed._checks import is_real
+from hushed._functions._calls import answer
 from hushed._types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError
@@ -45,9 +46,11 @@ def release_sampled(order: Order, table: Floats) -> Told:
             "hs.populations. Without one use route='blocks' or 'objective'",
             parameter="population",
         )
+    population = read_population(asked.population, order.scheme)
+    _try_out(order, population)
     s = sample_sensitivity(
         f,
-        read_population(asked.population, order.scheme),
+        population,
         rows=order.rows,
         norm="l2" if asked.delta else "l1",
         neighbours=asked.neighbours,
@@ -61,6 +64,17 @@ def release_sampled(order: Order, table: Floats) -> Told:
         gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
         return _tell(_release(order, f, table, gaussian))
     return _tell(_release(order, f, table, Laplace(s, epsilon=asked.epsilon)))
+
+
+def _try_out(order: Order, population: Any) -> None:
+    """Fit once on public rows, where it is told why a fit fails."""
+    asked, told = order.options, replace(_function(order), tells=True)
+    size = order.rows if asked.block_rows is None else asked.block_rows
+    try:
+        table = population.draw(np.random.default_rng(asked.seed), size)
+    except Exception:  # which sampling tells, in its own words
+        return
+    answer(told, table, private=False)
 
 
 def read_population(given: Any, scheme: Scheme) -> Any:
@@ -108,7 +122,8 @@ def release_blocks(order: Order, table: Floats) -> Told:
         neighbours=asked.neighbours,
         unit=asked.unit,
     )
-    return _tell(_release(order, _function(order), table, mechanism))
+    # Of blocks, one that fails is silent, and not a fit of zeros.
+    return _tell(_release(order, replace(_function(order), tells=True), table, mechanism))
 
 
 def release_objective(order: Order, table: Floats) -> Told:

@@ -23,11 +23,10 @@ def spell_controls(value: Any) -> Any:
 
     A field, and what a template has made already, stay as they are.
     """
-    if not isinstance(value, str) or isinstance(value, Typed) or hasattr(value, "__html__"):
+    if isinstance(value, Typed) or hasattr(value, "__html__"):
         return value
-    if value.isprintable():
-        return value
-    return "".join(map(_spell, value))
+    text = value if isinstance(value, str) else str(value)  # a path is shown, too
+    return text if text.isprintable() else "".join(map(_spell, text))
 
 
 def _spell(each: str) -> str:
