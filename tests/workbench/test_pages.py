@@ -392,6 +392,20 @@ def test_damaged_records_of_the_workbench_are_told(browser: TestClient, folder: 
     assert (told.status_code, "rafts cannot be written" in told.text) == (422, True)
 
 
+def test_what_is_not_shown_while_a_table_cannot_be_opened_is_not_lost(
+    browser: TestClient, folder: Path
+) -> None:
+    """A database that waits for its password, or a file that is away, has its description later."""
+    page, _ = describe(browser, rows="30", **{"col.2.high": "4321"})
+    (folder / "stays.csv").rename(folder / "away.csv")
+    away = browser.post(f"{page}/live", data={"where": "file", "file": "stays.csv"}).text
+    assert "Who is protected" not in away
+    (folder / "away.csv").rename(folder / "stays.csv")
+    back = browser.get(page).text
+    assert 'value="4321"' in back
+    assert re.search(r'id="rows"[^>]*value="30"', back)
+
+
 @pytest.mark.parametrize("known", [False, True], ids=["new", "with-drafts"])
 def test_a_folder_for_reading_only_shows_its_pages_and_releases_nothing(
     browser: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool

@@ -1,6 +1,7 @@
 """The question of a table: what is typed, the two sliders, the preview; no web."""
 
 import random
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,7 @@ def test_what_cannot_be_asked_is_told_at_its_field(described, typed, field, told
         ({"stat.1.k": "3"}, "stat.1.k", "between 1 and the number of keys, 2"),
         ({"stat.1.of": "cells"}, "stat.1.of", "column of people"),
         ({"stat.1.column": "age"}, "stat.1.column", "no public keys"),
+        ({"stat.1.column2": "age"}, "stat.1.column2", "no public keys"),
         ({"noise": "gaussian", "delta": "1e-6"}, "noise", "Laplace"),
         ({"delta": "1e-6"}, "delta", "leave it empty"),
     ],
@@ -111,6 +113,24 @@ def test_a_top_that_cannot_be_asked_is_told_at_its_field(described, typed, field
     question = read_question(described, asked)
     assert question.table is None
     assert told in question.errors[field]
+
+
+def test_keys_of_two_columns_are_ranked_together(described):
+    """All pairs are candidates; the same column twice is that column alone."""
+    keys = {"ward": ("A", "B"), "age": (1, 2, 3)}
+    two = replace(described, keys=keys)
+    asked = {"stat.1.kind": "top_k", "stat.1.column": "ward", "stat.1.column2": "age"}
+    question = read_question(two, asked | {"stat.1.k": "6"})
+    bounded = described.table.bound_contributions(max_rows_per_user=5)
+    by_hand = bounded.top_k("ward", "age", k=6, keys={"ward": ["A", "B"], "age": [1, 2, 3]})
+    assert question.errors == {}
+    assert hs.Query.of(question.table) == hs.Query.of(by_hand)
+    assert "ward and age" in question.labels["rank"]
+    preview = preview_answer(two, question, 1.0)
+    assert preview.problem == ""
+    assert len(preview.lines) == 7
+    again = read_question(two, asked | {"stat.1.column2": "ward"})
+    assert hs.Query.of(again.table) == hs.Query.of(bounded.top_k("ward", k=2, keys=["A", "B"]))
 
 
 def test_the_most_frequent_keys_are_asked_by_rows_or_by_people(described):

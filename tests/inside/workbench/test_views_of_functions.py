@@ -45,6 +45,8 @@ FOUND = {
     "protect": "record",
     "shape": [],
     "estimates": [["a.b", 0.05]],
+    "unit": "row",
+    "block_rows": None,
 }
 
 
@@ -118,6 +120,7 @@ def test_half_a_sampling_says_that_the_movement_can_only_grow(folder, functions)
         ({"function": ""}, "function", "Choose the function."),
         ({"rows": "1"}, "rows", "from 2 to"),
         ({"rows": "ten"}, "rows", "got 'ten'"),
+        ({"block_rows": "0"}, "block_rows", "from 1 to"),
         ({"one_in": "1"}, "one_in", "from 2 to 10,000"),
         ({"high": "-1"}, "high", "above the lowest"),
         ({"low": "inf"}, "low", "must be a number"),
@@ -171,6 +174,35 @@ def test_a_price_that_is_none_stands_at_its_field(typed, field):
     """So does a missing delta of Gaussian noise."""
     assert set(price_release(FOUND, typed)[1]) == {field}
     assert set(price_release(FOUND, typed, mechanism="gaussian")[1]) == {"delta"}
+
+
+def test_people_with_several_rows_are_protected_with_all_of_them(folder, functions):
+    """Blocks of people, from the form to the charge: of a budget that protects people alone."""
+    draw = np.random.default_rng(5)
+    for name, people in (("public.csv", 2000), ("rows.csv", 20)):
+        whose = draw.permutation(np.repeat(np.arange(people), 2))
+        lines = (f"{who},{draw.random():.3f}" for who in whose)
+        (folder / name).write_text("who,fee\n" + "\n".join(lines))
+    source = {"population": "file", "population_file": "public.csv", "one_in": "5"}
+    typed = {**SAMPLED, **source, "user": "who", "block_rows": "5"}
+    words, problems = read_sampling(typed, ["public.csv"], functions)
+    assert not problems
+    found = run(words)
+    assert (found["unit"], found["block_rows"], found["rows"]) == ("user", 5, 20)
+    priced, _ = price_release(found, {"epsilon": "0.5"})
+    assert "every person, whose rows may all be replaced together" in priced.promise
+    assert "blocks of 5 people" in priced.exactness
+    with hs.Ledger("sqlite:///l.db") as book:
+        limit = hs.Guarantee(epsilon=1.0, gamma=0.3, unit="user")
+        book.open_budget("people", limit)
+        book.open_budget("rows", hs.Guarantee(epsilon=1.0, gamma=0.3))
+    charge = ("sqlite:///l.db", "people", "a note", "one")
+    given = {"data": "rows.csv", "mechanism": "laplace"}
+    answer = run(write_release(tuple(words), priced, charge=charge, **given))
+    with hs.Ledger("sqlite:///l.db") as book:
+        (entry,) = book.entries("people")
+    assert entry.guarantee == priced.guarantee
+    assert answer["certificate"]["guarantee"]["unit"] == "user"
 
 
 def test_a_release_pays_for_what_was_sampled_and_shown(folder, functions):

@@ -14,6 +14,7 @@ from tests.served import find_faults, scrolls_sideways
 
 import hushed as hs
 from hushed._printing import format_up
+from hushed.workbench._drafts import Drafts
 
 pytestmark = pytest.mark.browser
 
@@ -64,8 +65,6 @@ def folder(tmp_path):
 
 def draft_of(folder, **question):
     """Make a draft that is described and asked."""
-    from hushed.workbench._drafts import Drafts
-
     fields = {f"data.{name}": text for name, text in DATA.items()}
     fields |= {f"question.{name}": text for name, text in (QUESTION | question).items()}
     return Drafts(folder / ".hushed" / "drafts.db").create("table", "Stays", fields)
@@ -360,6 +359,54 @@ def test_nothing_private_is_read_before_the_release(serve, open_page, folder, tm
     tracer.communicate()
     assert all(place + size <= 65_536 for place, size in before)
     assert max(place + size for place, size in sum_reads(trace, rows)) > 200_000
+
+
+def test_no_row_is_read_from_postgresql_before_the_release(serve, open_page, folder, postgres):
+    """W10 on a server: its own count of rows that were read. Killed in between, it asks again."""
+    name = postgres.create_database()
+    made = "CREATE TABLE stays AS SELECT 'P' || n % 900 AS patient, 'A' AS ward, n % 4000 AS cost"
+    postgres.run(f"{made} FROM generate_series(1, 3000) n", "ANALYZE stays", database=name)
+    started = count_reads(postgres, name)
+    address = f"postgresql://{postgres.user}@{postgres.host}:{postgres.port}/{name}"
+    draft = draft_of(folder, **{"stat.2.kind": "sum", "error_of": "sum_cost"})
+    data = DATA | {"where": "database", "address": address, "place": "stays", "col.2.kind": "int"}
+    drafts = Drafts(folder / ".hushed" / "drafts.db")
+    drafts.change(draft.id, data, prefix="data.")
+    served = serve(folder)
+    page, watch = open_page(served)
+    watch.allow("ERR_CONNECTION", "Failed to fetch", "403")
+    page.goto(f"{served.url}/tables/{draft.id}/question")
+    page.wait_for_url(re.compile("/data$"))
+    page.get_by_label("Password").fill(postgres.password)
+    page.get_by_label("Password").press("Tab")
+    says(page, "#password-help").to_contain_text("one was given", timeout=PATIENCE)
+    page.get_by_role("button", name="Go on to the question").click()
+    says(page, "#preview").to_contain_text("Made-up rows", timeout=PATIENCE)
+    says(page, "#price").to_contain_text("epsilon 0.9", timeout=PATIENCE)
+    page.get_by_role("button", name="Check the price").click()
+    page.get_by_role("button", name="Read the rows and pay").wait_for()
+    assert count_reads(postgres, name) == started
+    served.restart()  # the password was in memory alone: it is asked for again
+    page.goto(served.key_address)
+    page.goto(f"{served.url}/tables/{draft.id}/data")
+    page.get_by_label("Password").fill(postgres.password)
+    page.get_by_role("button", name="Go on to the question").click()
+    page.goto(f"{served.url}/tables/{draft.id}/release")
+    page.get_by_role("button", name="Read the rows and pay").click()
+    page.wait_for_url(re.compile("/answers/stays/1"), timeout=PATIENCE)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Certificate (JSON)").click()
+    assert hs.verify(hs.Statement.from_json(saved.value.path().read_text())).reproduced
+    assert count_reads(postgres, name) >= started + 3000
+    kept = [path.read_bytes() for path in (folder / ".hushed").rglob("*") if path.is_file()]
+    assert not any(postgres.password.encode() in each for each in [*kept, served.log.read_bytes()])
+
+
+def count_reads(server, database):
+    """Count the rows that were ever read, as the server tells once its sessions have told it."""
+    time.sleep(1.5)  # a session tells at most once a second
+    asked = "SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables"
+    return int(server.run(asked, database=database))
 
 
 def sum_reads(trace, file):

@@ -19,6 +19,8 @@ from hushed.workbench._workspace import list_files, list_tables
 
 PREFIX = "data."
 _LONGEST_NAME = 200
+# Fields that stand on the page before a table is opened.
+_OF_THE_PLACE = ("where", "file", "place", "first", "header", "newlines", "address", "mark")
 
 
 def make_router(bench: Workbench) -> APIRouter:
@@ -86,6 +88,9 @@ def save(bench: Workbench, identity: str, fields: Mapping[str, str], turn: int) 
     if secret:
         bench.secrets[identity] = secret
     before = bench.drafts.get(identity)
+    if "rows" not in typed:  # the table could not be opened, and the page did not show the rest
+        kept = before.part(PREFIX).items()
+        typed = {key: text for key, text in kept if key not in _OF_THE_PLACE} | typed
     if typed.get("file", "") != before.fields.get("data.file", ""):
         typed["mark"] = ""
     typed = settle_suggestions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -145,9 +146,16 @@ class Composer:
         """What is counted to find the most frequent keys."""
         return (("rows", "most rows"), ("users", "most people"))[: 2 if self.by_user else 1]
 
-    def places(self, column: str) -> str:
+    def keyed_besides(self, column: str) -> Choices:
+        """Columns whose keys can be taken together with those of a column."""
+        return (("", "nothing else"), *(each for each in self.keyed[1:] if each[0] != column))
+
+    def places(self, name: str) -> str:
         """Say how many of the most frequent keys are asked for where nothing is said."""
-        return str(min(int(PLACES), len(self.described.keys.get(column, PLACES))))
+        fields = self.form.fields
+        columns = {fields.get(f"{name}.{part}", "") for part in ("column", "column2")} - {""}
+        keys = [len(self.described.keys.get(each, ())) for each in columns]
+        return str(min(int(PLACES), math.prod(keys))) if keys and all(keys) else PLACES
 
     def has(self, field: str) -> bool:
         """Whether a statistic has a field."""

@@ -39,11 +39,20 @@ def read_sampling(
     words += ["--gamma", read_gamma(form)]
     words += ["--frame", form.choose("frame", FRAMES)]
     words += read_header(form) + (["--symmetric"] if form.is_ticked("symmetric") else [])
+    words += read_people_and_blocks(form)
     words += ["--workers", form.say_whole("workers", least=1, most=256, default="1")]
     words += ["--norm", _NORMS.get(form.choose("mechanism", MECHANISMS), "l1")]
     if form.text("population_file") and form.text("population_file") == form.text("data"):
         form.refuse("population_file", "these are the private rows: choose public ones")
     return [*words, "--keep", KEPT, "--json"], form.errors
+
+
+def read_people_and_blocks(form: Words) -> list[str]:
+    """Read whose each row is, and how many rows the function is given at once."""
+    words = [f"--user={form.text('user')}"] if form.text("user") else []
+    if form.text("block_rows"):
+        words += ["--block-rows", form.say_whole("block_rows", least=1, most=10**9)]
+    return words
 
 
 def read_header(form: Words) -> list[str]:
@@ -253,21 +262,34 @@ class _Law:
             gamma=found["gamma"],
             neighbours=found["neighbours"],
             protect=found["protect"],
+            unit=found["unit"],
             estimates=tuple((str(name), float(gamma)) for name, gamma in found["estimates"]),
         )
         shown, slack = format_up(error), f", delta {format_up(self.delta)}" if self.delta else ""
-        what = "the answer is" if self.numbers == 1 else f"each of {self.numbers} numbers is"
+        blocks = found["block_rows"]
+        answer = "the average over blocks" if blocks else "the answer"
+        what = f"{answer} is" if self.numbers == 1 else f"each of {self.numbers} numbers is"
+        whose, added = (
+            ("every person, whose rows may all be replaced together", "people")
+            if found["unit"] == "user"
+            else ("everybody whose row may be replaced", "rows")
+        )
+        told = (
+            f"Released is the average of the function over blocks of {blocks} {added}. "
+            if blocks
+            else ""
+        )
         return Priced(
             epsilon=format_up(epsilon),
             error=shown,
             places=(_place(epsilon, _LEAST, _MOST), _place(error, *ends)),
             guarantee=promised,
             promise=(
-                f"Privacy loss (epsilon) {format_up(epsilon)}{slack} for everybody whose row may "
-                f"be replaced, but for a share of {format_up(promised.gamma)} of the cases, in "
+                f"Privacy loss (epsilon) {format_up(epsilon)}{slack} for {whose}, "
+                f"but for a share of {format_up(promised.gamma)} of the cases, in "
                 "which it may be more."
             ),
-            exactness=f"With 95 %, {what} within {shown} of the one without noise.",
+            exactness=f"{told}With 95 %, {what} within {shown} of the one without noise.",
         )
 
 

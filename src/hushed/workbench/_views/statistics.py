@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,7 +55,7 @@ def list_fields(name: str, kind: str, search: str = "") -> list[str]:
         parts.append("search")
     if kind not in (*WITHOUT_COLUMN, "top_k"):
         parts += [each for each in ("low", "high") if not _is_searched(each, kind, search)]
-    extra = {"quantiles": ["probabilities"], "histogram": ["bins"], "top_k": ["k", "of"]}
+    extra = {"quantiles": ["probabilities"], "histogram": ["bins"], "top_k": ["column2", "k", "of"]}
     return [f"{name}.{part}" for part in (*parts, *extra.get(kind, ()))]
 
 
@@ -92,7 +93,9 @@ def _label(form: Form, name: str, kind: str) -> str:
     column = form.text(f"{name}.column")
     if kind in WITHOUT_COLUMN:
         return STATISTICS[kind]
-    return f"{STATISTICS[kind]} of {shown(column)}"
+    second = form.text(f"{name}.column2") if kind == "top_k" else ""
+    also = f" and {shown(second)}" if second not in ("", column) else ""
+    return f"{STATISTICS[kind]} of {shown(column)}{also}"
 
 
 def _field_of(error: HushedError, kind: str) -> str:
@@ -125,21 +128,25 @@ def _ask_one(
 
 
 def _ask_top(described: Described, form: Form, table: Table, name: str) -> Table:
-    """Ask for the most frequent of the public keys of a column."""
-    column = form.text(f"{name}.column")
-    keys = described.keys.get(column)
-    if not keys:
-        form.refuse(
-            f"{name}.column",
-            f"{shown(column)} has no public keys to choose from: list them on the page Data",
-        )
-        return table
+    """Ask for the most frequent of the public keys of a column, or of two columns together."""
+    keys: dict[str, Any] = {}
+    for part in ("column", "column2"):
+        column = form.text(f"{name}.{part}")
+        if column and not described.keys.get(column):
+            form.refuse(
+                f"{name}.{part}",
+                f"{shown(column)} has no public keys to choose from: list them on the page Data",
+            )
+            return table
+        if column:
+            keys[column] = list(described.keys[column])
     of = form.text(f"{name}.of") or "rows"
     if of not in ("rows", "users") or (of == "users" and table.user is None):
         form.refuse(f"{name}.of", "the table has no column of people: count its rows")
         return table
-    k = form.whole(f"{name}.k", min(int(PLACES), len(keys))) or 1
-    return table.top_k(column, k=k, keys=list(keys), of="users" if of == "users" else "rows")
+    together = math.prod(map(len, keys.values()))
+    k = form.whole(f"{name}.k", min(int(PLACES), together)) or 1
+    return table.top_k(*keys, k=k, keys=keys, of="users" if of == "users" else "rows")
 
 
 def _ask_of_column(
