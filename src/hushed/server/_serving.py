@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,6 +62,12 @@ def only_one(folder: Path) -> Iterator[None]:
     except OSError:
         raise NotFound(f"nothing can be written in {folder}") from None
     with file:
+        try:
+            import fcntl  # noqa: PLC0415  (not on all systems)
+        except ImportError:
+            raise LedgerUnavailable(
+                "a server needs the file locks of Linux or macOS, which this system has not"
+            ) from None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
