@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 _LONGEST = 100
+_COMPARED, _LONGEST_NAME = 1000, 200  # names that are compared, and their characters
 _MONEY_DIGITS = 400  # no double has more
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20"  # a spreadsheet runs what begins so, also in full width
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
@@ -126,6 +131,31 @@ def plain_path(path: object, show: Callable[[str], str] = shown) -> str:
     if _MAY_BE_SECRET.search(text):
         return "of that name (not shown, for it may be an address: postgresql://USER@HOST/DATABASE)"
     return show(text)
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """Ask whether a known name was meant that is nearly the same; nothing if there is none."""
+    spelled = {each.lower(): each for each in islice(known, _COMPARED)}
+    near = get_close_matches(str(name).lower()[:_LONGEST_NAME], spelled, n=2)
+    names = " or ".join(repr(spelled[each]) for each in near)
+    return f"; did you mean {names}?" if names else ""
+
+
+def name_missing(path: object) -> str:
+    """Name a file that is not there, and what stands beside it under nearly the same name."""
+    return plain_path(path) + suggest_path(path)
+
+
+def suggest_path(path: object) -> str:
+    """Ask whether a file was meant that is there; nothing of what may be an address."""
+    folder, name = os.path.split(str(path))
+    if _MAY_BE_SECRET.search(str(path)):
+        return ""
+    beside: list[str] = []
+    with suppress(OSError, ValueError), os.scandir(folder or ".") as there:
+        names = (each.name for each in islice(there, _COMPARED))
+        beside = [each for each in names if not _MAY_BE_SECRET.search(each)]
+    return suggest(name, sorted(beside))
 
 
 class KeptNote(str):

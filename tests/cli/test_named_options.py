@@ -1,9 +1,17 @@
 """A parameter that is refused deep in the library is called by its option on the command line."""
 
+import ast
+import importlib
+import re
+from pathlib import Path
+
 import pytest
+import typer
+from typer.core import TyperOption
 from typer.testing import CliRunner
 
-from hushed.cli import app
+import hushed.cli
+from hushed.cli import COMMANDS, app, load
 
 SENSITIVITY = ["sensitivity", "f.py:f", "--population", "uniform:0,1"]
 COST = ["cost", "--beta", "0.05", "--budget", "300000"]
@@ -33,3 +41,93 @@ def test_the_option_is_named(arguments, told):
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2
     assert told in done.stderr
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+FOREIGN = {"--nthreads", "--nworkers", "--address"}  # of Dask and Ray
+OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
+FOLDER = Path(hushed.cli.__file__).parent
+
+
+def options_of_commands():
+    """Options of each command, its groups' among them, by the module that it stands in."""
+    found = []
+    for name, (module, _) in COMMANDS.items():
+        command = typer.main.get_command(load(name))
+        for each in getattr(command, "commands", {name: command}).values():
+            options = [o for p in each.params for o in (*p.opts, *p.secondary_opts)]
+            found.append(
+                (
+                    f"_{module}",
+                    {p.name for p in each.params if isinstance(p, TyperOption)},
+                    {*options, "--help"},
+                )
+            )
+    return found
+
+
+def imports(module):
+    """Modules of the command line that one needs, and theirs; itself among them."""
+    found, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name in found or not (FOLDER / f"{name}.py").exists():
+            continue
+        found.add(name)
+        text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+        waiting += re.findall(r"from hushed\.cli\.(\w+) import", text)
+        waiting += re.findall(r"from hushed\.cli import (\w+)", text)
+    return found
+
+
+def words_in(path):
+    """Texts of a module, without docstrings."""
+    text = path.read_text(encoding="utf-8")
+    if not OPTION.search(text):
+        return
+    tree = ast.parse(text)
+    skipped = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from () if id(node) in skipped else OPTION.findall(node.value)
+
+
+@pytest.mark.slow
+def test_every_option_that_is_named_exists():
+    """In words of the command line: of a command that can say them; elsewhere, of any."""
+    commands = options_of_commands()
+    may_say = {module: imports(module) for module, _, _ in commands}
+    everywhere = set().union(*(options for _, _, options in commands))
+    checked, unknown = 0, set()
+    for path in FOLDER.parent.rglob("*.py"):
+        known = everywhere
+        if path.parent == FOLDER and path.stem != "__init__":
+            theirs = [opts for module, _, opts in commands if path.stem in may_say[module]]
+            known = set().union(*theirs) or everywhere
+        named = set(words_in(path))
+        unknown |= {(path.stem, each) for each in named - known - FOREIGN}
+        checked += len(named)
+    assert unknown == OF_OTHERS
+    assert checked > 200
+
+
+def test_every_hint_is_for_a_parameter_and_names_options_of_its_command():
+    """A hint takes the place of one in Python, for the command that runs."""
+    commands = options_of_commands()
+    for module in sorted({module for module, _, _ in commands} | {"_spelling"}):
+        hints = getattr(importlib.import_module(f"hushed.cli.{module}"), "_HINTS", {})
+        for name, hint in hints.items():
+            taking = [
+                options
+                for owner, parameters, options in commands
+                if name in parameters and module in (owner, "_spelling")
+            ]
+            assert taking, f"no command of {module} has a parameter {name}"
+            for options in taking:
+                assert set(OPTION.findall(hint)) <= options, (module, name, hint)

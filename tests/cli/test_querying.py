@@ -362,7 +362,7 @@ class TestQueryFile:
     def test_a_file_that_cannot_be_read_is_refused(self, ask, tmp_path):
         """One that is missing, and one that is not a text."""
         (tmp_path / "bytes.toml").write_bytes(b"note = '\xff'")
-        for name, word in (("nowhere.toml", "No such file"), ("bytes.toml", "UTF-8")):
+        for name, word in (("nowhere.toml", "there is no file"), ("bytes.toml", "UTF-8")):
             ended = ask("", "--file", str(tmp_path / name))
             assert ended.exit_code == 2
             assert word in " ".join(ended.stderr.split())
@@ -501,3 +501,31 @@ def test_figures_of_an_answer_and_of_a_price(run, tmp_path):
     assert other.read_text() == "mine"
     bins = run("--histogram", "cost:0:500:5", "--epsilon", 1, "--plot", tmp_path / "b.svg")
     assert (bins.exit_code, "--plot draws counts" in bins.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["query", "vists.csv", "--count", "--epsilon", "1"], "did you mean 'visits.csv'?"),
+        (["query", "duckdb:///clinc.db", "--count", "--epsilon", "1"], "did you mean 'clinic.db'?"),
+        (["query", "visits.csv", "--file", "asked.tml", "--epsilon", "1"], "mean 'asked.toml'?"),
+        (["verify", "asked.tmol"], "did you mean 'asked.toml'?"),
+        (["compare", "median", "--rows", "5", "--population", "Visit.csv"], "mean 'visits.csv'?"),
+        (
+            ["compare", "median", "--rows", "5", "--population", "visits.csv", "--column", "ag"],
+            "has no column 'ag'; did you mean 'age'? it has age",
+        ),
+    ],
+)
+def test_a_misspelt_file_or_column_is_asked_for(words, said, tmp_path, monkeypatch):
+    """What stands beside it, and nothing for what may be an address with a password."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("visits.csv", "clinic.db", "asked.toml", "pass=1.csv"):
+        (tmp_path / name).write_text("age\n1\n2\n")
+    domain = ["--low", "0", "--high", "9"] if words[0] == "compare" else []
+    ended = CliRunner().invoke(app, [*words, *domain])
+    assert ended.exit_code == 2
+    assert said in " ".join(ended.stderr.split())
+    hidden = CliRunner().invoke(app, ["query", "pass=2.csv", "--count", "--epsilon", "1"])
+    assert "not shown" in hidden.stderr
+    assert "pass=" not in hidden.stderr

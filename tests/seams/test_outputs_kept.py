@@ -1,5 +1,6 @@
 """Output that cannot be written loses nothing, and nothing that is written loses a ledger."""
 
+import ast
 import json
 import os
 import subprocess
@@ -124,6 +125,35 @@ def test_a_console_that_cannot_show_a_sign_gets_its_code(folder, encoding):
     shown = ended("ledger", "show", URL, cwd=folder, encoding=encoding)
     assert shown.returncode == 0, shown.stderr
     assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in shown.stdout
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
+def test_tables_and_help_are_shown_by_every_console(folder, encoding):
+    """What rich draws, and our few signs beyond ASCII, are replaced or spelt out."""
+    (folder / "noisy.py").write_text(
+        "def noisy(rows, rng, size):\n    return sum(map(float, rows)) + rng.laplace(size=size)\n"
+    )
+    words = ("estimate", "noisy.py:noisy", "--epsilon", "0.5", "--batch", "--pairs", "extremes")
+    words += ("--low", "0", "--high", "1", "--samples", "2000")
+    for asked in (words, ("query", "--help"), ("--help",)):
+        done = ended(*asked, cwd=folder, encoding=encoding)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) > 3
+        assert "Traceback" not in done.stderr
+
+
+def test_our_own_words_are_ascii():
+    """Python prints them on any console; other signs stand in figures, and in one table."""
+    package = Path(hs.__file__).parent
+    found = set()
+    for path in package.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if not text.isascii():
+            tree = ast.parse(text)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Constant) and not str(node.value).isascii():
+                    found.add(path.relative_to(package).as_posix())
+    assert found == {"cli/_estimating.py", "plots/_pricing.py", "workbench/_svg.py"}
 
 
 @pytest.mark.slow

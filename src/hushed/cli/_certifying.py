@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import hushed as hs
-from hushed._printing import plain_path
+from hushed._printing import name_missing
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
 from hushed.cli._options import BudgetArgument, BudgetOption, JsonOption, LedgerArgument, option
@@ -158,7 +158,7 @@ def _read_statement(path: Path) -> hs.Statement:
 
 def _read(path: Path) -> str:
     if not path.is_file():
-        raise NotFound(f"there is no file {plain_path(path)}")
+        raise NotFound(f"there is no file {name_missing(path)}")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hushed._printing import plain_path
+from hushed._printing import plain_path, suggest_path
 from hushed.cli._tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
 from hushed.populations import (
@@ -34,7 +34,7 @@ def read_function(spec: str) -> Any:
     if not path.is_file():
         nearby = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
         there = f"; Python files there: {', '.join(nearby)}" if nearby else ""
-        raise NotFound(f"there is no file {plain_path(file)}{there}")
+        raise NotFound(f"there is no file {plain_path(file)}{there}{suggest_path(file)}")
     module = _module(path)
     if not hasattr(module, name):
         names = sorted(
@@ -146,8 +146,8 @@ def read_population(
     path = Path(spec)
     if not path.is_file():
         raise NotFound(
-            f"cannot read population {plain_path(spec)}: no such file, and not uniform:LOW,HIGH, "
-            "normal:MEAN,STD, exponential:RATE or FILE.py:NAME"
+            f"cannot read population {plain_path(spec)}: not uniform:LOW,HIGH, normal:MEAN,STD, "
+            f"exponential:RATE or FILE.py:NAME, and no such file{suggest_path(spec)}"
         )
     if private is not None and private.exists() and path.samefile(private):
         raise PrivateRowsAsPopulation(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hushed._printing import plain_path
+from hushed._printing import name_missing, plain_path
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.errors import NotFound, ParameterError
@@ -53,7 +53,7 @@ def show(key: KeyArgument, json: JsonOption = False) -> None:
 def read_key(path: Path) -> bytes:
     """Read the file of a key."""
     if not path.is_file():
-        raise NotFound(f"there is no file {plain_path(path)}")
+        raise NotFound(f"there is no file {name_missing(path)}")
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large for a key")
     return path.read_bytes()

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._printing import plain_path
+from hushed._printing import name_missing
 from hushed._rows import _containers as containers
 from hushed.cli._tables import (
     Frame,
@@ -155,7 +155,7 @@ def _read(
     the header, else the most frequent one.
     """
     if not path.is_file():
-        raise NotFound(f"there is no file {plain_path(path)}")
+        raise NotFound(f"there is no file {name_missing(path)}")
     stated = header is not None or is_parquet(path)
     told = header
     if not stated and any(name is not None and not name.isdecimal() for name in named):

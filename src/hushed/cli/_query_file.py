@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 import hushed as hs
-from hushed._printing import plain_path
+from hushed._printing import name_missing, plain_path
 from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
 from hushed.cli._written import check_targets
@@ -50,6 +50,8 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ParameterError(f"{path.name} is not a TOML file: not text in UTF-8") from None
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {name_missing(path)}") from None
     except OSError as error:
         raise NotFound(f"{path.name} cannot be read: {error.strerror}") from None
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._printing import plain_path
+from hushed._printing import name_missing, suggest
 from hushed.cli._outcome import print_note
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
@@ -48,7 +48,7 @@ def read_table(
 def read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
     """Read names and rows of a file; one row or more, all of one width."""
     if not path.is_file():
-        raise NotFound(f"there is no file {plain_path(path)}")
+        raise NotFound(f"there is no file {name_missing(path)}")
     columns, cells = read_parquet(path, header) if is_parquet(path) else _csv(path, header)
     if not cells:
         raise BadRows(f"{path.name} has no rows")
@@ -114,7 +114,8 @@ def find_column(
 
     Only names that are known as such are shown.
     """
-    names = ", ".join(columns if known is None else known) or f"1 to {width}"
+    told = columns if known is None else known
+    names = ", ".join(told) or f"1 to {width}"
     if column is None:
         if width > 1:
             raise ParameterError(
@@ -125,7 +126,8 @@ def find_column(
         return columns.index(column)
     if column.isdecimal() and 1 <= int(column) <= width:
         return int(column) - 1
-    raise ParameterError(f"{path.name} has no column {column!r}; it has {names}")
+    near = suggest(column, told) or ";"
+    raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
 
 
 def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:

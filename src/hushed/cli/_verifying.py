@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed._printing import plain_path
+from hushed._printing import name_missing
 from hushed.cli._inputs import in_blocks, read_function, read_population
 from hushed.cli._keys import read_key
 from hushed.cli._options import (
@@ -136,7 +136,7 @@ def _open(ledger: str | None) -> Iterator[hs.Ledger | None]:
 
 def _read_text(path: Path) -> str:
     if not path.is_file():
-        raise NotFound(f"there is no file {plain_path(path)}")
+        raise NotFound(f"there is no file {name_missing(path)}")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

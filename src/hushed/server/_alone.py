@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -48,6 +47,12 @@ def serving_alone(ledger: Ledger) -> Iterator[None]:
 def _locked_file(ledger: Ledger) -> Iterator[None]:
     # A file beside it: to close the ledger's own file would end the locks of SQLite.
     path = ledger._store.path
+    try:
+        import fcntl  # noqa: PLC0415  (not on all systems)
+    except ImportError:
+        raise LedgerUnavailable(
+            "a server needs the file locks of Linux or macOS, which this system has not"
+        ) from None
     try:
         file = path.with_name(f"{path.name}.serving").open("a")
     except OSError:

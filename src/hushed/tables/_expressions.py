@@ -17,11 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._printing import brief, shown
+from hushed._printing import brief, shown, suggest
 from hushed._types import ColumnType, StoredType
 from hushed.errors import ParameterError
 
-_NAMED, _COMPARED, _LONGEST_NAME = 50, 1000, 200  # columns named, compared; characters compared
+_NAMED, _LONGEST_NAME = 50, 200  # columns that a message lists; characters of a part that it shows
 _NUMBERS: tuple[ColumnType, ...] = ("int", "float")
 _TIMES: tuple[ColumnType, ...] = ("date", "timestamp")
 _FUNCTIONS: dict[str, ColumnType] = {"abs": "float", "floor": "int", "year": "int", "month": "int"}
@@ -52,10 +52,7 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     known = list(columns)
     if name in known:
         return name
-    written = str(name).lower()[:_LONGEST_NAME]
-    near = difflib.get_close_matches(written, {k.lower(): k for k in known[:_COMPARED]}, n=3)
-    names = [k for k in known if k.lower() in near]
-    hint = f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+    hint = suggest(name, known)
     listed = ", ".join(map(shown, known[:_NAMED]))
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     raise ParameterError(

@@ -194,7 +194,7 @@ def add_missing(each: Aggregate, error: float, missing: int, rows: int = 1) -> f
     low, high = Fraction(each.low), Fraction(each.high)
     moved = Fraction(missing)
     if each.kind == "sum":
-        moved *= max(-low, high, 0)
+        moved *= max(-low, high, Fraction(0))
     elif each.kind in RATIOS:
         moved *= (high - low) ** (2 if each.kind == "variance" else 1) / Fraction(rows)
     return float_above(Fraction(error) + moved)

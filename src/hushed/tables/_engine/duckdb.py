@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import plain_path, shown
+from hushed._printing import name_missing, plain_path, shown
 from hushed._types import ColumnType
 from hushed.errors import EngineUnavailable, NotFound, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
@@ -122,8 +122,8 @@ def _connect(url: str) -> tuple[Any, str]:
     path = _path(url)
     if not isfile(path):
         raise NotFound(
-            f"there is no file {plain_path(path)}; duckdb:///a.db is a relative path, "
-            "duckdb:////data/a.db an absolute one"
+            "duckdb:///a.db is a relative path, duckdb:////data/a.db an absolute one; "
+            f"there is no file {name_missing(path)}"
         )
     backend = reason = None
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed._checks import list_in_order
-from hushed._printing import plain_path
+from hushed._printing import name_missing
 from hushed._types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.connections import Connection, check_types, open_own
@@ -139,7 +139,7 @@ def _is_in_parts(path: Path) -> bool:
     with suppress(OSError):
         if read_parts(path):
             return True
-    raise NotFound(f"there is no file {plain_path(path)}")
+    raise NotFound(f"there is no file {name_missing(path)}")
 
 
 def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connection:

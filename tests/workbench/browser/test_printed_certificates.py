@@ -1,0 +1,55 @@
+"""The page of a certificate prints on two sides at most, however much it has to tell."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.plots import certificate_page
+
+pytestmark = pytest.mark.browser
+
+LONG = "a remark that goes on and on, "
+
+
+def mean(rows):
+    return rows.mean()
+
+
+def charge_everything(book):
+    """Charge one of each kind that tells much: long remarks, many questions, many groups."""
+    charged = {"ledger": book, "budget": "rows", "note": LONG * 10}
+    box, private = hs.populations.Uniform(low=0, high=1), np.linspace(0, 1, 1200)
+    small = hs.sample_sensitivity(mean, box, rows=5, gamma=0.1)
+    hs.check_population(private, box, epsilon=0.3, tables=99, **charged)
+    hs.check_movement(mean, private, small, epsilon=0.3, **charged)
+    search = hs.AboveThreshold(50, 0.5, positives=40, values=0.2, **charged)
+    for number in range(300):
+        if search.left:  # noise may find some of them sooner
+            search.ask(10_000 if number % 10 == 0 else 0)
+    hs.release(mean, np.full(5, 0.5), hs.Laplace(small, epsilon=1), book, budget="rows")
+
+
+def test_certificates_print_on_two_sides(chromium, tmp_path):
+    """A4, as a browser prints it; the record itself is data, and not printed."""
+    keys = [f"a group with a long name {i}" for i in range(200)]
+    query = hs.table(pa.table({"a": keys})).group_by("a", keys=keys).count()
+    known = [hs.certify(query.release(epsilon=1), data=LONG * 5, actor="Ada", note=LONG * 10)]
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        book.open_budget("rows", hs.Guarantee(epsilon=30, gamma=0.5))
+        charge_everything(book)
+        entries = range(1, book.balance("rows").entries + 1)
+        known += [hs.certify(i, ledger=book, budget="rows", data=LONG * 5) for i in entries]
+        known.append(hs.certify_budget(book, "rows", actor="Ada"))
+    page = chromium.new_page()
+    sides = {}
+    for each in known:
+        page.set_content(certificate_page(each))
+        printed = page.pdf(format="A4")
+        sides[each.kind] = len(re.findall(rb"/Type\s*/Page\b", printed))
+    page.close()
+    kinds = {"answer", "population-check", "movement-check", "above-threshold", "release", "budget"}
+    assert set(sides) == kinds
+    assert all(1 <= count <= 2 for count in sides.values()), sides
