@@ -146,3 +146,24 @@ def resume_command(folder, pairs=400):
         called.append(len((folder / "hurry").read_text()))
     assert answers[0] == answers[1] != ""
     return called[1] - called[0]
+
+
+LATE = {"rows": 5, "pairs": 99, "seed": 12}  # one call of the sampling, in a late trial, fails
+
+
+def make_picky(folder, words="too small"):
+    """Make a function that fails in one late trial of `LATE`, and notes in which process."""
+
+    def picky(rows, note=str(folder / "failed")):
+        if rows[0] < 0.004:
+            with open(note, "a") as file:
+                file.write(f"{os.getpid()}\n")
+            raise ValueError(words)
+        return rows.mean()
+
+    return picky
+
+
+def failed_elsewhere(folder):
+    """Whether a function of `make_picky` failed last in another process."""
+    return (folder / "failed").read_text().split()[-1] != str(os.getpid())

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import random
 import re
 import signal
@@ -15,7 +16,17 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.clusters import SOURCE, Cluster, kill, needs_dask
+from tests.clusters import (
+    LATE,
+    SOURCE,
+    Cluster,
+    failed_elsewhere,
+    kill,
+    make_picky,
+    needs_dask,
+    resume_command,
+    stop_command,
+)
 
 import hushed as hs
 from hushed._functions._trials import run_trials
@@ -134,50 +145,23 @@ def test_a_cluster_in_this_process_runs_one_span_at_a_time():
     assert np.array_equal(found.sampling.draws, expected.sampling.draws)
 
 
-def test_an_audit_on_a_cluster_reports_the_same(shared):
-    """All of a report but its seconds."""
-
-    def noisy(rows, rng, size):
-        return rows.sum() + rng.laplace(size=size)
-
-    pairs = [(np.zeros(3), np.ones(3) / 3)]
-    claim = hs.Guarantee(epsilon=0.5)
-    found = [
-        hs.audit(noisy, pairs, claim=claim, samples=8000, batch=True, workers=w, relation="answers")
-        for w in (1, shared.address)
-    ]
-    first, second = ({k: v for k, v in each.to_dict().items() if k != "seconds"} for each in found)
-    assert first == second
-
-
-def test_an_error_of_the_function_comes_back_as_itself(shared):
+def test_an_error_of_the_function_comes_back_as_itself(shared, tmp_path):
     """Its type, message and cause are those of one process, with no class of Dask in it."""
-
-    def picky(rows):
-        if rows[0] < 0.2:
-            raise ValueError("too small")
-        return rows.mean()
-
-    found = []
+    found, picky = [], make_picky(tmp_path)
     for workers in (1, shared.address):
         with pytest.raises(BadFunction) as raised:
-            hs.sample_sensitivity(picky, UNIT, rows=5, pairs=99, workers=workers, seed=8)
+            hs.sample_sensitivity(picky, UNIT, workers=workers, **LATE)
         found.append((str(raised.value), type(raised.value.__cause__), str(raised.value.__cause__)))
+        assert failed_elsewhere(tmp_path) is (workers != 1)
     assert found[0] == found[1]
 
 
-def test_what_a_private_population_raises_is_withheld_on_the_worker(shared):
+def test_what_a_private_population_raises_is_withheld_on_the_worker(shared, tmp_path):
     """Neither the error nor any log of the cluster has the private value."""
-
-    def leaky(rows):
-        if rows[0] < 0.2:
-            raise ValueError("secret-4711")
-        return rows.mean()
-
+    leaky = make_picky(tmp_path, "secret-4711")
     with pytest.raises(BadFunction, match="withheld") as raised:
-        hs.sample_sensitivity(
-            leaky, UNIT, rows=5, pairs=99, workers=shared.address, seed=8, data_dependent=True
-        )
+        hs.sample_sensitivity(leaky, UNIT, workers=shared.address, data_dependent=True, **LATE)
+    assert failed_elsewhere(tmp_path)
     assert "secret-4711" not in str(raised.value) + repr(raised.value.__cause__) + shared.logs()
 
 
@@ -191,24 +175,21 @@ def test_a_client_of_the_caller_stays_open(shared):
         assert client.submit(abs, -3).result() == 3
 
 
-def test_an_error_takes_back_what_was_on_its_way(shared):
-    """The scheduler of a caller's client holds no task of a run that ended with an error."""
+def test_an_interrupt_takes_back_what_was_on_its_way(shared):
+    """A notebook holds the error, and all in its frames; the scheduler holds no task of the run."""
     from distributed import Client
 
-    def late(generators):
-        time.sleep(0.05)
-        raise ValueError("no")
-
-    parent = os.getpid()
-
-    def failing(generators):
-        return draws(generators) if os.getpid() == parent else late(generators)
-
-    with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
-        with pytest.raises(ValueError, match="no") as raised:
-            run_trials(failing, 500, seed=3, workers=client)
-        await_no_tasks(client)
-        assert raised.tb is not None  # kept until here, and with it what was on its way
+    here, before = os.getpid(), signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt = threading.Timer(0.5, os.kill, (here, signal.SIGINT))
+    report = strike_at(20, interrupt.start)
+    try:
+        with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
+            with pytest.raises(KeyboardInterrupt) as raised:
+                run_trials(timed(0.05), 5000, seed=3, workers=client, report=report)
+            await_no_tasks(client)
+            assert raised.tb is not None  # kept until here, and with it what was on its way
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run_script(text, folder, **given):
@@ -375,11 +356,31 @@ def half_cut(tmp_path):
             each.close()
 
 
+def call_within(seconds, function, *given, **named):
+    """Call something that must not wait for ever, in a thread that may be left behind."""
+    told = queue.SimpleQueue()
+
+    def call():
+        try:
+            told.put((function(*given, **named), None))
+        except BaseException as error:
+            told.put((None, error))
+
+    threading.Thread(target=call, daemon=True).start()
+    try:
+        found, error = told.get(timeout=seconds)
+    except queue.Empty:
+        pytest.fail(f"it still waits after {seconds} seconds")
+    if error is not None:
+        raise error
+    return found
+
+
 def test_a_worker_that_is_cut_off_the_network_is_made_up_for(half_cut):
     """Alive, but no byte comes through: what it had runs elsewhere, with the same bits."""
     cluster, cut = half_cut
-    report = strike_at(20, cut)
-    found = run_trials(timed(0.05), 120, seed=3, workers=cluster.address, report=report)
+    asked = {"seed": 3, "workers": cluster.address, "report": strike_at(20, cut)}
+    found = call_within(90, run_trials, timed(0.05), 120, **asked)
     assert cluster.parts[-1].poll() is None
     assert np.array_equal(found, run_trials(draws, 120, seed=3, workers=1))
 
@@ -390,8 +391,22 @@ def test_a_worker_that_does_not_answer_is_named(half_cut):
     cut()
     engine = hs.engines.Dask(cluster.address, patience=2)
     with pytest.raises(EngineUnavailable, match=r"did not answer for 2 seconds: tcp://[^,]*\. "):
-        run_trials(draws, 20, seed=3, workers=engine)
+        call_within(90, run_trials, draws, 20, seed=3, workers=engine)
     engine.close()
+
+
+def test_a_span_that_takes_longer_than_the_patience_is_waited_for(shared):
+    """Patience is for a cluster without workers; one that works is not given up."""
+    shared.await_workers(1)
+    here, engine = os.getpid(), hs.engines.Dask(shared.address, patience=2)
+
+    def long(generators):
+        time.sleep(4 if os.getpid() != here else 0)
+        return draws(generators)
+
+    found = run_trials(long, 6, seed=3, workers=engine)
+    engine.close()
+    assert np.array_equal(found, run_trials(draws, 6, seed=3, workers=1))
 
 
 def test_a_result_that_cannot_be_fetched_is_made_again(shared, monkeypatch):
@@ -550,24 +565,26 @@ def test_other_bits_are_refused_or_noted(tmp_path):
 
 
 SCRIPT = """
-    import time, numpy as np
-    from hushed._functions._trials import run_trials
-    def slow(generators):
-        found = []
-        for g in generators:
-            time.sleep(0.05)
-            found.append(g.random())
-        return np.array(found)
-    run_trials(slow, 10_000, seed=1, workers={address!r}, report=lambda n: print(n, flush=True))
+    import contextlib, time, hushed as hs
+    from hushed.sensitivity import _sampler
+    def slow(rows):
+        time.sleep(0.05)
+        return float(rows.mean())
+    @contextlib.contextmanager
+    def tell(*given, **named):
+        yield lambda count: print(count, flush=True)
+    _sampler.show_progress = tell
+    people = hs.populations.Uniform(low=0, high=1)
+    hs.sample_sensitivity(slow, people, rows=5, pairs=5000, workers={address!r}, keep={kept!r})
 """
 
 
-def test_ctrl_c_leaves_nothing_on_the_scheduler(shared, tmp_path):
-    """An interrupt ends the run, and the cluster has no task of it."""
+def test_ctrl_c_leaves_nothing_on_the_scheduler_and_keeps_what_was_told(shared, tmp_path):
+    """An interrupt ends the run; the cluster has no task of it, the journal all of its progress."""
     from distributed import Client
 
-    script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(SCRIPT.format(address=shared.address)))
+    script, kept = tmp_path / "script.py", tmp_path / "kept"
+    script.write_text(textwrap.dedent(SCRIPT.format(address=shared.address, kept=str(kept))))
     process = subprocess.Popen(
         [sys.executable, str(script)],
         env=os.environ | {"PYTHONPATH": SOURCE},
@@ -575,13 +592,28 @@ def test_ctrl_c_leaves_nothing_on_the_scheduler(shared, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    for _ in range(12):
-        process.stdout.readline()
+    told = [int(process.stdout.readline()) for _ in range(12)]
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)  # the trials that are left take minutes
+    rest, err = process.communicate(timeout=60)  # the trials that are left take minutes
     assert "KeyboardInterrupt" in err
+    (run,) = hs.runs.list_runs(kept)
+    assert sum(told) + sum(map(int, rest.split())) <= run.kept < 5000
+    assert f"{run.kept:,} of 5,000 trials are kept in {kept}" in err
     with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
         await_no_tasks(client)
+
+
+def test_a_command_that_is_ended_by_the_system_says_what_is_kept(shared, tmp_path):
+    """SIGTERM, as of a queue: nothing is left on the scheduler, and the same call goes on."""
+    from distributed import Client
+
+    code, said, kept = stop_command(tmp_path, shared.address, signal.SIGTERM)
+    assert code == 130, said[-2000:]
+    assert f"{kept[0]} of 400 trials are kept in" in said
+    assert 10 < kept[0] < 400
+    with Client(shared.address.replace("dask", "tcp"), set_as_default=False) as client:
+        await_no_tasks(client)
+    assert resume_command(tmp_path) > kept[0]  # each trial that is kept saves two calls
 
 
 def await_no_tasks(client):

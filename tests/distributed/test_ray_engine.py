@@ -35,17 +35,16 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
     said = alone(
         """
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-        def picky(rows):
-            if rows[0] < 0.2:
-                raise ValueError("too small")
-            return rows.mean()
-        found = []
+        from pathlib import Path
+        from tests.clusters import LATE, failed_elsewhere, make_picky
+        home = Path(os.environ["HOME"])
+        found, picky = [], make_picky(home)
         for workers in (1, "ray"):
             try:
-                hs.sample_sensitivity(picky, UNIT, rows=5, pairs=99, workers=workers, seed=8)
+                hs.sample_sensitivity(picky, UNIT, workers=workers, **LATE)
             except BadFunction as error:
                 found.append((str(error), repr(error.__cause__)))
-        say(len(found), found[0] == found[1])
+        say(len(found), found[0] == found[1], failed_elsewhere(home))
 
         import tempfile
         mark = os.path.join(tempfile.mkdtemp(dir=os.environ['HOME']), "struck")
@@ -72,7 +71,7 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
         tmp_path,
         RAY_USAGE_STATS_ENABLED="0",
     )
-    assert said[0] == "2 True"
+    assert said[0] == "2 True True"
     assert said[1] == "True True"
     # Each worker holds a span; any of them may be the first that died too often.
     assert re.search(r"died again and again at trials \d+ to \d+ \(WorkerCrashedError\)", said[2])

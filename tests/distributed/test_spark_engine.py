@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.clusters import resume_command, stop_command
+from tests.clusters import LATE, failed_elsewhere, make_picky, resume_command, stop_command
 
 import hushed as hs
 from hushed._functions._trials import run_trials
@@ -50,19 +50,14 @@ def test_trials_run_in_workers(spark, tmp_path):
     assert os.listdir(folder)
 
 
-def test_an_error_of_the_function_comes_back_as_itself(spark):
+def test_an_error_of_the_function_comes_back_as_itself(spark, tmp_path):
     """Its type, message and cause are those of one process, with nothing of Java in it."""
-
-    def picky(rows):
-        if rows[0] < 0.2:
-            raise ValueError("too small")
-        return rows.mean()
-
-    found = []
+    found, picky = [], make_picky(tmp_path)
     for workers in (1, spark):
         with pytest.raises(BadFunction) as raised:
-            hs.sample_sensitivity(picky, UNIT, rows=5, pairs=99, workers=workers, seed=8)
+            hs.sample_sensitivity(picky, UNIT, workers=workers, **LATE)
         found.append((str(raised.value), type(raised.value.__cause__), str(raised.value.__cause__)))
+        assert failed_elsewhere(tmp_path) is (workers != 1)
     assert found[0] == found[1]
 
 
