@@ -523,7 +523,7 @@ def test_a_cluster_without_workers_is_not_waited_for(tmp_path):
     try:
         engine = hs.engines.Dask(cluster.address, patience=1)
         with pytest.raises(EngineUnavailable, match="no worker for 1 seconds"):
-            run_trials(draws, 20, seed=3, workers=engine)
+            call_within(60, run_trials, draws, 20, seed=3, workers=engine)
         engine.close()
     finally:
         cluster.close()
