@@ -8,6 +8,7 @@ import sqlite3
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -279,6 +280,46 @@ def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
     assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
     assert found.headers["content-type"] == "application/problem+json"
     assert found.headers["connection"] == "close"  # the rest of a long one is not read
+
+
+def test_17_a_connection_that_asks_nothing_is_ended():
+    """A thousand of them would keep everybody else out: the head of a request has its time."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from hushed.server._patience import HEAD_SECONDS, Impatient
+
+    timers = []
+
+    class Loop:
+        def call_later(self, seconds, call):
+            timers.append((seconds, call, Mock()))
+            return timers[-1][2]
+
+        def create_task(self, work, **_):
+            work.close()
+            return Mock()
+
+    async def app(scope, receive, send): ...
+
+    config = uvicorn.Config(app, http=Impatient, log_config=None)
+    config.load()
+
+    def begin():
+        transport = Mock(is_closing=lambda: False, get_extra_info=lambda _: None)
+        line = config.http_protocol_class(config, ServerState(), {}, Loop())
+        line.connection_made(transport)
+        line.data_received(b"GET /livez HTTP/1.1\r\nHo")
+        return line, transport
+
+    line, _ = begin()
+    line.data_received(b"st: x\r\n\r\n")
+    timers[0][2].cancel.assert_called_once()  # the rest came in time
+    _, transport = begin()
+    assert [seconds for seconds, _, _ in timers] == [HEAD_SECONDS] * 2
+    assert not transport.close.called
+    timers[1][1]()
+    assert transport.close.called
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hushed.errors import ParameterError
 from hushed.server._app import make_app, open_desk
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
+from hushed.server._patience import Impatient
 
 _STOP_SECONDS = 5
 
@@ -45,6 +46,7 @@ def serve(folder: str | Path = ".") -> None:
             desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets))
             config = uvicorn.Config(
                 make_app(desk),
+                http=Impatient,
                 access_log=False,
                 log_config=None,
                 server_header=False,
