@@ -90,13 +90,12 @@ class ProblemBody(BaseModel):
     request_id: str = ""
 
 
-def document(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Describe refusals for OpenAPI, by their status."""
+def document(*codes: str, known: bool = True) -> dict[int | str, dict[str, Any]]:
+    """Describe refusals for OpenAPI, by their status; those of tokens where somebody is known."""
     found: dict[int | str, dict[str, Any]] = {}
-    always = (
-        *("bad_request", "not_authenticated", "too_slow", "too_large", "wrong_host"),
-        *("bad_value", "too_many", "unforeseen", "ledger_unavailable"),
-    )
+    always = ("bad_request", "too_slow", "too_large", "wrong_host", "unforeseen")
+    if known:
+        always += ("not_authenticated", "bad_value", "too_many", "forbidden", "ledger_unavailable")
     for code in sorted({*codes, *always}):
         status, _ = CODES[code]
         known = found.get(status, {}).get("description", "")
