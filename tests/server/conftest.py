@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 from starlette.testclient import TestClient
+from tests.server.documented import check_documented
 
 from hushed import Guarantee
 from hushed.server._app import make_app, open_desk
@@ -46,11 +47,14 @@ class Team:
     bo: str
     sam: str
     logged: StringIO
+    document: dict[str, Any] = field(repr=False)
 
     def send(self, method: str, path: str, token: str | None = None, **rest: Any) -> Any:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         headers |= rest.pop("headers", {})
-        return self.client.request(method, path, headers=headers, **rest)
+        found = self.client.request(method, path, headers=headers, **rest)
+        check_documented(self.document, method, path, found)
+        return found
 
     def ask(self, token: str, key: str, wait: int = 20, **terms: Any) -> Any:
         body = {"query": QUERY, "epsilon": 0.1} | terms
@@ -112,8 +116,12 @@ def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     """Serve a folder in this process."""
     logged = StringIO()
     desk = open_desk(folder, Log(logged))
-    with TestClient(make_app(desk), base_url=ORIGIN, raise_server_exceptions=False) as client:
-        yield Team(folder=folder, desk=desk, client=client, logged=logged, **tokens)
+    served = make_app(desk)
+    document = served._app.openapi()  # asked of the app: no line of the log tells of it
+    with TestClient(served, base_url=ORIGIN, raise_server_exceptions=False) as client:
+        yield Team(
+            folder=folder, desk=desk, client=client, logged=logged, document=document, **tokens
+        )
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +135,34 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
 def team(tmp_path: Path) -> Iterator[Team]:
     tokens = make_folder(tmp_path)
     yield from open_team(tmp_path / "stats", tokens)
+
+
+def make_rows(url: str) -> str:
+    """A table of stays on PostgreSQL and a role that may only read it; its address."""
+    import psycopg
+    from sqlalchemy import make_url
+
+    rows = [(f"P{i}", "AB"[i % 2], i % 50) for i in range(60)]
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE stays (patient text, ward text, cost double precision)")
+        with owner.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO stays VALUES (%s, %s, %s)",
+                [*rows, ("P99", f"=cmd{CANARY}", int(CANARY))],
+            )
+        owner.execute("DROP ROLE IF EXISTS stays_reader")
+        owner.execute("CREATE ROLE stays_reader LOGIN PASSWORD 'secret'")
+        owner.execute("GRANT SELECT ON stays TO stays_reader")
+    found = make_url(url).set(username="stays_reader", password="secret")
+    return found.render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def source(postgres_url: str) -> Iterator[str]:
+    """The address of a table on PostgreSQL, for a login that may only read it."""
+    import psycopg
+
+    yield make_rows(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("DROP OWNED BY stays_reader")
+        owner.execute("DROP ROLE stays_reader")

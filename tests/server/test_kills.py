@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 import pytest
 from tests.server.conftest import make_folder
-from tests.server.test_on_postgres import make, source  # noqa: F401  (a fixture)
+from tests.server.test_on_postgres import make
 
 from hushed import Ledger
 from hushed.client import Client, ServedAnswer, connect

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import make_url
 from tests.server import test_approvals, test_crashes, test_threats
-from tests.server.conftest import CANARY, Team, open_team
+from tests.server.conftest import Team, open_team
 
 from hushed import Guarantee
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
@@ -37,23 +36,6 @@ SAME = [
 ]
 
 
-def make_rows(url: str) -> str:
-    """A table of stays and a role that reads it and can do nothing else; its address."""
-    with psycopg.connect(url, autocommit=True) as owner:
-        owner.execute("CREATE TABLE stays (patient text, ward text, cost double precision)")
-        rows = [(f"P{i}", "AB"[i % 2], i % 50) for i in range(60)]
-        with owner.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO stays VALUES (%s, %s, %s)",
-                [*rows, ("P99", f"=cmd{CANARY}", int(CANARY))],
-            )
-        owner.execute("DROP ROLE IF EXISTS stays_reader")
-        owner.execute("CREATE ROLE stays_reader LOGIN PASSWORD 'secret'")
-        owner.execute("GRANT SELECT ON stays TO stays_reader")
-    found = make_url(url).set(username="stays_reader", password="secret")
-    return found.render_as_string(hide_password=False)
-
-
 def make(folder: Path, url: str, source: str, stays: str = "") -> dict[str, str]:
     """A server whose ledger is there; the same people and limits as elsewhere."""
     make_server(folder, url)
@@ -71,14 +53,6 @@ def make(folder: Path, url: str, source: str, stays: str = "") -> dict[str, str]
         for name in ("ana", "bo")
     }
     return tokens | {"sam": invite(folder, "sam", "steward", [], days=30, scope=Scope())}
-
-
-@pytest.fixture
-def source(postgres_url: str) -> Iterator[str]:
-    yield make_rows(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as owner:
-        owner.execute("DROP OWNED BY stays_reader")
-        owner.execute("DROP ROLE stays_reader")
 
 
 @pytest.fixture

@@ -90,17 +90,16 @@ class ProblemBody(BaseModel):
     request_id: str = ""
 
 
-def document(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Describe refusals for OpenAPI, by their status."""
+def document(*codes: str, known: bool = True) -> dict[int | str, dict[str, Any]]:
+    """Describe refusals for OpenAPI, by their status; those of tokens where somebody is known."""
     found: dict[int | str, dict[str, Any]] = {}
-    always = (
-        *("bad_request", "not_authenticated", "too_slow", "too_large", "wrong_host"),
-        *("bad_value", "too_many", "unforeseen", "ledger_unavailable"),
-    )
+    always: tuple[str, ...] = ("bad_request", "too_slow", "too_large", "wrong_host", "unforeseen")
+    if known:
+        always += ("not_authenticated", "bad_value", "too_many", "forbidden", "ledger_unavailable")
     for code in sorted({*codes, *always}):
         status, _ = CODES[code]
-        known = found.get(status, {}).get("description", "")
-        told = f"{known}, `{code}`" if known else f"`{code}`"
+        before = found.get(status, {}).get("description", "")
+        told = f"{before}, `{code}`" if before else f"`{code}`"
         schema = {"$ref": "#/components/schemas/Problem"}
         found[status] = {"description": told, "content": {MEDIA: {"schema": schema}}}
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -188,7 +188,39 @@ class ShownEvent(_Shown):
     address: str
 
 
-class ShownKeys(_Shown):
-    """The keys that certificates are signed with, as JSON Web Keys."""
+class ShownKey(_Shown):
+    """A public key of certificates, as a JSON Web Key and in PEM."""
 
-    keys: list[dict[str, Any]]
+    kty: Literal["OKP"] = "OKP"
+    crv: Literal["Ed25519"] = "Ed25519"
+    use: Literal["sig"] = "sig"
+    kid: str
+    x: str
+    pem: str
+
+
+class ShownKeys(_Shown):
+    """The keys that certificates are signed with."""
+
+    keys: list[ShownKey]
+
+
+class ShownHealth(_Shown):
+    """That the server is there."""
+
+    status: Literal["alive", "ready"]
+
+
+class ShownSignature(_Shown):
+    """A signature, in base64."""
+
+    keyid: str
+    sig: str
+
+
+class ShownEnvelope(_Shown):
+    """A signed certificate: a DSSE envelope, whose payload is base64."""
+
+    payloadType: str  # noqa: N815  (named by DSSE)
+    payload: str
+    signatures: list[ShownSignature]

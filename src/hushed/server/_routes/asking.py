@@ -24,6 +24,7 @@ from hushed.server._shown import (
     Left,
     Listed,
     ShownDataset,
+    ShownEnvelope,
     ShownMe,
     ShownQuote,
     ShownRequest,
@@ -292,7 +293,13 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         "/requests/{request}/answer",
         responses=refusals
         | {
-            200: {"description": "The answer.", "content": {"application/json": {}, "text/csv": {}}}
+            200: {
+                "description": "The answer, as `hushed.Answer.from_json` reads it, or a table.",
+                "content": {
+                    "application/json": {"schema": {"type": "object", "title": "Answer"}},
+                    "text/csv": {"schema": {"type": "string"}},
+                },
+            }
         },
         response_class=Response,
     )
@@ -313,7 +320,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get(
         "/requests/{request}/certificate",
         responses=refusals
-        | {200: {"description": "DSSE envelope.", "content": {"application/json": {}}}},
+        | {200: {"description": "The signed certificate.", "model": ShownEnvelope}},
         response_class=Response,
     )
     def certificate(request: RequestId, caller: Annotated[Caller, Depends(reader)]) -> Response:

@@ -12,7 +12,7 @@ from hushed.ledger._together import reading
 from hushed.server._desk import Desk
 from hushed.server._problems import Problem, document
 from hushed.server._schema import require_version
-from hushed.server._shown import ShownKeys
+from hushed.server._shown import ShownHealth, ShownKey, ShownKeys
 from hushed.statements import key_id, public_key
 
 
@@ -21,21 +21,21 @@ def make_router(desk: Desk) -> APIRouter:
     router = APIRouter(tags=["health"])
     public = public_key(desk.key)
 
-    @router.get("/livez", responses=document())
-    async def alive() -> dict[str, str]:
+    @router.get("/livez", responses=document(known=False))
+    async def alive() -> ShownHealth:
         """Say that the process answers; the database is not asked."""
-        return {"status": "alive"}
+        return ShownHealth(status="alive")
 
-    @router.get("/readyz", responses=document())
-    async def ready() -> dict[str, str]:
+    @router.get("/readyz", responses=document("ledger_unavailable", known=False))
+    async def ready() -> ShownHealth:
         """Say that the ledger answers, too."""
         try:
             await run_in_threadpool(_ask_ledger, desk)
         except HushedError:
             raise Problem("ledger_unavailable") from None
-        return {"status": "ready"}
+        return ShownHealth(status="ready")
 
-    @router.get("/v1/keys", responses=document())
+    @router.get("/v1/keys", responses=document(known=False))
     async def keys() -> ShownKeys:
         """Give the public key of certificates; compare its digest over another way."""
         from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
@@ -44,8 +44,7 @@ def make_router(desk: Desk) -> APIRouter:
 
         raw = load_pem_public_key(public).public_bytes_raw()  # type: ignore[union-attr]
         x = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-        told = {"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": key_id(public), "x": x}
-        return ShownKeys(keys=[told | {"pem": public.decode()}])
+        return ShownKeys(keys=[ShownKey(kid=key_id(public), x=x, pem=public.decode())])
 
     return router
 
