@@ -428,7 +428,8 @@ class TestJoins:
         def call(file, *words):
             saved = tmp_path / "asked.toml"
             words = ("--join", f"{tmp_path / file}:city", "--count", "--epsilon", 1, *words)
-            ended = run(*words, "--quote", "--save", saved, "--force")
+            words = words if "--save" in words else (*words, "--save", saved)
+            ended = run(*words, "--quote", "--force")
             return ended, hs.Query.from_toml(saved.read_text()) if ended.exit_code == 0 else None
 
         return call
@@ -475,6 +476,12 @@ class TestJoins:
         ended, _ = quote("wards.csv", *words)
         assert ended.exit_code == 2
         assert said in " ".join(ended.stderr.split())
+
+    def test_nothing_is_written_over_a_joined_file(self, quote, tmp_path):
+        """Not even by force."""
+        ended, _ = quote("wards.csv", "--save", tmp_path / "wards.csv")
+        assert (ended.exit_code, "an input of this command" in ended.stderr) == (2, True)
+        assert (tmp_path / "wards.csv").read_text() == self.WARDS
 
     def test_the_private_file_is_no_public_one(self, quote):
         """A join would write all of its rows into the query."""

@@ -42,6 +42,11 @@ def add_joins(request: hs.Table, asked: Asked, data: str, read_key: ReadKey) -> 
     return request
 
 
+def joined_files(asked: Asked) -> list[Path]:
+    """List the public files, which nothing is written over."""
+    return [Path(text.rpartition(":")[0]) for text in asked.join or ()]
+
+
 def _read_defaults(texts: Many) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts or ():

@@ -16,13 +16,13 @@ _NUMBERS = ("count", "users", "sum", "mean", "variance")
 
 
 def check_plot(
-    path: Path | None, request: hs.Table, inputs: Sequence[Path], *, quote: bool
+    path: Path | None, save: Path | None, request: hs.Table, inputs: Sequence[Path], *, quote: bool
 ) -> None:
     """Check the file of a figure, and that there is something to draw, before a charge."""
     if path is None:
         return
     check_figure(path)
-    check_targets({"--plot": path}, inputs, force=True)
+    check_targets({"--save": save, "--plot": path}, inputs, force=True)
     drawn = [
         each
         for each in request.aggregates
@@ -33,7 +33,10 @@ def check_plot(
 
 
 def draw_errors(
-    path: Path | None, request: hs.Table, terms: Mapping[str, Any], rows: int | None
+    path: Path | None,
+    request: hs.Table,
+    terms: Mapping[str, Any],
+    rows: int | None,
 ) -> None:
     """Draw the error of a query against epsilon, around the epsilon that is asked for."""
     if path is None:

@@ -11,7 +11,7 @@ import typer
 import hushed as hs
 from hushed._types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
-from hushed.cli._joining import add_joins
+from hushed.cli._joining import add_joins, joined_files
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
 from hushed.cli._outcome import finish, print_line, print_notes
@@ -79,9 +79,10 @@ def query(
         if solved is not None:
             request, terms["epsilon"] = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        taken = (*inputs_of(data, files.file, price.rows_per_user), *files_of(account.ledger))
+        read = inputs_of(data, files.file, price.rows_per_user, *joined_files(asked))
+        taken = (*read, *files_of(account.ledger))
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
-        check_plot(files.plot, request, taken, quote=price.quote)
+        check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
