@@ -205,3 +205,21 @@ def test_a_limit_that_was_lowered_takes_no_paid_answer_away(tmp_path, monkeypatc
         assert team.ask(team.ana, "two").json()["code"] == "bad_value"
         assert team.ask(team.ana, "one").json()["state"] == "answered"
         assert team.answer(team.ana, made).status_code == 200
+
+
+def test_a_page_of_the_network_is_no_answer(team, tmp_path, monkeypatch):
+    """Whoever is asked to log in first gets an error of the library, and loses nothing."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    send, pages = sender(team), []
+
+    def login(method, *rest):
+        return (200, {}, b"<html>") if pages and method == "POST" else send(method, *rest)
+
+    client = connect("http://127.0.0.1:8642", team.ana, send=login)
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    pages.append("log in")
+    with pytest.raises(LedgerUnavailable, match="no server"):
+        asked.release(epsilon=0.1)
+    pages.clear()
+    assert [each.entry for each in client.recover()] == [1]
+    assert team.charges() == 1

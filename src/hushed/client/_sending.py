@@ -83,6 +83,7 @@ class Line:
                 self.pause(min(2.0**attempt / 4, _LONGEST_PAUSE))
                 continue
             if status < 400:
+                _require_json(found)
                 return status, found
             if status not in _AGAIN or last:
                 raise read_problem(status, found)
@@ -93,6 +94,17 @@ class Line:
     def read(self, path: str) -> Any:
         """Read JSON."""
         return json.loads(self.ask("GET", path)[1])
+
+
+def _require_json(body: bytes) -> None:
+    """Refuse what somebody on the way has put in place of an answer."""
+    try:
+        json.loads(body or b"{}")
+    except ValueError:
+        raise LedgerUnavailable(
+            "what answered is no server of hushed, but perhaps a page of your network; ask again "
+            "under the same key: you pay once"
+        ) from None
 
 
 def read_problem(status: int, body: bytes) -> Exception:
