@@ -12,10 +12,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from hushed.errors import ParameterError
-from hushed.workbench import serve_workbench
+from hushed.workbench import create_app, serve_workbench
 from hushed.workbench._peers import Peers
 from hushed.workbench._security import check_peer
-from hushed.workbench._serving import open_browser
+from hushed.workbench._serving import configure_server, open_browser
 
 OWN = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
 PLACES = ("/", "/ledger", "/settings", "/static/htmx.min.js", "/practice/", "/nothing")
@@ -81,6 +81,14 @@ def test_another_user_of_the_computer_is_refused_even_with_the_cookie(new: bool)
             assert other is not None
             assert other.status_code == 403
             assert b"another user of this computer" in bytes(other.body)
+
+
+def test_no_header_says_who_asks(folder: Path) -> None:
+    """The server takes the other end of a connection as it is: not as a proxy would tell it."""
+    app = create_app(folder, port=8000)
+    settings = configure_server(app)
+    settings.load()
+    assert settings.loaded_app is app
 
 
 def test_the_key_stands_in_no_argument_but_in_a_file_for_this_user(

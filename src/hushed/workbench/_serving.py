@@ -14,6 +14,7 @@ import uvicorn
 from hushed.errors import ParameterError
 from hushed.workbench._app import create_app
 from hushed.workbench._jobs import stop_public_jobs
+from hushed.workbench._security import Guard
 from hushed.workbench._workspace import open_workspace, practice_of
 
 LOOPBACK = "127.0.0.1"
@@ -62,21 +63,26 @@ def serve_workbench(
         opener = workspace.hidden / f"open-{app.port}.html"
         if browser:
             open_browser(opener, app.address)
-        settings = uvicorn.Config(
-            app,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=3,
-            ws="none",
-        )
         try:
-            uvicorn.Server(settings).run([listening])
+            uvicorn.Server(configure_server(app)).run([listening])
         finally:
             with suppress(OSError):
                 opener.unlink(missing_ok=True)
             for each in (workspace, practice_of(workspace)):
                 stop_public_jobs(each.hidden / "jobs")
+
+
+def configure_server(app: Guard) -> uvicorn.Config:
+    """Choose how the server speaks; it believes no header that says who asks."""
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=3,
+        ws="none",
+    )
 
 
 def open_browser(opener: Path, address: str) -> None:
