@@ -29,6 +29,7 @@ from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
+from hushed.server._mark import check_mark
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -151,6 +152,7 @@ def _charge(
 
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
     """Check in the transaction of the charge what may have changed since it was asked."""
+    check_mark(connection, desk.mark)  # in a ledger that was set back it would never be answered
     if not token_counts(connection, caller.token):
         raise Problem("not_authenticated")
     if not grant_counts(connection, caller.id, grant):
