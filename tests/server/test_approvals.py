@@ -92,6 +92,26 @@ def test_nobody_approves_what_is_their_own(team, sue):
     assert team.charges() == 1
 
 
+def test_a_steward_who_lets_a_second_one_in_is_not_two(team, sue):
+    """Neither as the one who approves nor as the one who makes the token that asks."""
+
+    def make_token(maker, name):
+        path = f"/v1/people/{team.person(name)}/tokens"
+        return team.send("POST", path, maker, json={}).json()["token"]
+
+    posed = team.ask(make_token(team.sam, "ana"), "posed", epsilon=0.3).json()["id"]
+    team.send("POST", "/v1/people", team.sam, json={"name": "sam2", "role": "steward"})
+    second = make_token(team.sam, "sam2")
+    assert decide(team, second, posed).json()["code"] == "four_eyes"
+    team.send("POST", "/v1/people", second, json={"name": "sam3", "role": "steward"})
+    third = make_token(second, "sam3")
+    assert decide(team, third, posed).json()["code"] == "four_eyes"
+    other = team.ask(make_token(third, "ana"), "other", epsilon=0.3).json()["id"]
+    assert decide(team, team.sam, other).json()["code"] == "four_eyes"
+    assert team.charges() == 0
+    assert decide(team, sue, other).status_code == 200
+
+
 def test_of_many_who_decide_at_once_one_wins(team, sue):
     """Two stewards, and the asker who takes it back: one end, and at most one charge."""
 

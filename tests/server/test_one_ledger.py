@@ -61,9 +61,10 @@ def test_a_ledger_that_is_set_back_under_a_server_is_not_answered_from(team, tmp
         old.backup(now)
     with pytest.raises(HushedError):
         team.desk.move_mark()
-    found = team.ask(team.ana, "two", wait=5)
-    assert found.status_code != 201, found.text
-    assert team.desk.ledger.answer("stays", 1) is None
+    for key in ("two", "three", "four"):  # the balance notices once, and then goes on from there
+        found = team.ask(team.ana, key, wait=5)
+        assert (found.status_code, found.json()["code"]) == (503, "ledger_unavailable")
+    assert team.charges() == 0
 
 
 def test_another_trail_of_the_same_length_is_refused(folder):
@@ -72,7 +73,10 @@ def test_another_trail_of_the_same_length_is_refused(folder):
     desk.move_mark()
     desk.close()
     with sqlite3.connect(folder / "hushed.db") as database:
-        database.execute("UPDATE hushed_s_audit SET digest = 'f' || substr(digest, 2)")
+        database.execute(
+            "UPDATE hushed_s_audit SET digest = "
+            "iif(digest LIKE 'f%', 'e', 'f') || substr(digest, 2)"
+        )
     with pytest.raises(DamagedLedger, match="rewritten, or is another one"):
         open_desk(folder, Log())
 

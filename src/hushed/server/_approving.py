@@ -14,6 +14,7 @@ from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
 from hushed.server._life import charge_request, run_request, which_is_full
 from hushed.server._people import (
+    MACHINE,
     Caller,
     Grant,
     grant_counts,
@@ -30,11 +31,12 @@ from hushed.server._requests import (
     find_request,
     list_late,
 )
-from hushed.server._schema import fetch_one
+from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
+_OF_PERSON = "person IN (SELECT id FROM @.hushed_s_people WHERE name = :about)"
 DAYS = 14  # that a request waits for approval
 
 
@@ -81,17 +83,29 @@ def require_seen(desk: Desk, steward: Caller, request: str) -> Request:
 
 
 def _require_four_eyes(desk: Desk, steward: Caller, found: Request) -> str:
-    """Refuse the asker, and the maker of the token that was shown: that may be the same person.
+    """Refuse the asker, and whoever may be the same person; the name of who asked.
 
-    Gives the name of who asked.
+    A steward can make a token for the asker, and let in a second steward who approves, or who makes
+    that token. So only a token made at the machine approves, and nothing that its steward let in.
     """
     with reading(desk.ledger) as connection:
         asker = require_person(connection, found.person)
-        statement = "SELECT maker FROM @.hushed_s_tokens WHERE id = :id"
-        token = fetch_one(connection, statement, id=found.token)
-    if steward.id == found.person or token is None or token["maker"] == steward.name:
+        behind = _find_makers(connection, "id = :about", found.token)
+        seen: set[str] = set()
+        while new := behind - seen:
+            seen |= new
+            for name in new:
+                behind |= _find_makers(connection, _OF_PERSON, name)
+        made = _find_makers(connection, "id = :about", steward.token)
+    if made != {MACHINE} or steward.id == found.person or not behind or steward.name in behind:
         raise Problem("four_eyes")
     return str(asker["name"])
+
+
+def _find_makers(connection: Transaction, condition: str, about: str) -> set[str]:
+    """Find who made a token, or any of a person's."""
+    statement = f"SELECT maker FROM @.hushed_s_tokens WHERE {condition}"  # noqa: S608
+    return {str(row["maker"]) for row in fetch_all(connection, statement, about=about)}
 
 
 def _require_share(desk: Desk, found: Request) -> Grant:

@@ -31,6 +31,7 @@ from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, prepare
+from hushed.server._mark import check_mark
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -165,6 +166,7 @@ def charge_request(
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
+        check_mark(connection, desk.mark)  # in a ledger that was set back it would not be answered
         own, share = entries
         charged = replace(
             request,

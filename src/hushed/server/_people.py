@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 Role = Literal["analyst", "steward"]
+MACHINE = "at the machine"  # who acts with the commands; the name of no person
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _NOBODY = f"hsh_{'0' * 12}_{'A' * 43}_00000000"
 

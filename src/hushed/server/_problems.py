@@ -22,7 +22,8 @@ CODES = {
     "forbidden": (403, "This token may not do that."),
     "four_eyes": (
         403,
-        "Somebody else has to approve this: you asked it, or made the token it was asked with.",
+        "Somebody else has to approve this: you asked it, or made the token it was asked with, or "
+        "your own token was not made at the machine.",
     ),
     "not_found": (404, "There is no such thing here."),
     "method_not_allowed": (405, "This is not done with this address."),

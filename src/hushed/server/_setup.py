@@ -28,7 +28,7 @@ from hushed.server._config import (
 from hushed.server._datasets import may_change, open_all, open_dataset, register, require_budget
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
-from hushed.server._people import Role, add_person, add_token, list_people, set_quota
+from hushed.server._people import MACHINE, Role, add_person, add_token, list_people, set_quota
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._tokens import Scope
@@ -37,7 +37,6 @@ from hushed.statements import key_id, make_key, public_key
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-ACTOR = "at the machine"
 _NEW = """\
 # The settings of a team server. `hushed serve check` reads them without starting.
 format = "hushed server 1"
@@ -113,7 +112,7 @@ def _claim(keyid: str) -> Callable[[Transaction], tuple[int, str]]:
 
     def claim_within(connection: Transaction) -> tuple[int, str]:
         claim(connection, keyid)
-        add_event(connection, actor=ACTOR, action="made the server", about=keyid)
+        add_event(connection, actor=MACHINE, action="made the server", about=keyid)
         return trail_head(connection)
 
     return claim_within
@@ -158,7 +157,7 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 f"and delta {known.delta!r}, and a limit is not changed: give these numbers, or "
                 "choose another name"
             )
-        register(ledger, name, found, table, ACTOR)
+        register(ledger, name, found, table, MACHINE)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
@@ -177,7 +176,7 @@ def confirm_dataset(folder: Path, name: str) -> None:
     with ledger:
         table = open_dataset(folder, found)
         require_budget(ledger, found)
-        register(ledger, name, found, table, ACTOR)
+        register(ledger, name, found, table, MACHINE)
 
 
 def _require_dataset(settings: Settings, name: str) -> DatasetSettings:
@@ -208,11 +207,11 @@ def invite(
         known = [each for each in list_people(ledger) if each["name"] == name]
         if known and known[0]["role"] != role:
             raise ParameterError(f"{name} is in already, as {known[0]['role']}")
-        person = known[0]["id"] if known else add_person(ledger, name, role, actor=ACTOR)
+        person = known[0]["id"] if known else add_person(ledger, name, role, actor=MACHINE)
         for dataset, cap in shares:
             above = settings.dataset[dataset].budget
-            set_quota(ledger, person, dataset, cap, above=above, actor=ACTOR)
-        return add_token(ledger, person, days=days, scope=scope, actor=ACTOR)[1]
+            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE)
+        return add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
 
 
 def check_server(folder: Path) -> Check:
