@@ -1,4 +1,4 @@
-"""A dear request waits, uncharged, until a steward approves it who had no part in asking it."""
+"""A costly request waits, uncharged, until a steward approves it who had no part in asking it."""
 
 from __future__ import annotations
 

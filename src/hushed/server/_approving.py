@@ -1,4 +1,4 @@
-"""Four eyes: a dear request waits until a steward approves it who had no part in asking it."""
+"""Four eyes: a costly request waits until a steward approves it who had no part in asking it."""
 
 from __future__ import annotations
 
