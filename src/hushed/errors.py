@@ -9,6 +9,7 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
 
     HushedError
      |- Refusal                   what was asked for is well-formed, and cannot be had
+     |   |- AwaitingApproval
      |   |- BadFunction
      |   |   `- RandomFunction
      |   |- EngineUnavailable

@@ -17,11 +17,12 @@ from hushed.plots import check_suffix
 from hushed.transformations import count
 
 SOURCE = Path(hs.__file__).parent
-OWN_WAYS = {  # imports that may fail, and nothing is refused: another way is taken
+OWN_WAYS = {  # imports that may fail, and no package would help: another way, or other words
     "auditing/_scores/trees.py",
     "_functions/_environment.py",
     "cli/_exits.py",
     "engines/_requirements.py",
+    "server/_alone.py",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 
 import pytest
@@ -143,3 +144,10 @@ def test_a_second_server_cannot_be_made_on_a_ledger(folder, tmp_path):
         open_desk(tmp_path / "third", Log())
     with Ledger(url, create=False) as ledger:
         assert ledger.entries("stays") == ()
+
+
+def test_a_system_without_file_locks_is_refused(folder, monkeypatch):
+    """As Windows: two processes would answer the same charge."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(LedgerUnavailable, match="needs the file locks of Linux or macOS"):
+        open_desk(folder, Log())

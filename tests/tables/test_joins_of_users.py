@@ -161,7 +161,9 @@ def test_the_query_is_written_and_asked_again(tmp_path):
         cell = json.loads(query.to_notebook(source, "visits", epsilon=1.0))["cells"][1]
         exec(cell["source"], found)
         assert hs.Query.of(found["query"]) == query
-        assert "--query" in query.to_cli(source, "visits", epsilon=1.0)
+        command = query.to_cli(source, "visits", epsilon=1.0)
+        assert "--join-users people:pid:age,sex" in command
+        assert ("--default age=7 --default 'sex=?'" in command) == (default is not None)
 
 
 def test_a_certificate_names_both_tables(tmp_path):

@@ -52,11 +52,14 @@ def _find_ends(held: Array) -> tuple[int, int]:
 
 
 def list_arrays(table: Any) -> list[Array]:
-    """Arrays that are the memory of a table; none where they would be made for the purpose."""
-    if isinstance(table, np.ndarray):
+    """Arrays that are the memory of a table; none where they would be made for the purpose.
+
+    A cell is not asked for its class: what it answers is code of its own.
+    """
+    if issubclass(type(table), np.ndarray):
         return [table]
     library, kind = str(type(table).__module__).partition(".")[0], type(table).__name__
-    if library == "pyarrow" or isinstance(table, _BUFFERS):
+    if library == "pyarrow" or issubclass(type(table), _BUFFERS):
         with suppress(Exception):  # released, or of parts that do not lie side by side
             return (
                 _list_arrow(table, kind)

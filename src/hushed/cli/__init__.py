@@ -139,6 +139,10 @@ EXAMPLES = {
     "serve invite": "hushed serve invite ana --share stays=1.5 --folder stats",
     "serve confirm": "hushed serve confirm stays --folder stats",
     "serve check": "hushed serve check --folder stats",
+    "serve waiting": "hushed serve waiting --url https://stats.example.org",
+    "serve approve": "hushed serve approve REQUEST --url https://stats.example.org",
+    "serve decline": "hushed serve decline REQUEST --reason 'ask for fewer groups' --url "
+    "https://stats.example.org",
 }
 
 # What 0 and 1 say of a command whose 1 is an answer; such a one ends with 2 whenever it has none.

@@ -187,7 +187,7 @@ def charge_request(
 def hold(
     desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
 ) -> Request:
-    """Let a costly request wait for approval; nothing is charged. It has to fit the share already."""
+    """Let a costly request wait for approval, uncharged. It has to fit the share already."""
     try:
         desk.ledger.quote(grant.budget, prepared.guarantee, loss=prepared.loss)
     except Overspent:
