@@ -150,4 +150,4 @@ def test_a_system_without_file_locks_is_refused(folder, monkeypatch):
     """As Windows: two processes would answer the same charge."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(LedgerUnavailable, match="needs the file locks of Linux or macOS"):
-        open_desk(folder, Log())
+        create_app(folder)
