@@ -31,7 +31,7 @@ ANSWERS = {
     "cli/_kept.py",  # from here on: a stored answer of a ledger
     "cli/_asked.py",
     "releasing/_keeping/payments.py",
-    "client/_connecting.py",
+    "client/_client.py",
     "server/_life.py",
     "server/_routes/asking.py",
     "statements/_budgets.py",

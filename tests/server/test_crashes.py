@@ -12,7 +12,7 @@ from hushed import Guarantee
 from hushed.client import connect
 from hushed.client._pending import list_pending
 from hushed.client._sending import NotReached
-from hushed.errors import KeyInUse, LedgerUnavailable, Overspent, ParameterError, Refusal
+from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, Overspent, ParameterError, Refusal
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
 from hushed.server._queue import FairQueue
@@ -85,6 +85,9 @@ def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     assert answer.entry == 1
     assert answer.certificate
     assert client.answer(answer.request) == answer
+    for odd in ("", "1/../2", None):
+        with pytest.raises(NotFound, match="no such request"):
+            client.answer(odd)
     assert team.ana not in repr(client)
     with pytest.raises(Overspent):
         asked.release(epsilon=0.9)

@@ -1,0 +1,307 @@
+"""A team server as its analysts and stewards see it: requests, answers, approvals."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from hushed._printing import flat
+from hushed.client._pending import Pending, forget_pending, list_pending
+from hushed.client._questions import ServedAnswer, ServedTable
+from hushed.client._sending import Line, NotTaken
+from hushed.errors import (
+    AwaitingApproval,
+    EngineUnavailable,
+    HushedError,
+    LedgerUnavailable,
+    NotFound,
+    Overspent,
+    ParameterError,
+    QueryFailed,
+    Refusal,
+)
+from hushed.statements import open_signed
+from hushed.tables import Answer
+from hushed.tables._query import Query as TypedQuery
+
+_UNPAID = ("declined", "cancelled", "expired")
+_WAIT = 20  # seconds that the server keeps one request waiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A team server, to whoever has a token. Made by `connect`; threads may share it.
+
+    Parameters
+    ----------
+    url : str
+        Address of the server.
+    line : Line
+        How it is asked.
+    key : bytes
+        Public key that signs its certificates, in PEM.
+    pending : Path
+        Folder of what was asked and not read yet.
+    """
+
+    url: str
+    line: Line = field(repr=False)
+    key: bytes = field(repr=False)
+    pending: Path = field(repr=False)
+
+    def datasets(self) -> list[dict[str, Any]]:
+        """List the data sets that you may ask.
+
+        Returns
+        -------
+        list of dict
+            With their columns, public bounds and keys, and what your share has left.
+        """
+        return list(self.line.read("/v1/datasets")["items"])
+
+    def table(self, name: str) -> ServedTable:
+        """Begin a question to a data set.
+
+        Parameters
+        ----------
+        name : str
+            The data set.
+
+        Returns
+        -------
+        ServedTable
+            With the methods of `hushed.Table`.
+
+        Raises
+        ------
+        NotFound
+            If there is none of this name for you.
+        """
+        if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
+            raise NotFound("there is no such data set")
+        told = self.line.read(f"/v1/datasets/{name}")
+        schema = tuple((each["name"], each["kind"]) for each in told["columns"])
+        query = TypedQuery(schema=schema, user=told["user"])
+        return ServedTable(query=query, dataset=name, client=self)
+
+    def requests(self) -> list[dict[str, Any]]:
+        """List your requests, the newest first, at most 100.
+
+        Returns
+        -------
+        list of dict
+            As the server tells them.
+        """
+        return list(self.line.read("/v1/requests?most=100")["items"])
+
+    def answer(self, request: str) -> ServedAnswer:
+        """Read an answer again, at no cost.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+
+        Returns
+        -------
+        ServedAnswer
+            The answer, whose certificate was checked.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request of yours.
+        QueryFailed
+            If it failed on the rows.
+        ParameterError
+            If certificate and answer do not belong together, or the signature is another's.
+        """
+        identity = _find_id(request)
+        text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1].decode()
+        envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1].decode()
+        statement = open_signed(envelope, self.key)
+        if json.loads(statement.record) != json.loads(text):
+            raise ParameterError("the certificate is of another answer: tell the steward")
+        found = Answer.from_json(text)
+        parts = {each.name: getattr(found, each.name) for each in fields(Answer)}
+        entry = None if statement.entry is None else statement.entry.number
+        return ServedAnswer(**parts | {"entry": entry}, request=identity, certificate=envelope)
+
+    def cancel(self, request: str) -> None:
+        """Take back a request of yours that waits for approval; nothing was charged.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request of yours.
+        Refusal
+            If it waits no more: what is charged stays.
+        """
+        identity = _find_id(request)
+        self.line.ask("DELETE", f"/v1/requests/{identity}")
+        forget_pending(self.pending, self.line.read(f"/v1/requests/{identity}")["key"])
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """List what waits for approval, the newest first, at most 100: a steward sees all of it.
+
+        Returns
+        -------
+        list of dict
+            As the server tells them: who asks, the question, its price, the note.
+        """
+        return list(self.line.read("/v1/requests?state=pending&most=100")["items"])
+
+    def approve(self, request: str) -> dict[str, Any]:
+        """Approve, as a steward, what somebody else has asked: it is charged now, and answered.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+
+        Returns
+        -------
+        dict
+            The request, as the server tells it; its answer is for who asked.
+
+        Raises
+        ------
+        Refusal
+            If it waits no more, or you had a part in asking it.
+        Overspent
+            If a budget has no room for it any more; it goes on waiting.
+        NotFound
+            If there is no such request.
+        """
+        path = f"/v1/requests/{_find_id(request)}/approve"
+        return dict(json.loads(self.line.ask("POST", path)[1]))
+
+    def decline(self, request: str, reason: str) -> dict[str, Any]:
+        """Decline, as a steward, what somebody has asked; nothing was charged.
+
+        Parameters
+        ----------
+        request : str
+            Id of the request.
+        reason : str
+            Why, for who asked.
+
+        Returns
+        -------
+        dict
+            The request, as the server tells it.
+
+        Raises
+        ------
+        Refusal
+            If it waits no more.
+        NotFound
+            If there is no such request.
+        """
+        path = f"/v1/requests/{_find_id(request)}/decline"
+        return dict(json.loads(self.line.ask("POST", path, {"reason": reason})[1]))
+
+    def recover(self, timeout: float = 120.0) -> list[ServedAnswer]:
+        """Read what was asked from this computer and not read yet; it costs nothing more.
+
+        What was never charged, for it did not arrive, is asked now, under its own key.
+
+        Parameters
+        ----------
+        timeout : float, default 120
+            Seconds to wait for each.
+
+        Returns
+        -------
+        list of ServedAnswer
+            In no order. What waits for approval is left for later. Requests that the server
+            refuses are forgotten: nothing is charged for them, or their failure is known.
+        """
+        found = []
+        for each in list_pending(self.pending):
+            try:
+                found.append(self.send(each, timeout))
+            except LedgerUnavailable:
+                raise
+            except HushedError:
+                continue
+        return found
+
+    def send(self, pending: Pending, timeout: float) -> ServedAnswer:
+        """Send what was written down, and wait for its answer; `ServedTable.release` calls it.
+
+        Parameters
+        ----------
+        pending : Pending
+            The request.
+        timeout : float
+            Seconds to wait.
+
+        Returns
+        -------
+        ServedAnswer
+            The answer.
+
+        Raises
+        ------
+        HushedError
+            As for `ServedTable.release`.
+        Refusal
+            If it was declined or taken back, or waited too long for approval.
+        """
+        ends = time.monotonic() + timeout
+        headers = {"idempotency-key": pending.key, "prefer": f"wait={_WAIT}"}
+        path = f"/v1/datasets/{pending.dataset}/requests"
+        try:
+            while True:
+                _, body = self.line.ask("POST", path, pending.body, headers)
+                told = json.loads(body)
+                if told["state"] == "pending":
+                    raise AwaitingApproval(
+                        f"the request {told['id']} waits for a steward's approval, and nothing is "
+                        "charged yet: client.recover() reads the answer when it is there",
+                        hint=f"client.cancel({told['id']!r}) takes it back",
+                    )
+                if told["state"] != "charged":
+                    break
+                if time.monotonic() > ends:
+                    raise LedgerUnavailable(
+                        "there is no answer yet; it is charged: client.recover() reads it later"
+                    )
+                self.line.pause(0.2)
+            if told["state"] in _UNPAID:
+                forget_pending(self.pending, pending.key)
+                raise Refusal(_say_unpaid(told))
+            answer = self.answer(told["id"])
+        except (ParameterError, NotFound, Overspent, QueryFailed, EngineUnavailable, NotTaken):
+            # Nothing was charged, or the failure is known. After any other end it may be charged.
+            forget_pending(self.pending, pending.key)
+            raise
+        forget_pending(self.pending, pending.key)
+        return answer
+
+
+def _say_unpaid(told: Mapping[str, Any]) -> str:
+    """Say why there is no answer, and no charge."""
+    words = {"declined": "was declined", "cancelled": "was taken back"}
+    why = f": {flat(told['reason'])}" if told.get("reason") else ""
+    said = words.get(told["state"], "waited too long for approval")
+    return f"the request {told['id']} {said}{why}; nothing was charged"
+
+
+def _find_id(request: str) -> str:
+    """Read the id of a request."""
+    try:
+        return str(uuid.UUID(request))
+    except (ValueError, TypeError, AttributeError):
+        raise NotFound("there is no such request: client.requests() lists yours") from None

@@ -1,0 +1,204 @@
+"""Questions to a team server: the builder of tables, with prices and answers from there."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from hushed._printing import format_up
+from hushed.client._pending import Pending, write_pending
+from hushed.tables import Answer
+from hushed.tables._asking import describe
+from hushed.tables._builder import QueryBuilder
+from hushed.tables._query import Query as TypedQuery
+
+if TYPE_CHECKING:
+    from hushed.client._client import Client
+
+Noise = Literal["laplace", "gaussian"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAnswer(Answer):
+    """An answer of a team server, with its signed certificate.
+
+    Parameters
+    ----------
+    request : str
+        Id of the request; ``client.answer(request)`` reads the answer again, at no cost.
+    certificate : str
+        DSSE envelope, signed by the server; `hushed.verify` reads it.
+    """
+
+    request: str = ""
+    certificate: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedQuote:
+    """The price of a question, as the server tells it.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What it costs.
+    errors : mapping of str to float or None
+        Error of each output, as in `hushed.Quote`.
+    words : str
+        The price in a few lines.
+    fits : bool
+        Whether your share has room for it. That of the data set may have none.
+    left : mapping of str to float
+        What is left of your share: ``epsilon`` and ``delta``.
+    left_after : mapping of str to float, or None
+        What would be left of it.
+    needs_approval : bool
+        Whether a steward has to approve it first.
+    """
+
+    epsilon: float
+    delta: float
+    errors: Mapping[str, float | None]
+    words: str = field(repr=False)
+    fits: bool
+    left: Mapping[str, float]
+    left_after: Mapping[str, float] | None
+    needs_approval: bool = False
+
+    def __str__(self) -> str:
+        room = "fits into your share" if self.fits else "does not fit into your share"
+        waits = "\na steward has to approve it first" if self.needs_approval else ""
+        return f"{self.words}\n{room}: epsilon {format_up(self.left['epsilon'])} is left{waits}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedTable(QueryBuilder):
+    """A question to a data set of a server; every method returns a new one.
+
+    Parameters
+    ----------
+    query : Query
+        What is asked.
+    dataset : str
+        The data set.
+    client : Client
+        The server.
+    """
+
+    dataset: str
+    client: Client = field(repr=False)
+
+    def quote(
+        self,
+        *,
+        epsilon: float | None = None,
+        errors: Mapping[str, float] | None = None,
+        delta: float = 0.0,
+        noise: Noise = "laplace",
+        rows: int | None = None,
+    ) -> ServedQuote:
+        """Price the question; no row is read, and nothing is charged.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Privacy loss, in nats; this one or `errors`.
+        errors : mapping of str to float, optional
+            Largest error of some outputs; the smallest epsilon that keeps them is found.
+        delta : float, default 0
+            Slack, as for `hushed.Table.release`.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
+        rows : int, optional
+            Public guess of the number of rows in a group.
+
+        Returns
+        -------
+        ServedQuote
+            Price, errors, and what your share would have left.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be asked.
+        """
+        body: dict[str, Any] = {"query": _plain(self.query), "delta": delta, "noise": noise}
+        given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
+        body |= {name: each for name, each in given.items() if each is not None}
+        _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
+        told = json.loads(found)
+        return ServedQuote(
+            epsilon=told["epsilon"],
+            delta=told["delta"],
+            errors={each["name"]: each["error"] for each in told["outputs"]},
+            words=told["words"],
+            fits=told["fits"],
+            left=told["left"],
+            left_after=told["left_after"],
+            needs_approval=told["needs_approval"],
+        )
+
+    def release(
+        self,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: Noise = "laplace",
+        note: str = "",
+        key: str | None = None,
+        timeout: float = 120.0,
+    ) -> ServedAnswer:
+        """Ask, pay, and read the answer.
+
+        The request is written to a file of yours before it is sent. If anything stops this
+        program, ``client.recover()`` reads the answer, at no cost.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss, in nats.
+        delta : float, default 0
+            Slack, as for `hushed.Table.release`.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
+        note : str, default ""
+            What it is for; the steward reads it.
+        key : str, optional
+            A name of your own: the same question under it is paid once.
+        timeout : float, default 120
+            Seconds to wait for the answer. The charge stays if they are over.
+
+        Returns
+        -------
+        ServedAnswer
+            The answer, whose certificate was checked.
+
+        Raises
+        ------
+        AwaitingApproval
+            If a steward has to approve it first; nothing is charged yet, and `Client.recover`
+            reads the answer when it is there.
+        Overspent
+            If your share, or the data set's budget, has no room; nothing is charged.
+        KeyInUse
+            If the key belongs to another question of yours.
+        ParameterError
+            If it cannot be asked; nothing is charged.
+        QueryFailed
+            If it failed on the rows; the charge stays.
+        LedgerUnavailable
+            If the server was not reached, or took too long: `Client.recover` goes on.
+        """
+        body = {"query": _plain(self.query), "epsilon": epsilon, "delta": delta, "noise": noise}
+        pending = Pending(
+            key=key or str(uuid.uuid4()), dataset=self.dataset, body=body | {"note": note}
+        )
+        write_pending(self.client.pending, pending)
+        return self.client.send(pending, timeout)
+
+
+def _plain(query: TypedQuery) -> Any:
+    return json.loads(describe(query).to_json())
