@@ -25,6 +25,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # else start worker processes of its own, which load all that this one has loaded.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 
+# A shell that starts tests in the background has Ctrl-C ignored, and so has each process of theirs.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # The default is the first examples of those that `make slow` tries: --hypothesis-profile steady.
 for name, examples in {"quick": 12, "steady": 60}.items():
     hypothesis.settings.register_profile(

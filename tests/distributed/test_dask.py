@@ -592,9 +592,13 @@ def test_ctrl_c_leaves_nothing_on_the_scheduler_and_keeps_what_was_told(shared, 
         stderr=subprocess.PIPE,
         text=True,
     )
-    told = [int(process.stdout.readline()) for _ in range(12)]
-    process.send_signal(signal.SIGINT)
-    rest, err = process.communicate(timeout=60)  # the trials that are left take minutes
+    with process:
+        try:
+            told = [int(process.stdout.readline()) for _ in range(12)]
+            process.send_signal(signal.SIGINT)
+            rest, err = process.communicate(timeout=60)  # the trials that are left take minutes
+        finally:
+            process.kill()  # else its tasks stay in the way of other tests
     assert "KeyboardInterrupt" in err
     (run,) = hs.runs.list_runs(kept)
     assert sum(told) + sum(map(int, rest.split())) <= run.kept < 5000
