@@ -93,7 +93,7 @@ class TestCoverage:
             (20, 4, 0.2, 400),
             pytest.param(100, 4, 0.05, 300, marks=pytest.mark.slow),
             pytest.param(20, 4, 0.2, 5000, marks=pytest.mark.slow),
-            pytest.param(400, 20, 0.05, 6000, marks=pytest.mark.slow),
+            pytest.param(400, 20, 0.05, 2000, marks=pytest.mark.slow),
             pytest.param(5000, 49, 0.01, 4000, marks=pytest.mark.slow),
         ],
     )
