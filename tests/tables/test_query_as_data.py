@@ -183,7 +183,7 @@ def test_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_facto
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(drawn=asked(beside=True))
 def test_many_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
     """The same of more queries, and in a notebook."""
