@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed._functions._carried import carries_rows
+from hushed._functions._carried import carries_rows, list_unsearched
 from hushed.errors import BadFunction, PrivateRowsAsPopulation
 
 PRIVATE = np.random.default_rng(7).normal(50, 10, size=100)
@@ -671,6 +671,19 @@ def test_a_tensor_that_shares_memory_is_the_rows():
     assert not carries_rows(beside(Tensor(HELD)), HELD.copy())
 
 
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_a_private_cell_is_not_asked_for_its_memory(error):
+    """What it does then would be told by a refusal; only classes of libraries are asked."""
+
+    class Cell(float):
+        def __dlpack__(self, **how):
+            raise error("31337.125")
+
+    middle = hs.statistics.median(rows=20, low=0, high=30)
+    released = hs.release(middle, [Cell(3.0), *[2.0] * 19], hs.Smooth(middle, epsilon=1.0))
+    assert 0 <= released.value <= 30
+
+
 UNSEEN = {
     "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy(),
     "polars.Expr": pl.lit(pl.Series(PRIVATE)) + 1,
@@ -692,6 +705,14 @@ def test_what_was_not_searched_is_named(kind):
         assert f"cannot be looked into: {kind}. If" in certificate.explain()
         assert hs.Certificate.from_json(certificate.to_json()) == certificate
     assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
+
+
+def test_what_was_not_searched_is_named_at_any_depth():
+    """As the rows are found there."""
+    deep = UNSEEN["polars.LazyFrame"]
+    for _ in range(5000):
+        deep = [deep]
+    assert list_unsearched(beside(deep)) == ("polars.LazyFrame",)
 
 
 def test_the_shell_of_a_notebook_is_not_what_a_function_carries():

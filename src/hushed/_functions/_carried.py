@@ -120,7 +120,7 @@ class _Search(pickle.Pickler):
             array
             for each in (rows, *cells)
             if type(each) is not list
-            for array in list_arrays(each)
+            for array in list_arrays(each, private=True)
         )
 
     def persistent_id(self, value: Any) -> Any:
@@ -148,18 +148,20 @@ class _Inventory(_Search):
         super().__init__(_OTHER)
         self.hiding: set[str] = set()
 
-    def reducer_override(self, value: Any) -> Any:
-        if _is_closed(value):
-            kind = type(value)
+    def persistent_id(self, value: Any) -> Any:
+        found, kind = super().persistent_id(value), type(value)
+        if found is None and kind not in _SINGLE | _NESTED and _is_closed(value):
             self.hiding.add(f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}")
-        return super().reducer_override(value)
+        return found
 
 
 def list_unsearched(thing: Any) -> tuple[str, ...]:
     """List the kinds of objects, to be reached from a thing, that no search for rows sees into."""
     search = _Inventory()
-    with suppress(Exception):  # objects that lie too deep within each other
+    try:
         search.dump(thing)
+    except Exception:  # objects that lie too deep within each other
+        _carries_deep(thing, search)
     return tuple(sorted(search.hiding))
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._fingerprints.code import is_library
+
 FRAMES = ("DataFrame", "Series")  # of Polars
 
 _MOST_WORK = 1_000_000
@@ -51,10 +53,11 @@ def _find_ends(held: Array) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def list_arrays(table: Any) -> list[Array]:
+def list_arrays(table: Any, *, private: bool = False) -> list[Array]:
     """Arrays that are the memory of a table; none where they would be made for the purpose.
 
-    A cell is not asked for its class: what it answers is code of its own.
+    Nothing is asked for its class, and a private cell not for its memory unless a library wrote its
+    class: what it answers is code of its own.
     """
     if issubclass(type(table), np.ndarray):
         return [table]
@@ -72,9 +75,9 @@ def list_arrays(table: Any) -> list[Array]:
     elif library == "polars" and kind in FRAMES:
         series = [table] if kind == "Series" else table.get_columns()
         return [array for each in series for array in _list_chunks(each)]
-    elif hasattr(type(table), "__dlpack__"):  # a tensor
+    elif hasattr(type(table), "__dlpack__") and (is_library(library) or not private):
         with suppress(Exception):  # on a device, or of numbers that NumPy does not know
-            return [np.from_dlpack(table)]
+            return [np.from_dlpack(table)]  # of a tensor
     return []
 
 
@@ -82,12 +85,12 @@ def _list_columns(table: Any) -> list[Any]:
     """List the arrays of a frame, a series or an index of pandas; such an array is one itself."""
     import pandas  # noqa: PLC0415
 
-    if isinstance(table, pandas.DataFrame):
+    if issubclass(type(table), pandas.DataFrame):
         return [table.iloc[:, place].array for place in range(table.shape[1])]
-    if isinstance(table, pandas.Series | pandas.Index):
+    if issubclass(type(table), pandas.Series | pandas.Index):
         named = type(table) in (pandas.RangeIndex, pandas.MultiIndex)  # which hold no such array
         return [] if named else [table.array]
-    return [table] if isinstance(table, pandas.api.extensions.ExtensionArray) else []
+    return [table] if issubclass(type(table), pandas.api.extensions.ExtensionArray) else []
 
 
 def _list_memory(column: Any) -> list[Array]:
