@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.errors import ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed._checks import is_whole, read_list, require_least, require_one_of, require_within
-from hushed._decimals import decimal_of, read, stated_above, total_of
+from hushed._ground.checks import is_whole, read_list, require_least, require_one_of, require_within
+from hushed._ground.decimals import decimal_of, read, stated_above, total_of
 from hushed.errors import ParameterError
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._decimals import decimal_of
-from hushed._printing import format_up
+from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import format_up
 from hushed.auditing import (
     AuditReport,
     Claim,

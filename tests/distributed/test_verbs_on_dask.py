@@ -52,7 +52,7 @@ def test_a_worker_with_other_source_code_is_refused(tmp_path):
     """A copy of hushed in which one comment was changed; the worker lives on."""
     copy = tmp_path / "other" / "hushed"
     shutil.copytree(Path(SOURCE) / "hushed", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    with (copy / "_types.py").open("a") as file:
+    with (copy / "_ground" / "types.py").open("a") as file:
         file.write("# changed\n")
     cluster = Cluster(tmp_path, workers=0)
     try:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed import _checks
+from hushed._ground import checks
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.transformations import summation_error
 from hushed.transformations._aggregates import count_sensitivity, histogram_sensitivity
@@ -16,9 +16,9 @@ from hushed.transformations._aggregates import count_sensitivity, histogram_sens
 NO_NUMBERS = [None, "1", b"1", True, False, np.True_, [1], np.array([1.0, 2.0]), 1j]
 OUTSIDE = [float("nan"), float("inf"), -1, 0]
 PLAIN = {
-    "positive": (_checks.require_positive, [0.5, 2, np.float64(0.5), np.int64(2)], float),
-    "probability": (_checks.require_probability, [0.5, np.float64(0.5), 1e-300], float),
-    "count": (_checks.require_count, [1, 7, np.int64(7), np.uint8(7)], int),
+    "positive": (checks.require_positive, [0.5, 2, np.float64(0.5), np.int64(2)], float),
+    "probability": (checks.require_probability, [0.5, np.float64(0.5), 1e-300], float),
+    "count": (checks.require_count, [1, 7, np.int64(7), np.uint8(7)], int),
 }
 
 
@@ -44,45 +44,45 @@ def test_what_is_no_such_number_is_refused_by_its_name(name, bad):
 
 def test_integers_beyond_all_doubles_are_refused_where_a_double_is_wanted():
     """They overflow nothing on the way; as counts they are beyond what NumPy has sizes for."""
-    for require in (_checks.require_positive, _checks.require_probability):
+    for require in (checks.require_positive, checks.require_probability):
         for far in (10**400, -(10**400)):
             with pytest.raises(ParameterError, match="x must"):
                 require("x", far)
-    assert _checks.require_count("x", 2**63 - 1) == 2**63 - 1
+    assert checks.require_count("x", 2**63 - 1) == 2**63 - 1
     with pytest.raises(ParameterError, match="x must be 9223372036854775807 or less"):
-        _checks.require_count("x", 2**63)
+        checks.require_count("x", 2**63)
 
 
 def test_limits_are_kept_and_nan_is_not():
     """Ends belong to a closed range; NaN belongs to none."""
     for value in (0, 1, 0.5):
-        _checks.require_within("x", value, 0, 1)
-        _checks.require_least("x", value)
-    assert _checks.require_count("x", 0, least=0) == 0
+        checks.require_within("x", value, 0, 1)
+        checks.require_least("x", value)
+    assert checks.require_count("x", 0, least=0) == 0
     for bad in (-5e-324, 1 + 2**-52, float("nan")):
         with pytest.raises(ParameterError, match=r"x must lie in \[0, 1\], got"):
-            _checks.require_within("x", bad, 0, 1)
+            checks.require_within("x", bad, 0, 1)
     for bad in (-5e-324, float("nan")):
         with pytest.raises(ParameterError, match="x must be 0 or more, got"):
-            _checks.require_least("x", bad)
+            checks.require_least("x", bad)
 
 
 @pytest.mark.parametrize("bad", [None, "", "L1", 1, np.array(["l1", "l2"]), ["l1"], {}])
 def test_a_word_is_one_of_those_that_are_listed(bad):
     """Whatever else is given, an array too, is refused with the list."""
-    _checks.require_one_of("norm", "l1", ("l1", "l2"))
+    checks.require_one_of("norm", "l1", ("l1", "l2"))
     with pytest.raises(ParameterError, match=r"norm must be one of \('l1', 'l2'\)") as caught:
-        _checks.require_one_of("norm", bad, ("l1", "l2"))
+        checks.require_one_of("norm", bad, ("l1", "l2"))
     assert caught.value.parameter == "norm"
 
 
 def test_an_epsilon_that_is_asked_for_is_read_downwards():
     """Exact numbers become the decimal below; none is no epsilon."""
-    assert _checks.read_epsilon(Fraction(1, 3)) <= Fraction(1, 3)
-    assert _checks.read_epsilon(Decimal("0.1")) == 0.1
+    assert checks.read_epsilon(Fraction(1, 3)) <= Fraction(1, 3)
+    assert checks.read_epsilon(Decimal("0.1")) == 0.1
     for bad in (0, -1, float("inf"), float("nan"), True, "1"):
         with pytest.raises(ParameterError, match="epsilon must be"):
-            _checks.read_epsilon(bad)
+            checks.read_epsilon(bad)
 
 
 def test_numbers_that_overflow_do_not_reach_exact_sums():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hushed._numeric import (
+from hushed._ground.numeric import (
     ARITHMETIC,
     COARSE,
     LIBRARY,

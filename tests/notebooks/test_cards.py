@@ -212,8 +212,8 @@ def test_progress_is_shown_in_a_notebook_and_goes(tmp_path):
 WATCHED_ROUTES = """
 import hushed as hs
 from IPython.display import DisplayHandle
-from hushed import _progress
-_progress._PAUSE = 0.0
+from hushed._ground import progress
+progress._PAUSE = 0.0
 seen, update = [], DisplayHandle.update
 def record(self, shown, **options):
     seen.append(shown["text/plain"])

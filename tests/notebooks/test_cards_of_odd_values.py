@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed._notebook import draw_bound, draw_interval
+from hushed._ground.notebook import draw_bound, draw_interval
 
 HUGE = 1.5e308
 

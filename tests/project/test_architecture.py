@@ -177,7 +177,7 @@ class TestPicture:
 
     def test_every_package_is_in_it_with_its_own_words(self):
         """What can be imported below hushed has one line, with the first words of its docstring."""
-        there = {info.name for info in pkgutil.iter_modules(hushed.__path__)}
+        there = {info.name for info in pkgutil.iter_modules(hushed.__path__)} - {"__main__"}
         lines = dict(re.findall(r"^\| *\d* *\| `(\w+)` \| (.+) \|$", HOUSE.read_text(), re.M))
         assert set(lines) == there
         for name, said in lines.items():

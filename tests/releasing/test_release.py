@@ -18,7 +18,7 @@ from hushed.errors import (
     ParameterError,
     PrivateRowsAsPopulation,
 )
-from hushed.releasing._release import default_note
+from hushed.ledger._notes import default_note
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 DATA = np.random.default_rng(6).random(20)

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, KeyInUse, Overspent, ParameterError
 

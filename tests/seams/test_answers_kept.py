@@ -28,7 +28,7 @@ from hushed.errors import (
     Overspent,
     ParameterError,
 )
-from hushed.releasing._keeping import question_of
+from hushed.releasing._questions import question_of
 
 G = hs.Guarantee
 ROWS = np.random.default_rng(3).random(40)

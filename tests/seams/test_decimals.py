@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 import hushed as hs
 from hushed import noise, privacy_loss
-from hushed._decimals import (
+from hushed._ground.decimals import (
     decimal_of,
     lower_double,
     read,

@@ -30,7 +30,7 @@ ANSWERS = {
     "sensitivity/_blockwise.py",  # within the function that the gate calls
     "cli/_kept.py",  # from here on: a stored answer of a ledger
     "cli/_asked.py",
-    "releasing/_keeping/payments.py",
+    "ledger/_payments.py",
     "client/_client.py",
     "server/_life.py",
     "server/_routes/asking.py",

@@ -10,7 +10,7 @@ import pytest
 
 import hushed as hs
 from hushed import cost, risk
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.cli._composing import read_release
 from hushed.errors import HushedError, ParameterError
 

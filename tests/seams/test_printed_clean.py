@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed._printing import plain_path, shown
+from hushed._ground.printing import plain_path, shown
 from hushed.cli import app
 from hushed.errors import HushedError, NotFound, ParameterError
 

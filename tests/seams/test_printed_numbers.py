@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed import privacy_loss, risk
-from hushed._printing import money_above, money_below
+from hushed._ground.printing import money_above, money_below
 from hushed.accounting import optimal_epsilon
 from hushed.cli import app
 from hushed.cost import CostModel, Need, plan

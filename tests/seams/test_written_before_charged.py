@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.releasing._keeping import read_release
+from hushed.releasing._stored import read_release
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 

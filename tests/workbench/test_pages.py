@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 import hushed as hs
-from hushed._printing import shown
+from hushed._ground.printing import shown
 from hushed.workbench._bench import _environment
 from hushed.workbench._views.addresses import read_segment, write_segment
 from hushed.workbench._views.messages import Typed

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.workbench._views.composer import edit_fields, settle_fields
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.preview import MADE_UP, preview_answer

@@ -12,9 +12,9 @@ import pytest
 
 import hushed as hs
 from hushed.errors import MissingExtra, NotFound, QueryFailed
+from hushed.ledger._failures import write_failure
+from hushed.ledger._notes import read_note, write_note
 from hushed.plots import certificate_page
-from hushed.releasing._keeping import write_failure
-from hushed.workbench._notes import read_note, write_note
 from hushed.workbench._releases import Releases
 from hushed.workbench._views.answers import draw_answer, list_answer
 from hushed.workbench._views.exports import (

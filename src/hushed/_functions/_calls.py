@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
+from hushed._ground.exact import moved_by_rounding
+from hushed._ground.stops import watch_stops
+from hushed._ground.tensors import fetch
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
-from hushed._stops import watch_stops
-from hushed._tensors import fetch
-from hushed._types import Floats
 from hushed.errors import BadFunction, RandomFunction
-from hushed.spaces._cells import moved_by_rounding
 
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()

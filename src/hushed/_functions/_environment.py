@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hushed._tensors import Precision, device_facts, epsilon_of
+from hushed._ground.tensors import Precision, device_facts, epsilon_of
 
 _ALWAYS = frozenset({"python", "numpy", "machine", "libc", "cpu"})
 _BLAS = "blas of "

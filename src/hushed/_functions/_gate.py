@@ -16,12 +16,13 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of
 from hushed._functions._calls import answer, call_privately, public_name
 from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._fingerprints import list_changes, look_at_kinds
 from hushed._functions._silence import silence
+from hushed._ground.checks import require_one_of
+from hushed._ground.stops import watch_stops
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles, holds_numbers
 from hushed._rows._kinds import list_kinds
@@ -29,7 +30,6 @@ from hushed._rows._owned import cast_rows, copy_rows, deep
 from hushed._rows._people import bundle_rows, number_users, show_rows
 from hushed._rows._ranges import Range, clamp
 from hushed._rows._variations import show_in_place
-from hushed._stops import watch_stops
 from hushed.errors import (
     BadFunction,
     BadRows,

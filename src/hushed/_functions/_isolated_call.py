@@ -203,7 +203,7 @@ def _answer(call: Callable[[Any], Any], told: dict[str, Any], message: bytearray
 
 
 def _fetch(raw: Any) -> Any:
-    """Bring tensors of torch to the host, without gradients, as `hushed._tensors` does."""
+    """Bring tensors of torch to the host, without gradients, as `hushed._ground.tensors` does."""
     torch = sys.modules.get("torch")
     if torch is None:
         return raw

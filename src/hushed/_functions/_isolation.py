@@ -16,13 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from hushed._checks import is_whole, require_count
 from hushed._functions._isolated_process import Process
 from hushed._functions._limits import Limits, count_workers, require_linux
 from hushed._functions._silence import silence
+from hushed._ground.checks import is_whole, require_count
+from hushed._ground.stops import watch_stops
+from hushed._ground.types import Floats
 from hushed._rows._apart import dump_apart
-from hushed._stops import watch_stops
-from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 _LOOK = 0.1  # seconds between two looks at what calls use up

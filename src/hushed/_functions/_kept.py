@@ -15,7 +15,7 @@ from hushed._functions._run_facts import describe_content, describe_here
 from hushed._functions._sent import Evaluate
 from hushed._functions._streams import streams
 from hushed._functions._trials import may_round_otherwise, run_trials
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import DamagedRun
 from hushed.runs._journal import Journal, Keep, Run, open_journal

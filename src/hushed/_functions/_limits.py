@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushed._checks import require_count, require_positive
+from hushed._ground.checks import require_count, require_positive
 from hushed.errors import Refusal
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.engines import Span
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from hushed._functions._environment import compute_alone, differences, facts
 from hushed._functions._streams import Streams, streams
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.engines._worker import name_process
 
 _UNLIKE = "it differs from the process that sent the work"

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_whole
 from hushed._functions._results import Kept, Results
 from hushed._functions._sent import Alike, Evaluate, Sent, run_streams
 from hushed._functions._spans import SECONDS, Spans, cut_span
 from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
 from hushed._functions._streams import streams as streams  # noqa: PLC0414
-from hushed._types import Floats
+from hushed._ground.checks import is_whole
+from hushed._ground.types import Floats
 from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, rebuild
 from hushed.engines._choice import Workers, open_engine
 from hushed.engines._local import Local

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_a
+from hushed._ground.checks import is_a
 
 
 def dump_apart(value: Any) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._types import Integers
+from hushed._ground.types import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

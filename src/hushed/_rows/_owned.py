@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.stops import watch_stops
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._elements import Element, cast_cells, convertible, name_type, order_keys, target
-from hushed._stops import watch_stops
 from hushed.errors import BadRows
 
 _UNCHANGEABLE = {str, bytes, bool, int, float, complex, type(None)}

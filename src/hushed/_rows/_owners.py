@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_a
+from hushed._ground.checks import is_a
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed.errors import BadRows

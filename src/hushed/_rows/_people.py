@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.types import Integers
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._owners import check_owner_column, list_owners
-from hushed._types import Integers
 from hushed.errors import BadRows, ParameterError
 
 

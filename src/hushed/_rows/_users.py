@@ -19,7 +19,7 @@ from uuid import UUID
 
 import numpy as np
 
-from hushed._checks import is_a, is_one_of
+from hushed._ground.checks import is_a, is_one_of
 
 Unnamed = Literal["missing", "unknown"]
 

@@ -7,8 +7,8 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
-from hushed._checks import read_count, require_one_of, require_probability
-from hushed._decimals import read
+from hushed._ground.checks import read_count, require_one_of, require_probability
+from hushed._ground.decimals import read
 from hushed.errors import ParameterError
 
 _LEAST = 1e-150  # the smallest level whose square is a double

@@ -31,9 +31,15 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
-from hushed._checks import require_one_of
-from hushed._decimals import decimal_of, lower_double, read, stated_below, upper_double
-from hushed._numeric import first_true_near, float_above, last_true_near, round_down, round_up
+from hushed._ground.checks import require_one_of
+from hushed._ground.decimals import decimal_of, lower_double, read, stated_below, upper_double
+from hushed._ground.numeric import (
+    first_true_near,
+    float_above,
+    last_true_near,
+    round_down,
+    round_up,
+)
 from hushed.accounting._pure import at_least_some, pure_gaussian, pure_renyi, pure_zcdp
 from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from hushed import privacy_loss
-from hushed._checks import read_list, require_one_of, require_within
-from hushed._decimals import (
+from hushed._ground.checks import read_list, require_one_of, require_within
+from hushed._ground.decimals import (
     decimal_of,
     lower_double,
     read,
@@ -20,9 +20,9 @@ from hushed._decimals import (
     stated_below,
     total_of,
 )
-from hushed._notebook import Shown
-from hushed._numeric import LIBRARY, round_up
-from hushed._printing import format_down, format_up
+from hushed._ground.notebook import Shown
+from hushed._ground.numeric import LIBRARY, round_up
+from hushed._ground.printing import format_down, format_up
 from hushed.accounting._promises import Promises, Releasable, joined
 from hushed.accounting._theorems import (
     advanced_epsilon,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Protect, union_gamma
 from hushed.privacy_loss import PrivacyProfile

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from hushed._checks import require_least
-from hushed._decimals import upper_double
-from hushed._numeric import LIBRARY, first_true_near, round_down, round_up
+from hushed._ground.checks import require_least
+from hushed._ground.decimals import upper_double
+from hushed._ground.numeric import LIBRARY, first_true_near, round_down, round_up
 
 _SMALLEST = 5e-324  # the smallest double above 0
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import read_count, read_list, require_probability, require_within
-from hushed._decimals import decimal_of, lower_double, read, stated_above, upper_double
-from hushed._numeric import ARITHMETIC, COARSE, LIBRARY, first_whole, round_down, round_up
+from hushed._ground.checks import read_count, read_list, require_probability, require_within
+from hushed._ground.decimals import decimal_of, lower_double, read, stated_above, upper_double
+from hushed._ground.numeric import ARITHMETIC, COARSE, LIBRARY, first_whole, round_down, round_up
 from hushed.errors import ParameterError
 
 _MOST = 10**7  # releases whose number of hits is looked at one by one

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushed._checks import is_real
 from hushed._functions._trials import seed_from
+from hushed._ground.checks import is_real
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._fixed import (

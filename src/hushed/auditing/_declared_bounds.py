@@ -11,15 +11,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from hushed._checks import require_count, require_one_of
-from hushed._decimals import decimal_of, read
 from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._functions._trials import seed_from
-from hushed._notebook import Shown
-from hushed._printing import format_down, format_up
-from hushed._types import Floats
+from hushed._ground.checks import require_count, require_one_of
+from hushed._ground.decimals import decimal_of, read
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import format_down, format_up
+from hushed._ground.types import Floats
 from hushed.auditing._audit import allowed_error
 from hushed.auditing._bounds import clopper_pearson_high, clopper_pearson_low
 from hushed.auditing._pairs import Pair

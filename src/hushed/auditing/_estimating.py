@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import read_count
 from hushed._functions._trials import seed_from
-from hushed._notebook import Shown
+from hushed._ground.checks import read_count
+from hushed._ground.notebook import Shown
 from hushed.auditing._keeping import check_keepable
 from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
 from hushed.auditing._outputs import STRUCTURE, Floats

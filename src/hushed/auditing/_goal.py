@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.auditing._bounds import (
     Counts,
     Evidence,

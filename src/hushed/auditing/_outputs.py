@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.auditing._mechanisms import Raised
 from hushed.errors import BadFunction
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import require_count
+from hushed._ground.checks import require_count
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours

@@ -9,8 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._notebook import Card, Shown, draw_bound
-from hushed._printing import Spelling, describe_uncertainty, format_down, format_up, spell_argument
+from hushed._ground.notebook import Card, Shown, draw_bound
+from hushed._ground.printing import (
+    Spelling,
+    describe_uncertainty,
+    format_down,
+    format_up,
+    spell_argument,
+)
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim

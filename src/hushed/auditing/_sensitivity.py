@@ -11,11 +11,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import is_real, require_count
 from hushed._functions._calls import answer
-from hushed._notebook import Shown
-from hushed._numeric import root_above
-from hushed._printing import format_up
+from hushed._ground.checks import is_real, require_count
+from hushed._ground.notebook import Shown
+from hushed._ground.numeric import root_above
+from hushed._ground.printing import format_up
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError, RandomFunction
 from hushed.guarantee import Neighbours

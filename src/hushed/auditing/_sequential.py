@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import format_down
+from hushed._ground.printing import format_down
 from hushed.auditing._bounds import Counts
 from hushed.auditing._fixed import compute_minimum_detectable
 from hushed.auditing._goal import Goal, Sides

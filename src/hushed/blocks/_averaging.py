@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hushed._numeric import finite_above, root_above
-from hushed._types import Floats
+from hushed._ground.numeric import finite_above, root_above
+from hushed._ground.types import Floats
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.privacy_loss import PrivacyProfile

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._isolation import Isolation
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import BadFunction
 from hushed.statistics._mode import Category, place_of
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushed import noise
-from hushed._checks import read_array
-from hushed._types import Floats, Integers
+from hushed._ground.checks import read_array
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._inverse import WIDTH, compute_offsets, rows_astray
 from hushed.privacy_loss import PrivacyProfile, bounded_range

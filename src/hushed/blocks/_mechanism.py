@@ -7,12 +7,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import Any, ClassVar, Literal, get_args
 
-from hushed._checks import (
+from hushed._functions._limits import Limits
+from hushed._ground.checks import (
     read_epsilon,
     require_one_of,
     require_probability,
 )
-from hushed._functions._limits import Limits
+from hushed._rows._parts import check_rows
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice
 from hushed.blocks._options import (
@@ -25,7 +26,7 @@ from hushed.blocks._options import (
     list_candidates,
     read_options,
 )
-from hushed.blocks._parts import check_rows, check_sendable, split_rows
+from hushed.blocks._parts import check_sendable, split_rows
 from hushed.blocks._simulation import Simulation, simulate
 from hushed.blocks._stable import Stable
 from hushed.engines._choice import Workers, opens_engine

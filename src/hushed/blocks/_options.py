@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from hushed._checks import (
+from hushed._ground.checks import (
     is_whole,
     read_array,
     require_count,

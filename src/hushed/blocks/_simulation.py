@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushed._checks import require_count, require_within
 from hushed._functions._calls import answer
 from hushed._functions._isolation import Isolation
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
-from hushed._notebook import Shown
-from hushed._progress import show_progress
-from hushed._types import Floats, Integers
+from hushed._ground.checks import require_count, require_within
+from hushed._ground.notebook import Shown
+from hushed._ground.progress import show_progress
+from hushed._ground.types import Floats, Integers
 from hushed.blocks._calls import ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows

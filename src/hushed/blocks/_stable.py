@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hushed._decimals import decimal_of
-from hushed._types import Floats
+from hushed._ground.decimals import decimal_of
+from hushed._ground.types import Floats
 from hushed.blocks._choosing import count_votes
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.auditing import Pair, Relation, extreme_pairs
 from hushed.auditing._pairs import FAMILIES, describe_families
 from hushed.cli._audit_options import ROWS, Inputs

@@ -11,8 +11,8 @@ import numpy as np
 
 from hushed._functions._streams import Streams
 from hushed._functions._trials import run_trials
-from hushed._printing import format_down, format_up
-from hushed._types import Floats
+from hushed._ground.printing import format_down, format_up
+from hushed._ground.types import Floats
 from hushed.auditing import AuditReport, Relation
 from hushed.auditing import audit as judge
 from hushed.auditing._audit import allowed_error

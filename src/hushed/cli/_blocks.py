@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hushed as hs
-from hushed._checks import require_count
+from hushed._ground.checks import require_count
 from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver

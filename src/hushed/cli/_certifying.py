@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import hushed as hs
-from hushed._printing import name_missing
+from hushed._ground.printing import name_missing
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
 from hushed.cli._options import BudgetArgument, BudgetOption, JsonOption, LedgerArgument, option

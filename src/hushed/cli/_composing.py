@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from hushed import accounting, privacy_loss
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.accounting import Composition, Method
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table

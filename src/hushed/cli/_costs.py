@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushed._printing import format_down, format_up, money_above, money_below
+from hushed._ground.printing import format_down, format_up, money_above, money_below
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure

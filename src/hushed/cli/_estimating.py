@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.auditing import PrivacyEstimate, estimate_privacy
 from hushed.auditing._pairs import pattern_pairs
 from hushed.cli._audit_options import Inputs, Runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.cli._tables import name_user, read_column
 from hushed.cli._written import shares_files
 from hushed.errors import ParameterError, PrivateRowsAsPopulation

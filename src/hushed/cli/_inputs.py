@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hushed._printing import plain_path, suggest_path
+from hushed._ground.printing import plain_path, suggest_path
 from hushed.cli._tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
 from hushed.populations import (

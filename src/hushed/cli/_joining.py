@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import hushed as hs
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.cli._query_options import Asked, Many
 from hushed.cli._tables import is_parquet, read_cells
 from hushed.cli._written import shares_files

@@ -13,8 +13,9 @@ import hushed as hs
 from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
 from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
+from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
-from hushed.releasing._keeping import raise_failure, read_release
+from hushed.releasing._stored import read_release
 from hushed.tables._storage import read_answer
 
 _MOST_DIGITS = 100

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hushed._printing import name_missing, plain_path
+from hushed._ground.printing import name_missing, plain_path
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.errors import NotFound, ParameterError

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.accounting._filters import FilterMethod, check_limit
 from hushed.cli._kept import answer
 from hushed.cli._options import (
@@ -29,7 +29,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, Unit
 from hushed.ledger import Balance, Entry
 from hushed.ledger._anchors import anchor
-from hushed.releasing._release import default_note
+from hushed.ledger._notes import default_note
 
 MaybeName = Annotated[
     str | None, typer.Argument(metavar="[BUDGET]", help="One budget; all by default.")

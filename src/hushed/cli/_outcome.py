@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from hushed._printing import list_kept
+from hushed._ground.printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import describe_error
 from hushed.errors import HushedError, Refusal

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._printing import name_missing
+from hushed._ground.printing import name_missing
 from hushed._rows import _containers as containers
 from hushed.cli._tables import (
     Frame,

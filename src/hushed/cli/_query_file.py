@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 import hushed as hs
-from hushed._printing import name_missing, plain_path
+from hushed._ground.printing import name_missing, plain_path
 from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
 from hushed.cli._written import check_targets

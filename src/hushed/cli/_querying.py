@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
 from hushed.cli._kept import read_again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import hushed as hs
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed._rows._people import count_units
 from hushed.cli._calibration import Target
 from hushed.cli._delivery import deliver

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushed._decimals import decimal_of, stated_below
-from hushed._printing import format_down, format_up
+from hushed._ground.decimals import decimal_of, stated_below
+from hushed._ground.printing import format_down, format_up
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.errors import ParameterError

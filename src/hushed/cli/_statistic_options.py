@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import hushed as hs
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.cli._inputs import read_population
 from hushed.cli._options import PrivateCountOption, option
 from hushed.cli._panels import ROWS, STATISTICS

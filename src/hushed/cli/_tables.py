@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._printing import name_missing, suggest
+from hushed._ground.printing import name_missing, suggest
 from hushed.cli._outcome import print_note
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 

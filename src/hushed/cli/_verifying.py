@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
-from hushed._printing import name_missing
+from hushed._ground.printing import name_missing
 from hushed.cli._inputs import in_blocks, read_function, read_population
 from hushed.cli._keys import read_key
 from hushed.cli._options import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.client._pending import Pending, forget_pending, list_pending
 from hushed.client._questions import ServedAnswer, ServedTable
 from hushed.client._sending import Line, NotTaken

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.client._pending import Pending, write_pending
 from hushed.tables import Answer
 from hushed.tables._asking import describe

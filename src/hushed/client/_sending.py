@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import (
     EngineUnavailable,
     KeyInUse,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
-from hushed._printing import format_exactly
-from hushed._types import Floats
+from hushed._ground.printing import format_exactly
+from hushed._ground.types import Floats
 from hushed.blocks import Blocks, public_prior
 from hushed.blocks._calls import ask_here
 from hushed.blocks._parts import split_rows

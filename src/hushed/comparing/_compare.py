@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import read_epsilon, require_count, require_positive, require_probability
-from hushed._decimals import read
 from hushed._functions._trials import seed_from
-from hushed._numeric import first_whole
-from hushed._printing import flat
-from hushed._progress import show_progress
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
+from hushed._ground.decimals import read
+from hushed._ground.numeric import first_whole
+from hushed._ground.printing import flat
+from hushed._ground.progress import show_progress
+from hushed._ground.types import Floats
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._offers import Offer, Priced
 from hushed.comparing._question import (

@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from hushed._types import Floats, Integers
+from hushed._ground.types import Floats, Integers
 
 _GROUPS = 10
 _HALVINGS = 200

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import require_count
 from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
+from hushed._ground.checks import require_count
+from hushed._ground.types import Floats
 from hushed._rows._people import show_rows
-from hushed._types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.comparing._record import ComparedRoute, shown_number
 
 if TYPE_CHECKING:

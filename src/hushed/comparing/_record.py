@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from hushed._notebook import Card, Shown
-from hushed._printing import flat, format_up, list_problems
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import flat, format_up, list_problems
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 

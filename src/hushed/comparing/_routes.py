@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed import noise
-from hushed._decimals import decimal_of
-from hushed._printing import format_exactly, format_up
-from hushed._types import Floats
+from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import format_exactly, format_up
+from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._laws import Chosen, Fixed, Scaled
 from hushed.comparing._offers import Offer, Priced, say_promise, say_unit

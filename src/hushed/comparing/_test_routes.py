@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._printing import format_exactly
-from hushed._types import Floats
+from hushed._ground.printing import format_exactly
+from hushed._ground.types import Floats
 from hushed.comparing._laws import Refusing
 from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
 from hushed.comparing._question import Question

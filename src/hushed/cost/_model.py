@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed import risk
-from hushed._checks import (
+from hushed._ground.checks import (
     read_count,
     require_least,
     require_one_of,
@@ -22,9 +22,9 @@ from hushed._checks import (
     require_probability,
     require_within,
 )
-from hushed._decimals import read
-from hushed._numeric import LIBRARY, last_true, round_down
-from hushed._printing import format_up, money_above, money_below
+from hushed._ground.decimals import read
+from hushed._ground.numeric import LIBRARY, last_true, round_down
+from hushed._ground.printing import format_up, money_above, money_below
 from hushed.errors import NotFeasible, ParameterError
 
 Basis = Literal["exact", "loss", "published"]

@@ -9,9 +9,9 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss, risk
-from hushed._decimals import decimal_of, read, stated_below, upper_double
-from hushed._numeric import COARSE, first_true_near, round_down, round_up
-from hushed._printing import format_down, format_up, money_above, money_below
+from hushed._ground.decimals import decimal_of, read, stated_below, upper_double
+from hushed._ground.numeric import COARSE, first_true_near, round_down, round_up
+from hushed._ground.printing import format_down, format_up, money_above, money_below
 from hushed.cost._model import CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
 from hushed.privacy_loss import PrivacyProfile

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import require_one_of
+from hushed._ground.checks import require_one_of
 from hushed.errors import ParameterError
 
 Model = Literal["fixed", "poisson"]

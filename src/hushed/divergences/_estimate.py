@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._checks import require_one_of
-from hushed._notebook import Shown
-from hushed._printing import describe_uncertainty
+from hushed._ground.checks import require_one_of
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import describe_uncertainty
 from hushed.divergences._counts import Column, Counts, Model, Tuples
 from hushed.divergences._empirical_bayes import estimate_total
 from hushed.divergences._known import distance_scores

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from hushed._checks import require_count
+from hushed._ground.checks import require_count
 from hushed.engines._dask import Dask
 from hushed.engines._protocol import Engine
 from hushed.engines._ray import Ray

@@ -21,7 +21,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, get_args
 
-from hushed._checks import require_one_of, require_positive
+from hushed._ground.checks import require_one_of, require_positive
 from hushed.engines._generators import set_apart
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._requirements import find_lacks

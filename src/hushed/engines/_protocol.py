@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 
 Span = tuple[int, int]
 """The first trial, and one past the last."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, get_args
 
-from hushed._checks import require_one_of, require_positive
+from hushed._ground.checks import require_one_of, require_positive
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._stub import check_size, make_stub, read_answer
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost

@@ -19,7 +19,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar, get_args
 
-from hushed._checks import require_count, require_one_of
+from hushed._ground.checks import require_count, require_one_of
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._stub import check_size, make_stub, read_answer
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError, WorkerLost

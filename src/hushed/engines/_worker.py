@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.engines._errors import pack_error
 from hushed.engines._generators import set_apart
 from hushed.engines._protocol import Done, Lacks, Outcome, Raised, Task

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from hushed._decimals import decimal_of
+from hushed._ground.decimals import decimal_of
 from hushed.errors import ParameterError
 from hushed.fitting._movement import ARGUMENT, law_of
 from hushed.fitting._moving_report import MovementCheck

@@ -10,17 +10,12 @@ from typing import Any
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
-from hushed._stops import watch_stops
+from hushed._ground.stops import watch_stops
 from hushed.errors import BadFunction
+from hushed.ledger._failures import raise_failure, write_failure
+from hushed.ledger._payments import Charges, explain_stops, pay
 from hushed.mechanisms import Laplace
 from hushed.releasing import Certificate, certify
-from hushed.releasing._keeping import (
-    Charges,
-    explain_stops,
-    pay,
-    raise_failure,
-    write_failure,
-)
 
 Write = Callable[[Certificate], str]
 

@@ -10,10 +10,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from hushed._checks import read_count, require_one_of, require_probability
-from hushed._decimals import decimal_of
 from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
+from hushed._ground.checks import read_count, require_one_of, require_probability
+from hushed._ground.decimals import decimal_of
 from hushed._rows._containers import Layout, as_table, container
 from hushed._rows._people import bundle_rows, count_units
 from hushed._rows._ranges import Range
@@ -23,10 +23,10 @@ from hushed.fitting._public import PublicSide, largest_deviation, prepare_public
 from hushed.fitting._report import PopulationCheck, argument_of, judge
 from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
+from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
 from hushed.populations import Population, Users, by_user, description
 from hushed.releasing import Certificate
-from hushed.releasing._keeping import Charges, check_ledger
 from hushed.sensitivity import proven_sensitivity
 from hushed.sensitivity._declarations import check_source
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
-from hushed._types import Floats
 from hushed.statistics._values import as_doubles, cells_of
 
 _TIMES = ("Date", "Datetime", "Duration", "Time")  # of Polars

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import require_probability
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._functions._trials import seed_from
+from hushed._ground.checks import require_probability
+from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._containers import as_table
 from hushed._rows._owned import copy_rows
-from hushed._types import Floats, Integers
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fitting._charging import charge_and_store
 from hushed.fitting._moving_report import MovementCheck, NoisyCount
+from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
 from hushed.releasing import Certificate
-from hushed.releasing._keeping import Charges, check_ledger
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.sensitivity._record import Sampling
 from hushed.spaces import size

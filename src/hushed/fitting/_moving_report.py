@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hushed._notebook import Shown
-from hushed._printing import format_down, format_up
-from hushed._types import Floats
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import format_down, format_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._report import Verdict

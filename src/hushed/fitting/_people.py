@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.types import Floats
 from hushed._rows._bundles import Bundles
-from hushed._types import Floats
 from hushed.errors import BadRows
 from hushed.fitting._columns import (
     is_numeric,

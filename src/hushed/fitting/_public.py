@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._decimals import decimal_of
 from hushed._functions._streams import streams
+from hushed._ground.decimals import decimal_of
+from hushed._ground.types import Integers
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range
-from hushed._types import Integers
 from hushed.errors import BadRows
 from hushed.fitting._tests import TestFunctions, Tests, choose_tests
 from hushed.populations import OWN, Population, PublicTable, Simulator, support

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from hushed._decimals import decimal_of
-from hushed._notebook import Shown
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.decimals import decimal_of
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.errors import ParameterError
 from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._public import Null

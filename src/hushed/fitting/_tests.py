@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.types import Floats, Integers
 from hushed._rows._bundles import Bundles
-from hushed._types import Floats, Integers
 from hushed.errors import BadRows
 from hushed.fitting._columns import (
     is_numeric,

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hushed._printing import format_down
+from hushed._ground.printing import format_down
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hushed._decimals import decimal_of
-from hushed._notebook import Card, Shown, draw_gauge
-from hushed._printing import format_down, format_up
+from hushed._ground.decimals import decimal_of
+from hushed._ground.notebook import Card, Shown, draw_gauge
+from hushed._ground.printing import format_down, format_up
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 
-from hushed._decimals import decimal_of
+from hushed._ground.decimals import decimal_of
 
 _UNITS = 10**324  # no double needs more digits after the point: 17 from 1e-308 on
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hushed import privacy_loss
-from hushed._decimals import decimal_of, stated_above
-from hushed._numeric import LARGEST
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed._ground.numeric import LARGEST
 from hushed.accounting._filters import Cost, gaussian_capacity
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee

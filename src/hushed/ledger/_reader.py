@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Self
 
-from hushed._checks import require_count
-from hushed._notebook import Card, Shown, draw_gauge
-from hushed._printing import format_down, format_up
+from hushed._ground.checks import require_count
+from hushed._ground.notebook import Card, Shown, draw_gauge
+from hushed._ground.printing import format_down, format_up
 from hushed.errors import ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor

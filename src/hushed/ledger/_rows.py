@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from hushed._search_path import quote_name
+from hushed._ground.search_path import quote_name
 from hushed.errors import DamagedLedger, NotFound
 from hushed.ledger._entries import Budget, Entry, read_budget, read_entry, write_budget
 

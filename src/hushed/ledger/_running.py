@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from hushed._decimals import decimal_of, stated_above, stated_below
-from hushed._numeric import last_true, last_true_near
-from hushed._printing import format_down, format_up
+from hushed._ground.decimals import decimal_of, stated_above, stated_below
+from hushed._ground.numeric import last_true, last_true_near
+from hushed._ground.printing import format_down, format_up
 from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
 from hushed.errors import HushedError, Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma

@@ -18,8 +18,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from hushed._decimals import read
-from hushed._search_path import find_schemas, pin_search_path
+from hushed._ground.decimals import read
+from hushed._ground.search_path import find_schemas, pin_search_path
 from hushed.errors import (
     DamagedLedger,
     HushedError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hushed._checks import read_list
+from hushed._ground.checks import read_list
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, added, restated
 from hushed.measurements._record import Measurement

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._numeric import finite_above
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond, trusted
 from hushed.spaces import Column, Domain, Space, Table

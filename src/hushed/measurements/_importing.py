@@ -16,9 +16,10 @@ from functools import lru_cache
 from typing import Any
 
 from hushed import privacy_loss
-from hushed._decimals import stated_above
 from hushed._functions._gate import guard_step
-from hushed._numeric import finite_above
+from hushed._ground.decimals import stated_above
+from hushed._ground.exact import LARGEST_INT
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss
 from hushed.measurements._record import Measurement
@@ -43,7 +44,6 @@ from hushed.spaces import (
     Numbers,
     Space,
 )
-from hushed.spaces._cells import LARGEST_INT
 from hushed.transformations._chain import Transformation, linear
 
 _METRICS = {

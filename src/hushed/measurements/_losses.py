@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hushed import privacy_loss
-from hushed._decimals import stated_above, total_of
-from hushed._numeric import round_up
+from hushed._ground.decimals import stated_above, total_of
+from hushed._ground.numeric import round_up
 from hushed.accounting._pure import pure_renyi, pure_zcdp
 from hushed.accounting._theorems import renyi_conversion
 from hushed.errors import ParameterError

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from hushed._checks import require_one_of
+from hushed._ground.checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.measurements._losses import losses_of
 from hushed.measurements._record import Measurement

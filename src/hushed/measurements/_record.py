@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hushed._decimals import read
 from hushed._functions._calls import call_privately
+from hushed._ground.decimals import read
 from hushed.accounting import joined
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Guarantee

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hushed._numeric import first_true_near, last_whole
+from hushed._ground.numeric import first_true_near, last_whole
 from hushed.errors import NotFeasible, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.measurements._losses import epsilon_at

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from hushed._decimals import decimal_of, stated_above
+from hushed._ground.decimals import decimal_of, stated_above
 from hushed.accounting._pure import pure_zcdp
 from hushed.measurements._losses import Loss, losses_of, pure_curve
 from hushed.measurements._record import Measurement

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._numeric import first_true
+from hushed._ground.exact import moved_by_rounding
+from hushed._ground.numeric import first_true
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Norm, SensitivityBound
-from hushed.spaces._cells import moved_by_rounding
 from hushed.statistics import Mode, Numeric
 
 _LEAST_EPSILON, _LARGEST_EPSILON = 2.0**-200, 1e300

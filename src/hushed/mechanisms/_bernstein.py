@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_epsilon, require_count, require_probability
-from hushed._numeric import COARSE, round_up
-from hushed._tensors import fetch
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_count, require_probability
+from hushed._ground.exact import moved_by_rounding
+from hushed._ground.numeric import COARSE, round_up
+from hushed._ground.tensors import fetch
+from hushed._ground.types import Floats
 from hushed.errors import BadFunction, ParameterError
 from hushed.mechanisms._arguments import (
     finite_values,
@@ -25,7 +26,6 @@ from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._laplace import LaplaceNoise, exponential_tail
 from hushed.privacy_loss import PrivacyProfile, laplace
 from hushed.spaces import Norm, SensitivityBound
-from hushed.spaces._cells import moved_by_rounding
 
 _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twofold each time
 _MOST_POINTS = 10_000_000

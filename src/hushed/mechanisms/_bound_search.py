@@ -12,10 +12,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import read_epsilon, require_one_of, require_positive
-from hushed._decimals import decimal_of
-from hushed._numeric import finite_above
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_one_of, require_positive
+from hushed._ground.decimals import decimal_of
+from hushed._ground.numeric import finite_above
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._sparse_vector import SparseVector, round_down

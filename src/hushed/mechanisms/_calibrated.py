@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
-from hushed._checks import require_positive
-from hushed._notebook import Card, Shown, card_of_facts
-from hushed._printing import format_up
+from hushed._ground.checks import require_positive
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, smallest_epsilon
 from hushed.mechanisms._law import Law

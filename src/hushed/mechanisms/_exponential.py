@@ -10,10 +10,10 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_count, require_probability
-from hushed._decimals import decimal_of, stated_above
-from hushed._numeric import ARITHMETIC, round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_count, require_probability
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed._ground.numeric import ARITHMETIC, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import (
     count_directions,

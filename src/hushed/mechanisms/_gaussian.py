@@ -12,15 +12,15 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from hushed import noise
-from hushed._checks import (
+from hushed._ground.checks import (
     read_epsilon,
     require_count,
     require_one_of,
     require_probability,
 )
-from hushed._decimals import lower_double, read, stated_above
-from hushed._numeric import COARSE, finite_above, first_true_near, root_above, round_up
-from hushed._types import Floats
+from hushed._ground.decimals import lower_double, read, stated_above
+from hushed._ground.numeric import COARSE, finite_above, first_true_near, root_above, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated

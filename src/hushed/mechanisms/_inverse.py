@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_probability
-from hushed._printing import format_up
-from hushed._types import Floats, Integers
+from hushed._ground.checks import read_epsilon, require_probability
+from hushed._ground.printing import format_up
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.privacy_loss import PrivacyProfile, bounded_range

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_count, require_probability
-from hushed._decimals import decimal_of, stated_above
-from hushed._numeric import COARSE, round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_count, require_probability
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed._ground.numeric import COARSE, round_up
+from hushed._ground.types import Floats
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.mechanisms._law import Known, Law, chance_of_each, plain

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from hushed import noise
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss import PrivacyProfile
 from hushed.spaces import PURE, Measure, Norm

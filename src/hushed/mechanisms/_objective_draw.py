@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import (
+from hushed._ground.checks import (
     read_count,
     read_epsilon,
     require_one_of,
     require_positive,
     require_probability,
 )
-from hushed._numeric import COARSE, SERIES, round_down, round_up
-from hushed._types import Floats
+from hushed._ground.numeric import COARSE, SERIES, round_down, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement
 from hushed.mechanisms._calibrated import Calibrated

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 
 Slopes = Callable[[Floats, Floats], Floats]
 

@@ -12,7 +12,7 @@ from itertools import count
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.mechanisms._objective_loss import RowLoss
 
 _CHUNK = 256  # rows whose terms are added in doubles; sums of chunks are added exactly

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, ClassVar, cast
 
-from hushed._notebook import Card, Shown, card_of_facts
-from hushed._printing import format_up
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_probability
-from hushed._numeric import ARITHMETIC, round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_probability
+from hushed._ground.numeric import ARITHMETIC, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement
 from hushed.mechanisms._calibrated import Calibrated

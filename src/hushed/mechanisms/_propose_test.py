@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_positive, require_probability
-from hushed._decimals import decimal_of, read
-from hushed._numeric import finite_above
+from hushed._ground.checks import read_epsilon, require_positive, require_probability
+from hushed._ground.decimals import decimal_of, read
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import Tested
 from hushed.mechanisms._stability import DistanceTest, read_delta

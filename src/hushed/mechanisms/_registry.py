@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
-from hushed._checks import require_one_of
+from hushed._ground.checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.mechanisms._bernstein import Bernstein
 from hushed.mechanisms._bound_search import BoundSearch

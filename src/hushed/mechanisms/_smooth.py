@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import noise
-from hushed._checks import read_epsilon, require_count, require_one_of, require_probability
-from hushed._decimals import decimal_of
-from hushed._numeric import ARITHMETIC, LIBRARY, float_above, round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_count, require_one_of, require_probability
+from hushed._ground.decimals import decimal_of
+from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.populations import Population

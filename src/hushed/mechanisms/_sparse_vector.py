@@ -10,9 +10,9 @@ from functools import lru_cache
 from numbers import Rational
 from typing import ClassVar
 
-from hushed._checks import read_epsilon, read_finite, require_count, require_probability
-from hushed._decimals import decimal_of, read
-from hushed._numeric import finite_above
+from hushed._ground.checks import read_epsilon, read_finite, require_count, require_probability
+from hushed._ground.decimals import decimal_of, read
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated

@@ -10,8 +10,8 @@ from typing import Any
 import mpmath
 
 from hushed import noise
-from hushed._checks import require_probability
-from hushed._decimals import read
+from hushed._ground.checks import require_probability
+from hushed._ground.decimals import read
 from hushed.errors import ParameterError
 from hushed.noise._scales import SMALLEST_SCALE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
-from hushed._checks import read_epsilon
-from hushed._decimals import decimal_of
+from hushed._ground.checks import read_epsilon
+from hushed._ground.decimals import decimal_of
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import Tested
 from hushed.mechanisms._stability import DistanceTest, read_delta

@@ -11,10 +11,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_epsilon, require_count, require_probability
-from hushed._decimals import decimal_of
-from hushed._numeric import finite_above
-from hushed._types import Floats, Integers
+from hushed._ground.checks import read_epsilon, require_count, require_probability
+from hushed._ground.decimals import decimal_of
+from hushed._ground.numeric import finite_above
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import (
     bound_spread,

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_count
-from hushed._decimals import decimal_of, read
-from hushed._numeric import LARGEST, float_above, root_above
+from hushed._ground.checks import require_count
+from hushed._ground.decimals import decimal_of, read
+from hushed._ground.numeric import LARGEST, float_above, root_above
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._integers import FEW

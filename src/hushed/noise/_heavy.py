@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from hushed._checks import require_count
-from hushed._numeric import last_whole
+from hushed._ground.checks import require_count
+from hushed._ground.numeric import last_whole
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._grid import GRID_BITS, floor_log2

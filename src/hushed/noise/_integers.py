@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushed._types import Floats, Integers
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._scales import Scale, scale_of, single_scale

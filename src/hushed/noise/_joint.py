@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushed._types import Integers
+from hushed._ground.types import Integers
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._integers import uniform_integers
 from hushed.noise._thresholds import Uniform, exp_bounds

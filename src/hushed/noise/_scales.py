@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
 LARGEST_SCALE = 2.0**55

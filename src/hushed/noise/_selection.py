@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._decimals import decimal_of, read
-from hushed._types import Floats
+from hushed._ground.decimals import decimal_of, read
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
 from hushed.noise._grid import GRID_BITS, floor_log2

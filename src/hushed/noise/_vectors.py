@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._types import Flags, Floats, Integers
+from hushed._ground.types import Flags, Floats, Integers
 from hushed.noise._entropy import Words
 from hushed.noise._scales import (
     DROPPED,

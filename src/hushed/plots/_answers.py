@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hushed._checks import is_real, list_in_order
-from hushed._printing import brief, flat, format_up
+from hushed._ground.checks import is_real, list_in_order
+from hushed._ground.printing import brief, flat, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.tables import Answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from hushed._printing import Spelling, spell_argument
+from hushed._ground.printing import Spelling, spell_argument
 from hushed.auditing import AuditReport
 from hushed.guarantee import Guarantee
 from hushed.plots._figures import COLOURS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from hushed._printing import flat, format_up
+from hushed._ground.printing import flat, format_up
 from hushed.errors import MissingExtra, ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
 from hushed.plots._figures import COLOURS, altair_or_refuse
 

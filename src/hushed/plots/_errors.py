@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from hushed._checks import read_count, require_positive
-from hushed._printing import flat
+from hushed._ground.checks import read_count, require_positive
+from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.plots._figures import COLOURS, altair_or_refuse

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import MissingExtra, ParameterError
 
 COLOURS = (

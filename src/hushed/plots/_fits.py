@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._printing import flat, format_up
+from hushed._ground.printing import flat, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.ledger import Budget, Moment
 from hushed.plots._figures import COLOURS, altair_or_refuse
 

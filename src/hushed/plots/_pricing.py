@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hushed import risk
-from hushed._printing import format_up, money_above
+from hushed._ground.printing import format_up, money_above
 from hushed.cost import CostModel
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.privacy_loss import PrivacyProfile

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._checks import require_one_of
+from hushed._ground.checks import require_one_of
+from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range
-from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import PublicTable, description
 

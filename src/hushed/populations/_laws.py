@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_array
+from hushed._ground.checks import read_array
+from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
-from hushed._types import Floats
 from hushed.errors import ParameterError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import require_probability
+from hushed._ground.checks import require_probability
 from hushed._rows import _containers as containers
 from hushed._rows._owned import strip_rows
 from hushed._rows._ranges import Range

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
-from hushed._checks import require_one_of
-from hushed._notebook import Card, Shown, card_of_facts
+from hushed._ground.checks import require_one_of
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._digest import digest

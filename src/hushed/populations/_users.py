@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_whole
+from hushed._ground.checks import is_whole
+from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import (
@@ -18,7 +19,6 @@ from hushed._rows._people import (
     number_users,
 )
 from hushed._rows._ranges import Range, check_columns, is_within, read_ranges
-from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import read_array
-from hushed._types import Floats
+from hushed._ground.checks import read_array
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.noise._grid import floor_log2
 

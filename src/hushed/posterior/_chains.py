@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import mpmath
 
-from hushed._checks import read_epsilon
-from hushed._decimals import decimal_of, read, stated_above
+from hushed._ground.checks import read_epsilon
+from hushed._ground.decimals import decimal_of, read, stated_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit
 

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._checks import read_finite, require_positive
-from hushed._numeric import round_up
-from hushed._stops import watch_stops
-from hushed._types import Floats
+from hushed._ground.checks import read_finite, require_positive
+from hushed._ground.numeric import round_up
+from hushed._ground.stops import watch_stops
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.posterior._candidates import choose_step, read_points

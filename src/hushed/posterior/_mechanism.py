@@ -10,11 +10,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hushed._checks import is_whole, read_epsilon, require_one_of, require_positive, require_within
 from hushed._functions._calls import call_privately
-from hushed._numeric import round_up
-from hushed._types import Floats
-from hushed.blocks._parts import check_rows
+from hushed._ground.checks import (
+    is_whole,
+    read_epsilon,
+    require_one_of,
+    require_positive,
+    require_within,
+)
+from hushed._ground.numeric import round_up
+from hushed._ground.types import Floats
+from hushed._rows._parts import check_rows
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.mechanisms._arguments import require_movement

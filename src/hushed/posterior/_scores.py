@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.stops import watch_stops
+from hushed._ground.tensors import fetch
+from hushed._ground.types import Floats, Integers
 from hushed._rows._owned import copy_rows
 from hushed._rows._owners import list_owners
-from hushed._stops import watch_stops
-from hushed._tensors import fetch
-from hushed._types import Floats, Integers
-from hushed.blocks._parts import take_part
+from hushed._rows._parts import take_part
 from hushed.errors import BadFunction
 
 BITS = 26  # a step is this many powers of two below the range

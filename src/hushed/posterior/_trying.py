@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._silence import silence
+from hushed._ground.stops import watch_stops
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
-from hushed._stops import watch_stops
-from hushed._types import Floats
-from hushed.blocks._parts import take_part
+from hushed._rows._parts import take_part
 from hushed.errors import BadFunction, ParameterError
 from hushed.posterior._scores import LogLikelihood, RowLikelihood
 

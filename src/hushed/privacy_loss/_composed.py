@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from hushed._decimals import decimal_of, lower_double, stated_above, upper_double
-from hushed._numeric import ARITHMETIC, COARSE, LIBRARY, SERIES, round_down, round_up
-from hushed._types import Floats
+from hushed._ground.decimals import decimal_of, lower_double, stated_above, upper_double
+from hushed._ground.numeric import ARITHMETIC, COARSE, LIBRARY, SERIES, round_down, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss._composition import (
     LADDER,

@@ -31,7 +31,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.privacy_loss._families import Family
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_count, read_list, require_least
-from hushed._decimals import read
+from hushed._ground.checks import read_count, read_list, require_least
+from hushed._ground.decimals import read
 from hushed.errors import ParameterError
 from hushed.privacy_loss import _discrete as discrete
 from hushed.privacy_loss._envelope import worst_of_both

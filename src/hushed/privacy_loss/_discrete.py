@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_array, require_least
-from hushed._decimals import lower_double, read, stated_above, upper_double
-from hushed._numeric import round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_array, require_least
+from hushed._ground.decimals import lower_double, read, stated_above, upper_double
+from hushed._ground.numeric import round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
 _SPREAD_LIMIT = 1e5

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._decimals import stated_above
+from hushed._ground.decimals import stated_above
 from hushed.privacy_loss._discrete import DiscretePLD, missing_mass, pair_atoms
 
 Corner = tuple[Fraction, Fraction]

@@ -14,9 +14,9 @@ from typing import Protocol
 import mpmath
 import numpy as np
 
-from hushed._decimals import lower_double, upper_double
-from hushed._numeric import round_up
-from hushed._types import Floats
+from hushed._ground.decimals import lower_double, upper_double
+from hushed._ground.numeric import round_up
+from hushed._ground.types import Floats
 
 DIGITS = 60  # of what is computed exactly
 _LOG_2 = math.log(2.0)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 
-from hushed._decimals import lower_double
-from hushed._types import Floats
+from hushed._ground.decimals import lower_double
+from hushed._ground.types import Floats
 from hushed.privacy_loss._families import DIGITS
 
 # Four Gauss-Legendre nodes and weights on [0, 1].

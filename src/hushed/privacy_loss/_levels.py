@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._numeric import first_true, first_true_near, round_down
+from hushed._ground.numeric import first_true, first_true_near, round_down
 from hushed.privacy_loss._discrete import DiscretePLD
 from hushed.privacy_loss._families import Family, PrivacyLossDistribution
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_array, require_one_of, require_positive
-from hushed._types import Floats
+from hushed._ground.checks import read_array, require_one_of, require_positive
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
 Noise = Literal["laplace", "gaussian", "exponential"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushed._checks import read_count, require_least, require_within
-from hushed._decimals import read
-from hushed._numeric import round_down, round_up
+from hushed._ground.checks import read_count, require_least, require_within
+from hushed._ground.decimals import read
+from hushed._ground.numeric import round_down, round_up
 from hushed.privacy_loss._composed import ComposedPLD, is_cut
 from hushed.privacy_loss._composition import merge, summed
 from hushed.privacy_loss._discrete import DiscretePLD

@@ -18,10 +18,10 @@ import numpy as np
 
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
+from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._sparse_vector import SparseVector, round_down, to_double
 from hushed.noise import discrete_exponential
 from hushed.releasing._certificate import Certificate, certify
-from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._transcript import Crossing, Transcript, write_transcript
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Literal
 
 from hushed._functions._environment import differences, rounding_limit
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._posterior_draw import PosteriorDraw

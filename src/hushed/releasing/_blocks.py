@@ -12,9 +12,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from hushed import noise
-from hushed._checks import read_epsilon
 from hushed._functions._fingerprints import look
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.checks import read_epsilon
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.blocks import Blocks, Limits
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee

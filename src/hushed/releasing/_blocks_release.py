@@ -17,9 +17,9 @@ from hushed._rows import _containers as containers
 from hushed.blocks import Blocks
 from hushed.blocks._calls import open_calls
 from hushed.errors import ParameterError
+from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._blocks import digest_blocks, name_function
 from hushed.releasing._certificate import certify_blocks
-from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._statistic_release import Released, draw_and_store
 from hushed.statistics import Statistic
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_whole
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
-from hushed._notebook import Shown
-from hushed._printing import flat, list_problems
+from hushed._ground.checks import is_whole
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import flat, list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import require_one_of
+from hushed._ground.checks import require_one_of
+from hushed._ground.types import Floats
 from hushed._rows._users import name_user
-from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
+from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._bound_search import SMALLEST, BoundSearch, Side
 from hushed.releasing._certificate import certify
-from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._release import Release
 from hushed.releasing._statistic_release import draw_and_store
 from hushed.sensitivity import Sensitivity, proven_sensitivity

@@ -19,8 +19,8 @@ import numpy as np
 
 from hushed._functions._calls import public_name
 from hushed._functions._silence import silence
-from hushed._stops import watch_stops
-from hushed._types import Floats
+from hushed._ground.stops import watch_stops
+from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import TYPE_CHECKING
 
-from hushed._decimals import decimal_of, stated_above
-from hushed._printing import format_up
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed._ground.printing import format_up
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import SamplingRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import flat, format_exactly
+from hushed._ground.printing import flat, format_exactly
 from hushed.releasing._neighbour_words import name_trials, name_units
 
 if TYPE_CHECKING:

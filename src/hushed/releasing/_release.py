@@ -18,8 +18,8 @@ from hushed._functions._gate import (
     refuse_private_prior,
     show_as_given,
 )
-from hushed._notebook import Card, Shown
-from hushed._printing import flat
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import flat
 from hushed.blocks import Blocks
 from hushed.errors import (
     BadFunction,
@@ -28,6 +28,9 @@ from hushed.errors import (
     ParameterError,
     PrivateRowsAsPopulation,
 )
+from hushed.ledger._failures import write_failure
+from hushed.ledger._notes import default_note
+from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, StatisticMechanism
@@ -35,23 +38,12 @@ from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
-from hushed.releasing._keeping import (
-    Charges,
-    Payment,
-    check_ledger,
-    explain_stops,
-    pay,
-    question_of,
-    read_release,
-    write_failure,
-    write_release,
-)
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._questions import question_of
 from hushed.releasing._statistic_release import release_statistic
+from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
 from hushed.statistics import Statistic
-
-_LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,12 +308,6 @@ def _read_stored(paid: Payment, text: str) -> Release:
     """Release as it is stored; a stored failure is raised."""
     value, certificate = read_release(text)
     return Release(value=value, certificate=certificate, entry=paid.number)
-
-
-def default_note(text: str) -> str:
-    """Make a remark for the ledger that fits on a line."""
-    plain = flat(text)
-    return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."
 
 
 def _describe_question(carried: Sensitivity) -> str:

@@ -14,22 +14,15 @@ from hushed._functions._gate import (
     refuse_private_prior,
 )
 from hushed._functions._silence import silence
+from hushed._ground.stops import watch_stops
 from hushed._rows._containers import as_table
-from hushed._stops import watch_stops
 from hushed.errors import BadFunction, ParameterError
+from hushed.ledger._failures import write_failure
+from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
-from hushed.releasing._keeping import (
-    Charges,
-    Payment,
-    check_ledger,
-    explain_stops,
-    pay,
-    read_release,
-    write_failure,
-    write_release,
-)
 from hushed.releasing._statistics import digest_question
+from hushed.releasing._stored import read_release, write_release
 
 Released = tuple[Any, Certificate, int | None]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import format_down, format_exactly, format_up
+from hushed._ground.printing import format_down, format_exactly, format_up
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.releasing._statistics import rebuild
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.blocks import Blocks
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from hushed._notebook import Shown
+from hushed._ground.notebook import Shown
 
 OF_BLOCKS = "number of blocks"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hushed._decimals import upper_double
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
-from hushed._numeric import round_up
-from hushed._printing import flat, format_down, format_up
-from hushed._tensors import devices_in
+from hushed._ground.decimals import upper_double
+from hushed._ground.numeric import round_up
+from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.tensors import devices_in
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED

@@ -16,10 +16,10 @@ import math
 from dataclasses import dataclass
 
 from hushed import privacy_loss
-from hushed._checks import require_least
-from hushed._decimals import lower_double, read, upper_double
-from hushed._numeric import ARITHMETIC, round_up
-from hushed._printing import format_up
+from hushed._ground.checks import require_least
+from hushed._ground.decimals import lower_double, read, upper_double
+from hushed._ground.numeric import ARITHMETIC, round_up
+from hushed._ground.printing import format_up
 from hushed.risk._published import check_levels, published_confidence, read_rate
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_least
-from hushed._decimals import decimal_of, read, stated_above, upper_double
-from hushed._numeric import ARITHMETIC, round_up
-from hushed._printing import format_down, format_up
-from hushed._types import Floats
+from hushed._ground.checks import require_least
+from hushed._ground.decimals import decimal_of, read, stated_above, upper_double
+from hushed._ground.numeric import ARITHMETIC, round_up
+from hushed._ground.printing import format_down, format_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.risk._at_risk import loss_exceeds
 from hushed.risk._published import combined_confidence

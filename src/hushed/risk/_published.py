@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from hushed._checks import (
+from hushed._ground.checks import (
     read_count,
     require_least,
     require_positive,
     require_probability,
     require_within,
 )
-from hushed._decimals import read
-from hushed._numeric import first_true
+from hushed._ground.decimals import read
+from hushed._ground.numeric import first_true
 from hushed.errors import ParameterError
 
 _MOST_DIMS = 100_000

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import DamagedRun, ParameterError
 
 PART = ".part"

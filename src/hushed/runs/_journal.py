@@ -17,8 +17,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from hushed._printing import KeptNote, flat
-from hushed._types import Floats
+from hushed._ground.printing import KeptNote, flat
+from hushed._ground.types import Floats
 from hushed.errors import DamagedRun, ParameterError
 from hushed.runs._folders import Folder
 from hushed.runs._records import Record, read_records, write_record

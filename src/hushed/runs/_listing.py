@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.errors import NotFound
 from hushed.runs._journal import Keep, open_place, read_facts, read_keep, read_parts
 

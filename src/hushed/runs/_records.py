@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 
 _MAGIC = b"\x93HUSHED\x01"
 _HEAD = struct.Struct("<8sQQBH")  # magic, first trial, one past the last, dimensions, bytes of note

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hushed._printing import flat, plain_path
+from hushed._ground.printing import flat, plain_path
 from hushed.errors import MissingExtra, ParameterError
 from hushed.runs._folders import FACTS, PART, list_names
 

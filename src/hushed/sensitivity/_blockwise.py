@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_whole
 from hushed._functions._calls import answer
+from hushed._ground.checks import is_whole
+from hushed._ground.tensors import fetch
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import bundle_rows, show_rows
 from hushed._rows._variations import show_in_place
-from hushed._tensors import fetch
-from hushed._types import Floats
 from hushed.errors import BadFunction, ParameterError
 
 # An average of doubles is off by 2^-52 of its size, which must stay small beside the movement of

@@ -13,11 +13,11 @@ from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone
 from hushed._functions._fingerprints import content
 from hushed._functions._streams import streams
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows
 from hushed._rows._people import drop_users, show_rows
-from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN, Population, description
 from hushed.sensitivity._designs import Design

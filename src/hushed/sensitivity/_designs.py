@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed._rows import _containers as containers
 from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import BadRows
 
 _FARTHEST = 7.5  # standard deviations: with chance 1e-13 in independent rows

@@ -15,8 +15,8 @@ from hushed._functions._run_facts import (
     describe_here,
     describe_record,
 )
+from hushed._ground.types import Floats
 from hushed._rows._digest import digest
-from hushed._types import Floats
 from hushed.errors import ParameterError
 from hushed.populations import Population, PublicTable
 from hushed.runs._journal import (

@@ -13,8 +13,8 @@ from hushed._functions._calls import answer
 from hushed._functions._environment import compute_alone, rounding_limit
 from hushed._functions._streams import streams
 from hushed._functions._trials import seed_from
+from hushed._ground.types import Floats
 from hushed._rows._owned import copy_rows
-from hushed._types import Floats
 from hushed.errors import BadFunction, HushedError
 from hushed.sensitivity._canary import Alike
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial

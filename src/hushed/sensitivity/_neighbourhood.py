@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_whole, require_one_of
+from hushed._ground.checks import is_whole, require_one_of
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect
 

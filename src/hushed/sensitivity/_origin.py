@@ -8,8 +8,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hushed._decimals import decimal_of, stated_above, upper_double
-from hushed._numeric import round_up
+from hushed._ground.decimals import decimal_of, stated_above, upper_double
+from hushed._ground.numeric import round_up
 from hushed.errors import ParameterError
 from hushed.sensitivity._ranks import Calibration
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._owned import strip_rows
 from hushed._rows._owners import check_drawn
 from hushed._rows._variations import rearrangements, variations
-from hushed._types import Floats
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design

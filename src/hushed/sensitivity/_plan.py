@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hushed._decimals import decimal_of, read, stated_above
+from hushed._ground.decimals import decimal_of, read, stated_above
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._decimals import read
-from hushed._numeric import finite_above
+from hushed._ground.decimals import read
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
-from hushed._checks import require_one_of
-from hushed._decimals import stated_above
-from hushed._numeric import ARITHMETIC, first_whole, round_down
+from hushed._ground.checks import require_one_of
+from hushed._ground.decimals import stated_above
+from hushed._ground.numeric import ARITHMETIC, first_whole, round_down
 from hushed.errors import ParameterError, TooFewPairs
 
 _LEAST_GAMMA = Fraction(1, 10**12)  # doubles tell the coverage of so many pairs from 1

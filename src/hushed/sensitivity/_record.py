@@ -10,13 +10,13 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of
-from hushed._decimals import read
-from hushed._notebook import Card, Shown, draw_histogram
-from hushed._printing import flat, format_up
+from hushed._ground.checks import require_one_of
+from hushed._ground.decimals import read
+from hushed._ground.notebook import Card, Shown, draw_histogram
+from hushed._ground.printing import flat, format_up
+from hushed._ground.tensors import Precision
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
-from hushed._tensors import Precision
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Protect, Unit
 from hushed.sensitivity._canary import Agreement, confirm

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._decimals import decimal_of
-from hushed._printing import format_up
-from hushed._tensors import Precision, epsilon_of
-from hushed._types import Floats
+from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import format_up
+from hushed._ground.tensors import Precision, epsilon_of
+from hushed._ground.types import Floats
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201

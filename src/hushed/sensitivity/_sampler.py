@@ -23,11 +23,11 @@ from hushed._functions._fingerprints import (
 )
 from hushed._functions._settings import reset, settings
 from hushed._functions._trials import may_round_otherwise, run_trials
-from hushed._printing import flat
-from hushed._progress import show_progress
+from hushed._ground.printing import flat
+from hushed._ground.progress import show_progress
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._people import show_rows
-from hushed._types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, WorkerLost
 from hushed.runs._journal import Run

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from hushed._checks import is_whole, require_count, require_one_of
 from hushed._functions._trials import seed_from
+from hushed._ground.checks import is_whole, require_count, require_one_of
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hushed._checks import read_list
+from hushed._ground.checks import read_list
 from hushed.errors import ParameterError
 from hushed.sensitivity._record import Sampling, Sensitivity
 

@@ -17,10 +17,10 @@ from hushed._functions._fingerprints import (
     look,
 )
 from hushed._functions._settings import settings
+from hushed._ground.tensors import Precision, is_written_to_unseen, note_types
 from hushed._rows import _containers as containers
 from hushed._rows._kinds import list_kinds
 from hushed._rows._ranges import Range, is_within
-from hushed._tensors import Precision, is_written_to_unseen, note_types
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.populations import (
     Population,

@@ -11,9 +11,9 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
+from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._variations import variations
-from hushed._types import Floats, Integers
 from hushed.errors import BadFunction, ParameterError
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._neighbourhood import Neighbourhood

@@ -21,8 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from hushed._printing import brief, plain_path
-from hushed._types import ColumnType
+from hushed._ground.printing import brief, plain_path
+from hushed._ground.types import ColumnType
 from hushed.errors import NotFound, ParameterError
 
 FILE = "hushed.toml"

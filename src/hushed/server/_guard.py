@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hushed._web import read_body, replay, with_headers
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
 from hushed.server._problems import MEDIA, Problem
-from hushed.workbench._security import HEADERS
 
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
@@ -40,15 +40,13 @@ class Guard:
         if scope["type"] != "http":
             return  # no sockets here
         status = 0
+        send_on = with_headers(send)
 
         async def send_safely(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+            await send_on(message)
 
         try:
             body = await self._check(scope, receive)
@@ -58,7 +56,7 @@ class Guard:
             await refusal(scope, receive, send_safely)
         else:
             try:
-                await self._app(scope, _replay(body, receive), send_safely)
+                await self._app(scope, replay(body, receive), send_safely)
             except Exception as error:  # whoever serves would log its text, and the lines around it
                 self._log("unforeseen", error=type(error).__name__)
                 if not status:
@@ -79,9 +77,11 @@ class Guard:
         scope["hushed_address"] = find_address(scope, headers, self._proxies)
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await _read_body(headers, receive, self._body)
+                body = await read_body(headers, receive, self._body)
         except TimeoutError:
             raise Problem("too_slow") from None
+        if body is None:
+            raise Problem("too_large", f"a body has at most {self._body} bytes")
         if body:
             if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 raise Problem("bad_request", "a body is of the type application/json")
@@ -114,23 +114,6 @@ def _is_in(address: str, networks: Sequence[str]) -> bool:
     except ValueError:
         return False
     return any(found in ipaddress.ip_network(each) for each in networks)
-
-
-async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes:
-    """Read a body while counting it."""
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or len(length) > 12 or int(length) > most:
-        raise Problem("too_large", f"a body has at most {most} bytes")
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            break
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > most:
-            raise Problem("too_large", f"a body has at most {most} bytes")
-    return bytes(body)
 
 
 def check_json(body: bytes) -> None:
@@ -179,16 +162,3 @@ def show_problem(problem: Problem, request: str = "") -> JSONResponse:
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
     return JSONResponse(problem.to_dict(request), problem.status, headers=headers, media_type=MEDIA)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def receive_again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again

@@ -17,7 +17,9 @@ from hushed.errors import DamagedLedger, EngineUnavailable, Overspent, QueryFail
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
+from hushed.ledger._failures import raise_failure, write_failure
 from hushed.ledger._migrations import now
+from hushed.ledger._notes import write_note
 from hushed.ledger._together import (
     Charge,
     charge_together,
@@ -26,7 +28,6 @@ from hushed.ledger._together import (
     reading,
     writing,
 )
-from hushed.releasing._keeping import raise_failure, write_failure
 from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
@@ -53,7 +54,6 @@ from hushed.server._requests import (
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
 from hushed.tables._prepared import Prepared
-from hushed.workbench._notes import write_note
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction

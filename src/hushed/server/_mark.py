@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger._anchors import read_anchor
 from hushed.ledger._rows import run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import NotFound
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 
 MEDIA = "application/problem+json"
 _LONGEST = 600

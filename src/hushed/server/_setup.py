@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger

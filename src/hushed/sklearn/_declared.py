@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
 from hushed.sklearn._needed import (

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._checks import read_epsilon, require_one_of
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon, require_one_of
+from hushed._ground.types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit

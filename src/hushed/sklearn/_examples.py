@@ -13,7 +13,7 @@ from scipy import sparse
 from hushed._functions._calls import call_privately
 from hushed._functions._carried import carries_rows
 from hushed._functions._gate import admit_rows
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.sklearn._needed import DataConversionWarning
 

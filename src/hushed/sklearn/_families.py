@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._needed import base, get_tags

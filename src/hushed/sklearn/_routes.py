@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_real
 from hushed._functions._calls import answer
-from hushed._types import Floats
+from hushed._ground.checks import is_real
+from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError
 from hushed.mechanisms import Gaussian, Laplace

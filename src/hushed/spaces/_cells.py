@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_a, list_in_order, require_one_of
-from hushed._types import ColumnType
+from hushed._ground.checks import is_a, list_in_order, require_one_of
+from hushed._ground.exact import LARGEST_INT, is_small
+from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
 CELL_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool")
-LARGEST_INT: int = 1 << 53
 LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
 
 
@@ -189,9 +189,9 @@ def read_numbers(values: Any, column_type: ColumnType) -> NDArray[Any] | None:
             return None
         read = np.array(plain, dtype=np.float64).reshape(read.shape)
     if column_type == "int":
-        return read.astype(np.int64) if read.dtype.kind in "biu" and _small(read) else None
+        return read.astype(np.int64) if read.dtype.kind in "biu" and is_small(read) else None
     lossless = read.dtype.kind in "bf" and read.dtype.itemsize <= 8
-    if lossless or (read.dtype.kind in "iu" and _small(read)):
+    if lossless or (read.dtype.kind in "iu" and is_small(read)):
         return read.astype(np.float64)
     return None
 
@@ -201,39 +201,6 @@ def _is_double(value: object) -> bool:
     if isinstance(value, int | np.integer):
         return abs(int(value)) <= LARGEST_INT
     return isinstance(value, float | np.bool_ | np.floating)
-
-
-def _small(read: NDArray[Any]) -> bool:
-    return read.dtype.kind == "b" or not ((read > LARGEST_INT) | (read < -LARGEST_INT)).any()
-
-
-def moved_by_rounding(raw: Any, read: NDArray[Any]) -> bool:
-    """Tell whether reading an answer as doubles would round it."""
-    if read.dtype.kind == "f" and read.dtype.itemsize > 8:
-        return True
-    if read.dtype.kind in "iu":
-        return not _small(read)
-    if read.dtype.kind == "b" or isinstance(raw, np.ndarray | np.generic | float):
-        return False
-    try:
-        if hasattr(raw, "columns"):  # a frame: NumPy gives all columns one type first
-            parts = [
-                raw.iloc[:, i] if hasattr(raw, "iloc") else raw[:, i] for i in range(raw.shape[1])
-            ]
-            return any(moved_by_rounding(part, np.asarray(part)) for part in parts)
-        held = np.asarray(raw, dtype=object).ravel().tolist()
-        return any(map(_is_moved, held))
-    except Exception:
-        return True  # nobody knows what it holds
-
-
-def _is_moved(number: Any) -> bool:
-    """Tell it of one number, which may lie in an array without axes, or an object that is one."""
-    if isinstance(number, int | np.integer):
-        return abs(int(number)) > LARGEST_INT
-    if isinstance(number, float | np.generic):
-        return False
-    return moved_by_rounding(number, np.asarray(number))
 
 
 def _strings(values: Any) -> NDArray[Any] | None:

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_count
+from hushed._ground.checks import require_count
+from hushed._ground.exact import moved_by_rounding
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces._bound import size as size_in
-from hushed.spaces._cells import LARGEST_FLOAT, Cell, moved_by_rounding, read_numbers
+from hushed.spaces._cells import LARGEST_FLOAT, Cell, read_numbers
 from hushed.spaces._sizes import check_least, check_size, describe_size, refuse_size
 
 

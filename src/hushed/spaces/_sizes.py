@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hushed._checks import is_plain_int
+from hushed._ground.checks import is_plain_int
 from hushed.errors import BadRows, ParameterError
 
 MOST_ROWS: int = 1 << 50

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from hushed._printing import flat, format_exactly, format_up, shown
+from hushed._ground.printing import flat, format_exactly, format_up, shown
 from hushed.errors import DamagedLedger, ParameterError
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._words import describe_outsider, describe_promise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.auditing import AuditReport
 from hushed.auditing._goal import adapt_claim
 from hushed.auditing._storage import SCHEMA, read_report, write_report

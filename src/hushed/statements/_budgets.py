@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hushed._decimals import decimal_of
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
 from hushed.ledger import Balance, Entry, Ledger, Moment
@@ -23,10 +23,10 @@ from hushed.ledger._entries import (
     write_entry,
     write_promise,
 )
+from hushed.ledger._failures import raise_failure
 from hushed.ledger._laws import write_law
 from hushed.ledger._running import price_entry, start_balance
 from hushed.ledger._walks import choose_moments
-from hushed.releasing._keeping import raise_failure
 from hushed.statements._answers import ANSWERS
 from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
 from hushed.statements._readings import Kind, Reading, Table, canonical

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hushed._checks import read_list
 from hushed._functions._environment import version
-from hushed._printing import flat
+from hushed._ground.checks import read_list
+from hushed._ground.printing import flat
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of

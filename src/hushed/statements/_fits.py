@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.fitting._agreement import check_agreement
 from hushed.guarantee import Guarantee

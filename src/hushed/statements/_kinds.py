@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import HushedError, ParameterError
 from hushed.statements._answers import ANSWERS
 from hushed.statements._audits import AUDITS

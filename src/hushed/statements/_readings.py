@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger

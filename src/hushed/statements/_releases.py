@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.releasing import Certificate, Release
 from hushed.releasing._consistency import rebuild_mechanism
-from hushed.releasing._keeping import read_release, write_release
+from hushed.releasing._stored import read_release, write_release
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._words import describe_outsider
 

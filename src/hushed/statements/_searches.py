@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._printing import format_exactly, format_up
+from hushed._ground.printing import format_exactly, format_up
 from hushed.releasing import AboveThreshold, Transcript
 from hushed.releasing._transcript import SCHEMA, read_transcript, write_transcript
 from hushed.statements._readings import Kind, Reading, Table

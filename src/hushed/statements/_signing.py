@@ -11,7 +11,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.errors import MissingExtra, ParameterError
 from hushed.statements._statement import Statement
 

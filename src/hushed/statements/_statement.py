@@ -9,9 +9,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hushed._checks import is_whole
-from hushed._notebook import Shown
-from hushed._printing import flat
+from hushed._ground.checks import is_whole
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting import Composition, compose
 from hushed.accounting._joint import FIXED
 from hushed.errors import DamagedLedger, ParameterError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, overload
 
-from hushed._notebook import Shown
+from hushed._ground.notebook import Shown
 from hushed.engines._choice import Workers
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger

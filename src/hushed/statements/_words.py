@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hushed._decimals import upper_double
-from hushed._numeric import round_up
-from hushed._printing import format_up
+from hushed._ground.decimals import upper_double
+from hushed._ground.numeric import round_up
+from hushed._ground.printing import format_up
 from hushed.guarantee import Guarantee
 
 _ONE = {"user": "one person with all rows", "row": "one row"}

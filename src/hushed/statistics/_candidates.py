@@ -7,7 +7,7 @@ from typing import Literal
 import mpmath
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 
 CANDIDATES = 2000
 _DECADES = 1e6  # of a range that begins at 0, its candidates above 0 begin at this part

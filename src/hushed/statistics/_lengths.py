@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from hushed._types import Floats, Integers
+from hushed._ground.types import Floats, Integers
 from hushed.statistics._values import exact_sum
 from hushed.statistics._windows import Window
 

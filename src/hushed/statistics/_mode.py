@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hushed._checks import is_a, is_one_of, is_plain_int, list_in_order
-from hushed._types import Integers
+from hushed._ground.checks import is_a, is_one_of, is_plain_int, list_in_order
+from hushed._ground.types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
 from hushed.statistics._lengths import mode_distance, mode_lengths

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from hushed._decimals import decimal_of
-from hushed._numeric import float_above
-from hushed._types import Floats, Integers
+from hushed._ground.decimals import decimal_of
+from hushed._ground.numeric import float_above
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.statistics._lengths import (
     Rounding,

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
-from hushed._checks import is_real, require_count, require_one_of
-from hushed._decimals import decimal_of
-from hushed._numeric import first_whole, float_above
+from hushed._ground.checks import is_real, require_count, require_one_of
+from hushed._ground.decimals import decimal_of
+from hushed._ground.numeric import first_whole, float_above
+from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
-from hushed._types import Floats, Integers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.statistics._candidates import CANDIDATES, Spacing, list_candidates

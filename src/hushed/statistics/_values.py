@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import is_a, is_one_of, read_finite
+from hushed._ground.checks import is_a, is_one_of, read_finite
+from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._elements import name_type
-from hushed._types import Floats
 from hushed.errors import BadRows, ParameterError
 
 _LARGEST_SPAN, _LEAST_SPAN = 1e300, 2.0**-900

@@ -17,7 +17,7 @@ from typing import Literal
 import mpmath
 import numpy as np
 
-from hushed._types import Floats, Integers
+from hushed._ground.types import Floats, Integers
 
 MOST_CHANGES = 1 << 14  # beyond so many, the whole range stands in for the window
 FLOOR = 2.0**-45  # share of the range that a smooth sensitivity never falls below

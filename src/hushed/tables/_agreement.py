@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._types import Floats
+from hushed._ground.types import Floats
 from hushed.errors import HushedError, ParameterError
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._asking import ask

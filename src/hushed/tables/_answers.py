@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from hushed._notebook import Card, Shown, draw_interval
-from hushed._printing import brief, flat, format_down, format_up, shown
+from hushed._ground.notebook import Card, Shown, draw_interval
+from hushed._ground.printing import brief, flat, format_down, format_up, shown
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table, list_edges, list_lines

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.errors import ParameterError
 from hushed.tables import _question as question
 from hushed.tables import _question_parts as parts

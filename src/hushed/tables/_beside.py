@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column

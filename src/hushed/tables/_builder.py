@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from hushed._types import StoredType
+from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
 from hushed.tables._query import Query, Step
 from hushed.tables._requests import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from hushed._numeric import float_above, root_above
-from hushed._printing import format_up, shown
+from hushed._ground.numeric import float_above, root_above
+from hushed._ground.printing import format_up, shown
 from hushed.guarantee import Guarantee
 from hushed.tables._joins import Join, JoinUsers
 from hushed.tables._measurements import Measurement

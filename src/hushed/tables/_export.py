@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from hushed._checks import read_epsilon, require_one_of, require_within
-from hushed._decimals import read
+from hushed._ground.checks import read_epsilon, require_one_of, require_within
+from hushed._ground.decimals import read
 from hushed.statistics._candidates import CANDIDATES
 from hushed.tables._plan import NoiseName
 

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._printing import brief, shown, suggest
-from hushed._types import ColumnType, StoredType
+from hushed._ground.printing import brief, shown, suggest
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 
 _NAMED, _LONGEST_NAME = 50, 200  # columns that a message lists; characters of a part that it shows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import format_up, shown
+from hushed._ground.printing import format_up, shown
 from hushed.tables._left_out import remark_of
 
 if TYPE_CHECKING:

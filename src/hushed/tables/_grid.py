@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hushed._checks import is_real
+from hushed._ground.checks import is_real
 from hushed.errors import ParameterError
 
 FARTHEST = 1e100  # bounds lie within; products of two such numbers stay far from overflow

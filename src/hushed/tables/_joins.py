@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import list_in_order
-from hushed._printing import brief
-from hushed._types import ColumnType, StoredType
+from hushed._ground.checks import list_in_order
+from hushed._ground.printing import brief
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column, is_sendable

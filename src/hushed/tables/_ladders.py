@@ -14,9 +14,9 @@ from functools import lru_cache
 import mpmath
 import numpy as np
 
-from hushed._numeric import round_up
-from hushed._printing import format_up
-from hushed._types import Floats
+from hushed._ground.numeric import round_up
+from hushed._ground.printing import format_up
+from hushed._ground.types import Floats
 from hushed.statistics._candidates import Spacing, first_above_zero, space_candidates
 from hushed.tables._grid import FARTHEST, NEAREST
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import NotFound, ParameterError
 from hushed.tables._left_out import remark_of
 from hushed.tables._requests import name_quantiles

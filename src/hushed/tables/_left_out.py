@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hushed._checks import list_in_order
-from hushed._numeric import float_above
-from hushed._printing import brief
+from hushed._ground.checks import list_in_order
+from hushed._ground.numeric import float_above
+from hushed._ground.printing import brief
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
 from hushed.tables import _engine as engine

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hushed._types import StoredType
+from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._grid import Grid, check_bounds, choose_grid
 from hushed.tables._ladders import Ladder, find_nearest

@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from hushed._printing import brief
-from hushed._types import ColumnType
+from hushed._ground.printing import brief
+from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column, is_sendable

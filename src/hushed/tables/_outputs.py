@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from hushed._numeric import float_above
+from hushed._ground.numeric import float_above
 from hushed.tables._ladders import list_candidates
 from hushed.tables._left_out import RATIOS, widen
 from hushed.tables._plan import Choice, GaussianNoise, LaplaceNoise, Part

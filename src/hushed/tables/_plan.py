@@ -10,10 +10,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from hushed._checks import read_epsilon
-from hushed._decimals import decimal_of, read, stated_above, stated_below
-from hushed._numeric import LIBRARY, float_above, root_above, round_down, round_up
-from hushed._types import Floats
+from hushed._ground.checks import read_epsilon
+from hushed._ground.decimals import decimal_of, read, stated_above, stated_below
+from hushed._ground.numeric import LIBRARY, float_above, root_above, round_down, round_up
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import Gaussian

@@ -10,8 +10,9 @@ from typing import Any
 
 from hushed.errors import ParameterError, QueryFailed
 from hushed.guarantee import Guarantee
+from hushed.ledger._failures import write_failure
+from hushed.ledger._payments import Payment
 from hushed.privacy_loss import PrivacyProfile
-from hushed.releasing._keeping import Payment, write_failure
 from hushed.tables import _engine as engine
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._plan import Plan

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from hushed._checks import require_one_of
-from hushed._printing import brief
-from hushed._types import StoredType
+from hushed._ground.checks import require_one_of
+from hushed._ground.printing import brief
+from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._expressions import columns_in, parse
 from hushed.tables._joins import Join, JoinUsers, read_join, read_users_join

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from hushed._printing import brief
-from hushed._types import StoredType
+from hushed._ground.printing import brief
+from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._export import CsvLines, write_command, write_notebook, write_python
 from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part

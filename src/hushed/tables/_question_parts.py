@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from hushed._types import StoredType
+from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
 from hushed.tables._requests import Counted, read_candidates
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from hushed._checks import is_real, require_one_of
-from hushed._notebook import Shown
-from hushed._numeric import first_true_near
-from hushed._printing import Spelling, brief, format_up, shown, spell_argument
+from hushed._ground.checks import is_real, require_one_of
+from hushed._ground.notebook import Shown
+from hushed._ground.numeric import first_true_near
+from hushed._ground.printing import Spelling, brief, format_up, shown, spell_argument
 from hushed.errors import NotFeasible, NotFound, ParameterError
 from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import GaussianNoise, Part, Plan

@@ -9,13 +9,13 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from hushed._checks import require_probability
-from hushed._notebook import Shown
-from hushed._numeric import float_above
-from hushed._printing import Spelling, format_up, shown, spell_argument
+from hushed._ground.checks import require_probability
+from hushed._ground.notebook import Shown
+from hushed._ground.numeric import float_above
+from hushed._ground.printing import Spelling, format_up, shown, spell_argument
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.releasing._keeping import check_ledger
+from hushed.ledger._payments import check_ledger
 from hushed.tables._answers import percent
 from hushed.tables._distances import (
     Distances,

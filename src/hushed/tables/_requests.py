@@ -13,9 +13,9 @@ from typing import Any, Literal, SupportsFloat, get_args
 
 import numpy as np
 
-from hushed._checks import is_plain_int, list_in_order, require_one_of
-from hushed._printing import brief
-from hushed._types import ColumnType, StoredType
+from hushed._ground.checks import is_plain_int, list_in_order, require_one_of
+from hushed._ground.printing import brief
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.statistics._candidates import CANDIDATES, Spacing, choose_spacing
 from hushed.tables._expressions import Expression, find_column, is_sendable, type_advice

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._engine import operations

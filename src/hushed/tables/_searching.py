@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from hushed._decimals import stated_below
-from hushed._types import StoredType
+from hushed._ground.decimals import stated_below
+from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.sensitivity import proven_sensitivity

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import mpmath
 
-from hushed._decimals import lower_double
-from hushed._numeric import first_whole
+from hushed._ground.decimals import lower_double
+from hushed._ground.numeric import first_whole
 
 _DIGITS = 60
 

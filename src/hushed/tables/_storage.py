@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from hushed.errors import DamagedLedger
 from hushed.guarantee import Guarantee, Neighbours, Unit
-from hushed.releasing._keeping import raise_failure
+from hushed.ledger._failures import raise_failure
 from hushed.tables._answers import Answer, Asked
 from hushed.tables._ladders import Candidates
 from hushed.tables._left_out import read_counts

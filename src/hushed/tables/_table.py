@@ -8,12 +8,12 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from hushed._checks import require_probability
 from hushed._functions._carried import carries_rows
+from hushed._ground.checks import require_probability
 from hushed.errors import ParameterError
+from hushed.ledger._notes import default_note
+from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.populations import PublicTable
-from hushed.releasing._keeping import Charges, check_ledger, explain_stops, pay
-from hushed.releasing._release import default_note
 from hushed.tables import _engine as engine
 from hushed.tables import _question as question
 from hushed.tables._answers import Answer, Asked

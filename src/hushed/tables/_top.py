@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hushed._decimals import stated_below
+from hushed._ground.decimals import stated_below
 from hushed.errors import ParameterError
 from hushed.guarantee import Unit
 from hushed.mechanisms import TopK

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.tables._engine import operations
 from hushed.tables._expressions import Expression, column_of, constant_of
 from hushed.tables._grid import FARTHEST, NEAREST

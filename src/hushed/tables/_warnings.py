@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hushed._printing import format_up, shown
+from hushed._ground.printing import format_up, shown
 from hushed.tables._plan import Choice, Part
 from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice

@@ -17,8 +17,8 @@ import math
 from fractions import Fraction
 from typing import Literal, get_args
 
-from hushed._checks import require_count, require_one_of, require_within
-from hushed._numeric import finite_above, root_above
+from hushed._ground.checks import require_count, require_one_of, require_within
+from hushed._ground.numeric import finite_above, root_above
 from hushed.errors import ParameterError
 
 RowMetric = Literal["symmetric", "change-one"]

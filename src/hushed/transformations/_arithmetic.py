@@ -15,8 +15,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import is_plain_int
-from hushed._numeric import finite_above
+from hushed._ground.checks import is_plain_int
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
 
 _U = Fraction(1, 1 << 53)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hushed._checks import require_one_of
-from hushed._types import ColumnType
+from hushed._ground.checks import require_one_of
+from hushed._ground.exact import LARGEST_INT
+from hushed._ground.types import ColumnType
 from hushed.spaces import Cell, Space
-from hushed.spaces._cells import CELL_TYPES, LARGEST_INT, missing_in
+from hushed.spaces._cells import CELL_TYPES, missing_in
 from hushed.transformations._chain import Step, Transformation
 from hushed.transformations._matching import refuse, take_column
 from hushed.transformations._row_steps import Values, map_each_row

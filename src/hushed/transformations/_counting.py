@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import list_in_order, require_one_of, require_within
+from hushed._ground.checks import list_in_order, require_one_of, require_within
+from hushed._ground.exact import LARGEST_INT
 from hushed.errors import ParameterError
 from hushed.spaces import ABSOLUTE, SUP, Metric, Numbers, Space
-from hushed.spaces._cells import LARGEST_INT, keys_of
+from hushed.spaces._cells import keys_of
 from hushed.transformations._aggregates import (
     CountNorm,
     count_sensitivity,

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of
-from hushed._decimals import decimal_of, stated_above
 from hushed._functions._gate import (
     Outside,
     admit_rows,
@@ -21,7 +19,9 @@ from hushed._functions._gate import (
     copy_answer,
     guard_step,
 )
-from hushed._numeric import finite_above
+from hushed._ground.checks import require_one_of
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError, ZeroSensitivity
 from hushed.guarantee import Guarantee
 from hushed.spaces import (

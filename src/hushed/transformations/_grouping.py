@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_one_of
-from hushed._numeric import round_up
+from hushed._ground.checks import require_one_of
+from hushed._ground.numeric import round_up
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.spaces import (
     L1,

@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._checks import require_count, require_one_of
-from hushed._numeric import finite_above, root_above
+from hushed._ground.checks import require_count, require_one_of
+from hushed._ground.numeric import finite_above, root_above
 from hushed.spaces import Numbers, Space
 from hushed.spaces._cells import keys_of
 from hushed.transformations._aggregates import CountNorm

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._numeric import finite_above
+from hushed._ground.exact import LARGEST_INT
+from hushed._ground.numeric import finite_above
 from hushed.spaces import ABSOLUTE, Column, Numbers, Space, Vectors
-from hushed.spaces._cells import LARGEST_INT
 from hushed.spaces._sizes import check_least, check_size
 from hushed.transformations._aggregates import (
     mean_sensitivity,

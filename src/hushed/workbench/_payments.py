@@ -15,10 +15,10 @@ from sqlalchemy.engine import make_url
 
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
+from hushed.ledger._notes import write_note
 from hushed.workbench._bench import Fields, Workbench, download
 from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._jobs import JobState, new_job, read_job, start_job, stop_job
-from hushed.workbench._notes import write_note
 from hushed.workbench._releases import find_entry
 from hushed.workbench._views.charges import Offer, list_offers
 from hushed.workbench._views.functions import tell_seconds

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushed._printing import shown
+from hushed._ground.printing import shown
 from hushed.errors import HushedError, ParameterError
 from hushed.workbench._drafts import Draft
 from hushed.workbench._marks import is_copy

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import HushedError, Overspent
 from hushed.ledger import Entry, Ledger
 
@@ -122,7 +122,7 @@ def find_entry(ledger: Ledger, budget: str, request: str) -> Entry | None:
 
 def read_failure(stored: str) -> str:
     """Give what a stored failure says; nothing for an answer."""
-    from hushed.releasing._keeping import raise_failure  # noqa: PLC0415
+    from hushed.ledger._failures import raise_failure  # noqa: PLC0415
 
     try:
         raise_failure(stored)

@@ -9,25 +9,14 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hushed._web import read_body, replay, with_headers
 from hushed.workbench._peers import Peers
 
 MOST_BODY = 1_000_000  # bytes
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",  # no-referrer would hide the Origin of our own forms, too
-    "cache-control": "no-store",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-}
 _SAFE_METHODS = ("GET", "HEAD")
 _NO_KEY = (
     "This page belongs to the workbench that runs on this computer. Open it with the address that "
@@ -112,23 +101,17 @@ class Guard:
             return
         if scope["type"] != "http":
             return  # no sockets here
-
-        async def send_safely(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
+        send_safely = with_headers(send)
 
         refused = check_peer(self._peers, scope) or check_request(self._door, scope)
         if refused is not None:
             await refused(scope, receive, send_safely)
             return
-        body = await read_body(scope, receive)
+        body = await read_body(Headers(scope=scope), receive, MOST_BODY)
         if body is None:
             await _refuse(413, "A request may have at most 1 MB.")(scope, receive, send_safely)
             return
-        await self._app(scope, _replay(body, receive), send_safely)
+        await self._app(scope, replay(body, receive), send_safely)
 
 
 def check_peer(peers: Peers, scope: Scope) -> Response | None:
@@ -165,36 +148,6 @@ def is_own_page(headers: Headers) -> bool:
     return headers.getlist("origin") == [own] and headers.getlist("sec-fetch-site") == [
         "same-origin"
     ]
-
-
-async def read_body(scope: Scope, receive: Receive) -> bytes | None:
-    """Read a body while counting it; None if it is too long."""
-    length = Headers(scope=scope).get("content-length", "0")
-    if not length.isdecimal() or len(length) > 12 or int(length) > MOST_BODY:
-        return None
-    body, more = bytearray(), True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            break
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > MOST_BODY:
-            return None
-    return bytes(body)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def receive_again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return receive_again
 
 
 def _read_key(scope: Scope) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hushed._printing import format_up, shown
+from hushed._ground.printing import format_up, shown
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 24, 34  # around a plot, for its axes
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.errors import NotFound, ParameterError
 from hushed.tables._engine.parts import list_parts
 

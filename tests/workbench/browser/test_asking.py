@@ -13,7 +13,7 @@ import pytest
 from tests.served import find_faults, scrolls_sideways
 
 import hushed as hs
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.workbench._drafts import Drafts
 
 pytestmark = pytest.mark.browser

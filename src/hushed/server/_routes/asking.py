@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from hushed._printing import flat, tame_cell
+from hushed._ground.printing import flat, tame_cell
 from hushed.ledger._together import reading
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk

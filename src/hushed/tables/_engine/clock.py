@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
-from hushed._checks import is_real
+from hushed._ground.checks import is_real
 from hushed.errors import EngineUnavailable, ParameterError
 
 UNPAID = "nothing was charged or read"

@@ -10,8 +10,8 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import brief, plain_path
-from hushed._types import ColumnType, StoredType
+from hushed._ground.printing import brief, plain_path
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.tables._engine.databases import missing_table
 from hushed.tables._engine.dialect import Dialect

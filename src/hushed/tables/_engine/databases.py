@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from hushed._printing import brief, plain_path, shown
+from hushed._ground.printing import brief, plain_path, shown
 from hushed.errors import MissingExtra, NotFound, ParameterError
 
 _NAMED = 10  # tables named in a message

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.tables._engine.clock import Clock
 
 Backend = Any  # the connection of Ibis to an engine

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import name_missing, plain_path, shown
-from hushed._types import ColumnType
+from hushed._ground.printing import name_missing, plain_path, shown
+from hushed._ground.types import ColumnType
 from hushed.errors import EngineUnavailable, NotFound, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (

@@ -12,9 +12,9 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-from hushed._checks import list_in_order
-from hushed._printing import name_missing
-from hushed._types import ColumnType
+from hushed._ground.checks import list_in_order
+from hushed._ground.printing import name_missing
+from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.connections import Connection, check_types, open_own
 from hushed.tables._engine.csv_files import lines_query, open_csv

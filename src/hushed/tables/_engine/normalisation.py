@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from hushed._types import ColumnType, StoredType
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.connections import Connection, open_stored
 from hushed.tables._engine.engines import BY_NAME, BY_SCHEME

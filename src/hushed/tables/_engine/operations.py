@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hushed._types import ColumnType
+from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect, KeyedHash, builtin_function
 from hushed.tables._engine.engines import BY_NAME

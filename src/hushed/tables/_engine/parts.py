@@ -8,7 +8,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import BadRows, NotFound, ParameterError
 
 _NAMED = 3

@@ -17,8 +17,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from hushed._printing import shown
-from hushed._search_path import find_schemas, pin_search_path, quote_name
+from hushed._ground.printing import shown
+from hushed._ground.search_path import find_schemas, pin_search_path, quote_name
 from hushed.errors import EngineUnavailable, MissingExtra, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.errors import ParameterError
 from hushed.workbench._bench import Fields, Turn, Workbench
 from hushed.workbench._drafts import Draft

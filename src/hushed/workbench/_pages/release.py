@@ -11,11 +11,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from hushed.errors import HushedError, ParameterError
+from hushed.ledger._notes import write_note
 from hushed.tables._prepared import Prepared
 from hushed.workbench._bench import Fields, Workbench
 from hushed.workbench._describing import Descriptions
 from hushed.workbench._drafts import Draft, Result
-from hushed.workbench._notes import write_note
 from hushed.workbench._pages.question import begin_fields
 from hushed.workbench._releases import Releases, Standing
 from hushed.workbench._views.addresses import write_segment

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from hushed._printing import format_up, shown
+from hushed._ground.printing import format_up, shown
 from hushed.tables import Answer
 from hushed.tables._answers import percent
 from hushed.tables._format import list_lines

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from hushed import zoo
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.workbench._jobs import KEPT
 from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument

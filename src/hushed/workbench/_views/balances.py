@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushed._printing import format_down, format_up, shown
+from hushed._ground.printing import format_down, format_up, shown
 from hushed.ledger import Balance
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushed._printing import format_down, format_up, shown
+from hushed._ground.printing import format_down, format_up, shown
 from hushed.errors import HushedError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Balance, Ledger

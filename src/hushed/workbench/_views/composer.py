@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from hushed._printing import shown
+from hushed._ground.printing import shown
 from hushed.workbench._drafts import Draft
 from hushed.workbench._svg import Picture
 from hushed.workbench._views.fields import Form

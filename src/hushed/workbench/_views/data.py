@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from hushed._printing import flat, shown
-from hushed._types import ColumnType
+from hushed._ground.printing import flat, shown
+from hushed._ground.types import ColumnType
 from hushed.errors import HushedError, NotFound, Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hushed._printing import tame_cell
+from hushed._ground.printing import tame_cell
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.plots import certificate_page

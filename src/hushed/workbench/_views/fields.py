@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hushed._printing import brief, flat
+from hushed._ground.printing import brief, flat
 from hushed.errors import HushedError
 
 _LONGEST = 3100  # of a message: what the library shows at most

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import hushed as hs
-from hushed._decimals import decimal_of
-from hushed._printing import format_up
+from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import format_up
 from hushed.errors import HushedError
 from hushed.runs import list_runs
 from hushed.sensitivity import choose_rank, read_movements

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.accounting import compose
 from hushed.accounting._filters import check_limit
 from hushed.errors import HushedError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Entry, Ledger
+from hushed.ledger._notes import read_note
 from hushed.workbench._drafts import Draft
-from hushed.workbench._notes import read_note
 from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.recent import Charge, list_charges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 from hushed.errors import HushedError
 
 _MOST = 2000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import hushed as hs
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.fitting import PopulationCheck
 from hushed.workbench._views.functions import FRAMES, read_header
 from hushed.workbench._views.reading import Words

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.errors import HushedError, NotFeasible, ParameterError
 from hushed.tables import Quote, Table
 from hushed.workbench._views.fields import Form

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, get_args
 
-from hushed._printing import format_down, shown
+from hushed._ground.printing import format_down, shown
 from hushed.tables import Table
 from hushed.tables._plan import NoiseName
 from hushed.workbench._views.fields import Form

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.workbench._views.fields import Form
 
 

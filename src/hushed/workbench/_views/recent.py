@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.ledger import Entry, Ledger
+from hushed.ledger._notes import read_note
 from hushed.workbench._drafts import Draft
-from hushed.workbench._notes import read_note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hushed._printing import flat, format_down, format_up, shown
+from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hushed._printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.workbench._svg import (
     Axis,
     Bar,

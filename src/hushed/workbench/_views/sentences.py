@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from hushed._printing import format_up
+from hushed._ground.printing import format_up
 from hushed.risk import belief
 from hushed.tables import Quote
 from hushed.tables._answers import percent

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from hushed._printing import brief
+from hushed._ground.printing import brief
 from hushed.workbench._views.reading import Words
 
 _LARGEST = 2**20

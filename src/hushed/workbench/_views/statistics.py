@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from hushed._printing import shown
+from hushed._ground.printing import shown
 from hushed.errors import HushedError
 from hushed.workbench._views.fields import Form
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, feather, parquet
 
-from hushed._printing import format_exactly
+from hushed._ground.printing import format_exactly
 from hushed.errors import BadRows
 
 _MOST_KEYS = 50

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 
 _MOST_LINES = 20  # of a table; all of it is in the value
 _WIDTH, _HEIGHT = 320, 56  # of a picture, in pixels

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._decimals import read
+from hushed._ground.decimals import read
 from hushed.errors import ParameterError
 
 _MOST = 2**63 - 1  # NumPy has no larger sizes

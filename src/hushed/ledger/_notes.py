@@ -1,11 +1,12 @@
-"""Who asked, and what for, as the one note that an entry of the ledger has."""
+"""The one note that an entry of the ledger has: what for, and who asked."""
 
 from __future__ import annotations
 
-from hushed._printing import flat
+from hushed._ground.printing import flat
 
 _BY, _SEPARATOR = "by ", ": "
 _LONGEST_NAME = 100
+_LONGEST_NOTE = 200
 
 
 def write_note(actor: str, note: str) -> str:
@@ -21,3 +22,9 @@ def read_note(note: str) -> tuple[str, str]:
     if separator and name.startswith(_BY):
         return name.removeprefix(_BY), said
     return "", note
+
+
+def default_note(text: str) -> str:
+    """Make a remark for the ledger that fits on a line."""
+    plain = flat(text)
+    return plain if len(plain) <= _LONGEST_NOTE else plain[: _LONGEST_NOTE - 3] + "..."

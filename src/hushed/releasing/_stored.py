@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from hushed import errors
-from hushed.errors import BadFunction, DamagedLedger, ParameterError, QueryFailed
+from hushed.errors import DamagedLedger, ParameterError
+from hushed.ledger._failures import raise_failure
 from hushed.mechanisms import Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._certificate import Certificate
@@ -64,26 +64,3 @@ def _is_known(record: Any) -> bool:
         "hushed release",
         _VERSION,
     )
-
-
-def write_failure(error: BadFunction | QueryFailed) -> str:
-    """Write down that a function or a query failed on the private rows: an answer, too."""
-    record = {"schema": "hushed failure", "version": _VERSION}
-    return json.dumps(record | {"error": type(error).__name__, "message": str(error)})
-
-
-def raise_failure(text: str) -> None:
-    """Raise the failure that is stored as an answer; nothing if it is another answer."""
-    try:
-        record = json.loads(text)
-    except (ValueError, RecursionError):
-        return
-    if isinstance(record, dict) and record.get("schema") == "hushed failure":
-        _raise(str(record.get("error")), str(record.get("message")))
-
-
-def _raise(name: str, message: str) -> NoReturn:
-    kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, BadFunction | QueryFailed)):
-        kind = BadFunction
-    raise kind(message)

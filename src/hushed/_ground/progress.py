@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hushed._notebook import Card, draw_gauge, render_card
+from hushed._ground.notebook import Card, draw_gauge, render_card
 
 _PAUSE = 0.25  # seconds between two looks of a line in a notebook
 

@@ -1,0 +1,67 @@
+"""What the workbench and the server do alike: headers on every answer, bodies of a bounded size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import Message, Receive, Send
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",  # no-referrer would hide the Origin of our own forms, too
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+def with_headers(send: Send) -> Send:
+    """Send the same, with our headers on every answer that does not set them itself."""
+    from starlette.datastructures import MutableHeaders  # noqa: PLC0415 - of an extra
+
+    async def send_safely(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_safely
+
+
+async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
+    """Read a body while counting it; None if it has more bytes than allowed."""
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or len(length) > 12 or int(length) > most:
+        return None
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            break
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read to whoever reads it next."""
+    sent = False
+
+    async def receive_again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
