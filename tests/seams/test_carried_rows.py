@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import ctypes
+import dataclasses
 import functools
 import pickle
 import queue
@@ -761,6 +762,26 @@ def test_what_was_not_searched_is_named(kind):
         assert f"cannot be looked into: {kind}. If" in certificate.explain()
         assert hs.Certificate.from_json(certificate.to_json()) == certificate
     assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
+
+
+def test_what_blocks_and_posteriors_did_not_search_is_named():
+    """They hold for functions with the rows from nowhere else. Proven ones are not searched."""
+    plan = UNSEEN["polars.LazyFrame"]
+    drawn = hs.Posterior(
+        lambda row, points: (plan, likelihood(row, points))[1], GRID, epsilon=9.0, clip=1.0
+    )
+    by_blocks = hs.release(beside(plan), PRIVATE, hs.Blocks(GRID, epsilon=9.0, blocks=3))
+    for found in (hs.release(drawn.log_likelihood, PRIVATE, drawn), by_blocks):
+        assert found.certificate.unsearched == ("polars.LazyFrame",)
+        assert "cannot be looked into: polars.LazyFrame. If" in found.certificate.explain()
+        text = found.certificate.to_json()
+        assert hs.Certificate.from_json(text) == found.certificate
+        assert "unsearched" in hs.verify(text).unchecked
+    proven = hs.Sensitivity(value=1.0, norm="l1", argument="it counts")
+    plain = hs.release(lambda rows: 1.0, PRIVATE, hs.Laplace(proven, epsilon=1.0)).certificate
+    assert "was not searched for private rows that it may hold" in plain.explain()
+    with pytest.raises(hs.errors.ParameterError, match="unsearched"):
+        dataclasses.replace(plain, unsearched=("a.B",))
 
 
 def test_what_was_not_searched_is_named_at_any_depth():
