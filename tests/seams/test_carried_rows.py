@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import ctypes
+import dataclasses
 import functools
 import pickle
 import queue
@@ -17,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.spatial
 
 import hushed as hs
 from hushed._functions._carried import carries_rows, list_unsearched
@@ -684,9 +686,64 @@ def test_a_private_cell_is_not_asked_for_its_memory(error):
     assert 0 <= released.value <= 30
 
 
+FRAME = pl.DataFrame({"x": HELD})
+COLUMN, CHUNK = FRAME["x"], FRAME.to_arrow()["x"].chunk(0)
+CELLS = pl.DataFrame({"x": pl.Series([(each, "a") for each in range(50)], dtype=pl.Object)})
+
+PLANS = {
+    "a frame": FRAME.lazy(),
+    "steps": FRAME.lazy().filter(pl.col("x") > 1).group_by("x").agg(pl.len()).sort("x"),
+    "a join": pl.LazyFrame({"x": [1.0]}).join(FRAME[3:].lazy(), on="x"),
+    "a column": pl.LazyFrame({"y": [1.0]}).with_columns(pl.lit(COLUMN)),
+    "an expression": (pl.col("x") - pl.lit(COLUMN)).sum(),
+    "a source in Python": pl.defer(lambda: FRAME, schema=FRAME.schema),
+    "a list": pl.Series([0, 1]).to_frame("i").select(pl.lit(COLUMN.implode())),
+    "a map of Arrow": pa.MapArray.from_arrays(
+        [0, 100], [*range(100)], FRAME.to_arrow()["x"].chunk(0)
+    ),
+    "a cell": pa.ListArray.from_arrays([0, 50], CHUNK)[0],
+}
+
+
+@pytest.mark.parametrize("way", PLANS)
+def test_plans_and_lists_that_hold_the_rows_are_recognised(way):
+    """A plan of Polars is read, and never run; a list in a cell is a column, too."""
+    assert carries_rows(beside(PLANS[way]), FRAME)
+    assert not carries_rows(beside(PLANS[way]), pl.DataFrame({"x": HELD.copy()}))
+
+
+def test_plans_that_are_seen_whole_are_not_named():
+    """Others are: where a function of the user's stands between, or a column is copied."""
+    far = FRAME.lazy().filter(pl.col("x") > 1).join(FRAME.lazy(), on="x").select(pl.col("x").sum())
+    assert list_unsearched(beside(far, pl.col("x").sum().over("y"))) == ()
+    ran: list[int] = []
+    called = FRAME.lazy().map_batches(lambda table: (ran.append(1), table)[1])
+    for plan in (called, FRAME.lazy().filter(pl.col("x").is_in(COLUMN))):
+        assert list_unsearched(beside(plan)) == ("polars.LazyFrame",)
+    assert ran == []
+    assert list_unsearched(beside(pl.lit(COLUMN).cast(pl.Int8))) == ("polars.Expr",)
+    assert list_unsearched(beside(pl.when(pl.lit(COLUMN) > 1))) == ("polars.When",)
+
+
+def test_parts_of_objects_are_named():
+    """Texts and tuples are of many tables, and Polars does not tell where its objects lie."""
+    assert not carries_rows(beside(CELLS[3:9]), CELLS)
+    assert list_unsearched(beside(CELLS[3:9])) == ("polars.Object",)
+    assert list_unsearched(beside(pl.Series([[1], [2]], dtype=pl.Object))) == ()  # recognised
+
+
+def test_a_class_in_python_around_one_in_c_is_looked_into():
+    """What pickle gets of it is a copy, and so are its attributes."""
+    table = np.random.default_rng(3).random((50, 2))
+    tree = scipy.spatial.KDTree(table)
+    assert np.shares_memory(tree.data, table)
+    assert carries_rows(beside(tree), table)
+    assert not carries_rows(beside(tree), table.copy())
+
+
 UNSEEN = {
-    "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy(),
-    "polars.Expr": pl.lit(pl.Series(PRIVATE)) + 1,
+    "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy().map_batches(lambda table: table),
+    "polars.Expr": pl.lit(pl.Series(PRIVATE)).cast(pl.Float32),
     "pyarrow.RecordBatchReader": pa.table({"x": PRIVATE}).to_reader(),
 }
 
@@ -705,6 +762,26 @@ def test_what_was_not_searched_is_named(kind):
         assert f"cannot be looked into: {kind}. If" in certificate.explain()
         assert hs.Certificate.from_json(certificate.to_json()) == certificate
     assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
+
+
+def test_what_blocks_and_posteriors_did_not_search_is_named():
+    """They hold for functions with the rows from nowhere else. Proven ones are not searched."""
+    plan = UNSEEN["polars.LazyFrame"]
+    drawn = hs.Posterior(
+        lambda row, points: (plan, likelihood(row, points))[1], GRID, epsilon=9.0, clip=1.0
+    )
+    by_blocks = hs.release(beside(plan), PRIVATE, hs.Blocks(GRID, epsilon=9.0, blocks=3))
+    for found in (hs.release(drawn.log_likelihood, PRIVATE, drawn), by_blocks):
+        assert found.certificate.unsearched == ("polars.LazyFrame",)
+        assert "cannot be looked into: polars.LazyFrame. If" in found.certificate.explain()
+        text = found.certificate.to_json()
+        assert hs.Certificate.from_json(text) == found.certificate
+        assert "unsearched" in hs.verify(text).unchecked
+    proven = hs.Sensitivity(value=1.0, norm="l1", argument="it counts")
+    plain = hs.release(lambda rows: 1.0, PRIVATE, hs.Laplace(proven, epsilon=1.0)).certificate
+    assert "was not searched for private rows that it may hold" in plain.explain()
+    with pytest.raises(hs.errors.ParameterError, match="unsearched"):
+        dataclasses.replace(plain, unsearched=("a.B",))
 
 
 def test_what_was_not_searched_is_named_at_any_depth():

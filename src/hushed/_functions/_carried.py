@@ -6,45 +6,20 @@ rows but one could otherwise try tables until one is refused.
 
 from __future__ import annotations
 
-import copyreg
-import ctypes
-import gc
 import pickle
-import sys
-import weakref
-from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
-from types import (
-    AsyncGeneratorType,
-    CodeType,
-    CoroutineType,
-    FrameType,
-    FunctionType,
-    GeneratorType,
-    MappingProxyType,
-    ModuleType,
-)
 from typing import Any
 
 import numpy as np
 
-from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
-from hushed._functions._memory import FRAMES, Memory, list_arrays
+from hushed._functions._held import OWN, list_cells, list_within, name_hiding
+from hushed._functions._memory import Memory, list_arrays
 
 _MOST_WORK = 1_000_000
-_PYTHON = (".py", ".pyc")
-_MODULE = {"__name__", "__spec__", "__loader__"}
 
 _SINGLE = frozenset({str, bytes, int, float, bool, type(None), np.float64, np.int64})
-_OWN = frozenset({list, dict, set, np.ndarray})  # cells and rows that are of one table alone
-_DATA_OF_C: Any = ctypes.Structure.__mro__[1]
-
 _NESTED = frozenset({list, tuple, dict, set, frozenset})
-_NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever shown
 _OTHER = object()  # rows that nothing holds
-_SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
-_CLOSED = {"LazyFrame", "Expr", "LazyGroupBy", "SQLContext"}  # of Polars
 
 
 class _Carried(BaseException):
@@ -104,7 +79,7 @@ def _list_parts(value: Any) -> list[Any]:
         return [*value, *value.values()]
     if type(value) in (list, tuple, set, frozenset):
         return list(value)
-    within = _list_within(value)
+    within = list_within(value)
     return [] if within is None else [within]
 
 
@@ -115,7 +90,7 @@ class _Search(pickle.Pickler):
         super().__init__(_Nowhere(), protocol=5)
         self.rows = rows
         cells = _list_within_cells(rows)
-        self.single = {id(each) for each in cells if type(each) in _OWN}
+        self.single = {id(each) for each in cells if type(each) in OWN}
         self.memory = Memory(
             array
             for each in (rows, *cells)
@@ -138,7 +113,7 @@ class _Search(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if value is str:
             return NotImplemented
-        return str, (), _list_within(value)
+        return str, (), list_within(value)
 
 
 class _Inventory(_Search):
@@ -150,8 +125,8 @@ class _Inventory(_Search):
 
     def persistent_id(self, value: Any) -> Any:
         found, kind = super().persistent_id(value), type(value)
-        if found is None and kind not in _SINGLE | _NESTED and _is_closed(value):
-            self.hiding.add(f"{kind.__module__.partition('.')[0].lstrip('_')}.{kind.__name__}")
+        if found is None and kind not in _SINGLE | _NESTED and (name := name_hiding(value)):
+            self.hiding.add(name)
         return found
 
 
@@ -165,20 +140,6 @@ def list_unsearched(thing: Any) -> tuple[str, ...]:
     return tuple(sorted(search.hiding))
 
 
-def _is_closed(value: Any) -> bool:
-    """Whether an object is of compiled code, and neither pickle nor the collector tells of it."""
-    module = str(type(value).__module__)
-    library = module.partition(".")[0]
-    if library == "polars":
-        return any(each.__name__ in _CLOSED for each in type(value).__mro__)
-    if library in ("duckdb", "_duckdb"):
-        return True
-    file = getattr(sys.modules.get(module), "__file__", None) or ""
-    if library in _SEEN_INTO or not is_library(module) or file.endswith(_PYTHON):
-        return False
-    return not list_arrays(value) and _reduce(value) is None
-
-
 def _is_plain(value: Any) -> bool:
     """Whether a container holds numbers and texts alone."""
     held = value.values() if type(value) is dict else ()
@@ -189,131 +150,14 @@ def _list_within_cells(rows: Any) -> list[Any]:
     """List the objects that rows and their cells are, at any depth of lists, tuples and dicts."""
     seen: dict[int, Any] = {}
     with suppress(Exception):  # no table: nothing to name
-        found = _list_cells(rows)
+        found = list_cells(rows)
         for each in found:
             kind = type(each)
             if kind in _SINGLE or id(each) in seen:
                 continue
             seen[id(each)] = each
             if kind is np.ndarray:
-                found += _list_cells(each)
+                found += list_cells(each)
             elif kind in _NESTED and not _is_plain(each):
                 found += [*each, *(each.values() if kind is dict else ())]
     return list(seen.values())
-
-
-def _list_within(value: Any) -> Any:
-    """List what an object holds; nothing of one that fails when it is looked at."""
-    try:
-        return _look_within(value)
-    except Exception:  # as one that stands for another one, which is not there now
-        return None
-
-
-def _look_within(value: Any) -> Any:
-    """List what an object holds; of a function what its code uses."""
-    if isinstance(value, FunctionType):
-        return _list_used(value)
-    if isinstance(value, ModuleType | CodeType) or (
-        type(value).__module__.partition(".")[0] in _NOTEBOOKS
-        or (isinstance(value, type) and is_library(value.__module__))
-    ):
-        return None
-    if isinstance(value, type):
-        return [*(each for _, each in fields_of(value)), type(value), *value.__bases__]
-    if isinstance(value, weakref.ref):
-        return value()
-    if type(value) in _LOOKED_INTO:
-        return _LOOKED_INTO[type(value)](value)
-    return _look_by_kind(value)
-
-
-def _look_by_kind(value: Any) -> Any:
-    """List what pickle or Python's own collector knows an object to hold."""
-    if isinstance(value, _DATA_OF_C):  # whose class is written in Python
-        return gc.get_referents(value)
-    if type(value).__module__.startswith("polars.") and type(value).__name__ in FRAMES:
-        return _list_cells(value)
-    return [_look_by_pickle(value), _look_by_collector(value)]
-
-
-def _look_by_collector(value: Any) -> Any:
-    """List what Python's own collector knows an object to hold, which no class can hide.
-
-    Not of objects of classes that installed code writes in Python: loggers, streams and the like
-    hold on to the whole program, the user's rows included.
-    """
-    kind: Any = type(value)
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if kind.__flags__ & 1 << 9 and is_library(kind.__module__) and file.endswith(_PYTHON):
-        return None
-    found = gc.get_referents(value)  # but for all names of a module
-    return [each for each in found if not (type(each) is dict and each.keys() >= _MODULE)]
-
-
-def _look_by_pickle(value: Any) -> Any:
-    """List what pickle would keep of an object, or its attributes."""
-    reduced = _reduce(value)
-    if reduced is not None and not isinstance(reduced, str):
-        return [*reduced[:3], *(list(each) for each in reduced[3:5] if each is not None)]
-    slots = [vars(kind).get("__slots__", ()) for kind in type(value).__mro__]
-    flat = [name for each in slots for name in ((each,) if isinstance(each, str) else each)]
-    return [getattr(value, name, None) for name in ("__wrapped__", "__dict__", *flat)]
-
-
-def _reduce(value: Any) -> Any:
-    """Ask for what pickle would keep of an object; None if it cannot be pickled."""
-    registered = copyreg.dispatch_table.get(type(value))
-    with suppress(Exception):
-        return registered(value) if registered else value.__reduce_ex__(5)
-    return None
-
-
-# What such an object holds, of which pickle keeps nothing.
-_LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
-    MappingProxyType: dict,
-    property: lambda held: [held.fget, held.fset, held.fdel],
-    ContextVar: lambda held: held.get(None),
-    GeneratorType: lambda held: held.gi_frame,
-    CoroutineType: lambda held: held.cr_frame,
-    AsyncGeneratorType: lambda held: held.ag_frame,
-    np.nditer: lambda held: held.operands,
-    np.flatiter: lambda held: held.base,
-    np.broadcast: lambda held: held.iters,
-    # That of a module holds all that the program does.
-    FrameType: lambda held: None if held.f_locals is held.f_globals else dict(held.f_locals),
-}
-
-
-def _list_used(function: FunctionType) -> list[Any]:
-    """List what the code of a function uses, beside its arguments."""
-    used = [function.__defaults__, function.__kwdefaults__, function.__dict__]
-    for cell in function.__closure__ or ():
-        try:
-            used.append(cell.cell_contents)
-        except ValueError:  # not filled yet
-            continue
-    if is_installed(function):  # a closure made by installed code, around what may be the user's
-        return used
-    names = collect_names(function.__code__)
-    known = [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
-    known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
-    for held in known:  # also modules within modules, which are added to these
-        if isinstance(held, ModuleType) and not is_library(held.__name__):
-            named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
-            known += [each for each in named if all(each is not other for other in known)]
-    return used + known
-
-
-def _list_cells(table: Any) -> list[Any]:
-    """Cells of a table that are objects; rows of a list."""
-    if type(table) is list:
-        return list(table)
-    if isinstance(table, np.ndarray):
-        return list(table.ravel().tolist()) if table.dtype.hasobject else []
-    if type(table).__module__.partition(".")[0] not in ("pandas", "polars"):
-        return []
-    columns = [table[each] for each in table.columns] if hasattr(table, "columns") else [table]
-    return [
-        cell for each in columns if str(each.dtype).lower() == "object" for cell in each.to_list()
-    ]

@@ -109,13 +109,14 @@ def _list_arrow(held: Any, kind: str) -> list[Array]:
     """Memory of a table of Arrow, of a column or a part of one, or of a plain piece of memory."""
     if kind == "Buffer":
         return [np.frombuffer(held, dtype=np.uint8)]
+    held = getattr(held, "values", None) if kind.endswith("Scalar") else held  # a list in a cell
     columns = held.columns if kind in ("Table", "RecordBatch") else [held]
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
     return [each for chunk in chunks if hasattr(chunk, "buffers") for each in _view_chunk(chunk)]
 
 
 def _view_chunk(chunk: Any) -> list[Array]:
-    """Memory of the values of an Arrow array, or of the places of its texts; of its rows alone.
+    """Memory of the values of an Arrow array, or the places of its texts; of its rows alone.
 
     What is all zero is left out, and the bits that say what is missing: many arrays share one
     memory there, which have nothing else in common. Of values that are bits, those are left out
@@ -129,15 +130,16 @@ def _view_chunk(chunk: Any) -> list[Array]:
         return [each for i in range(kind.num_fields) for each in _view_chunk(chunk.field(i))]
     if told.startswith("fixed_size_list"):
         return _view_chunk(chunk.values[first * kind.list_size : stop * kind.list_size])
+    within = _view_chunk(chunk.flatten()) if "list" in told.partition("<")[0] else []
     buffers = chunk.buffers()
     if len(buffers) < 2 or buffers[1] is None:
-        return []
+        return within
     try:
         bits = kind.bit_width
     except ValueError:  # of texts and lists
         bits = 128 if told.endswith("_view") else 64 if told.startswith("large") else 32
     held = np.frombuffer(buffers[1], dtype=np.uint8)[-(-first * bits // 8) : stop * bits // 8]
-    return [held] if held.any() else []
+    return [*within, held] if held.any() else within
 
 
 def _list_chunks(series: Any) -> list[Array]:

@@ -113,7 +113,10 @@ def compare_promises(
 def name_unproven(known: Certificate) -> tuple[str, ...]:
     """Say what follows from nothing: of a caller's own mechanism, and of candidates not stated."""
     if known.mechanism.name == PosteriorDraw.name:
-        return ("the candidates and the prior, of which only a fingerprint and a share are stated",)
+        return (
+            "the candidates and the prior, of which only a fingerprint and a share are stated",
+            "unsearched",
+        )
     if not known.mechanism.stated:
         return ()
     return (f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",)

@@ -19,6 +19,7 @@ from hushed.blocks import Blocks, Limits
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._inverse import WIDTH, rows_astray
+from hushed.releasing._population_words import describe_search
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
@@ -291,6 +292,7 @@ def explain_blocks_assumptions(certificate: Certificate) -> str:
         f"{stated['cpu_seconds']:g} seconds of processor time, {stated['idle_seconds']:g} seconds "
         f"of waiting, {_size(stated['memory'])} of memory and {_size(stated['disk'])} on disk; "
         "what a call writes elsewhere, or sends over a network, is read by no other call",
+        *([describe_search("what it", found)] if (found := certificate.unsearched) else []),
         "the released answer is the only output: not the running time, nor what a call does "
         "outside of its process",
     ]

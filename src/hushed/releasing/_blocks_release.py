@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hushed._functions._carried import list_unsearched
 from hushed._functions._gate import (
     Outside,
     admit_rows,
@@ -59,7 +60,8 @@ def release_blocks(
     refuse_private_centre(mechanism.centre, data)
     mechanism.check(rows)
     name = name_function(f)
-    certify_blocks(mechanism, name).to_json()  # whatever it refuses is unpaid
+    hidden = list_unsearched(f)
+    certify_blocks(mechanism, name, unsearched=hidden).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_blocks(mechanism, f)
     promise, law = mechanism.guarantee, mechanism.loss
     held = containers.container(rows)
@@ -67,7 +69,7 @@ def release_blocks(
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         return draw_and_store(
             lambda: _ask_and_draw(mechanism, calls, rows),
-            lambda: certify_blocks(mechanism, name, charged=paid.terms),
+            lambda: certify_blocks(mechanism, name, charged=paid.terms, unsearched=hidden),
             paid,
             "answer",
         )

@@ -175,6 +175,10 @@ class Certificate(Shown):
         How the function agreed with itself when sampled, asked the first sampled table again just
         before the release: bit for bit, or within rounding, in another environment. Empty if the
         sensitivity was proven, or nothing was released.
+    unsearched : tuple of str
+        Kinds of objects, as ``"duckdb.DuckDBPyConnection"``, that the function of `Blocks` or the
+        likelihood of a `Posterior` holds, and that were not searched for the private rows. Where a
+        sensitivity was sampled, they are in `sampling`.
     statistic : dict, optional
         What `InverseSensitivity`, `Smooth`, `ProposeTest` or `StableMode` released, with its public
         range and number of rows; None for any other function.
@@ -196,6 +200,7 @@ class Certificate(Shown):
     person: bool = False
     outside: Literal["clamp", "allow", "no range"] = "no range"
     confirmed: Literal["", "bits", "rounding"] = ""
+    unsearched: tuple[str, ...] = ()
     statistic: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -301,6 +306,7 @@ def certify(
     charged: str = "",
     outside: Outside = "clamp",
     confirmed: Literal["", "bits", "rounding"] = "",
+    unsearched: tuple[str, ...] = (),
 ) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
@@ -316,6 +322,8 @@ def certify(
         What was done with rows outside of the population's range, if it has one.
     confirmed : {"", "bits", "rounding"}, default ""
         How the function agreed with itself when sampled.
+    unsearched : tuple of str, default ()
+        Kinds of objects in a function, not sampled, that were not searched for the private rows.
 
     Returns
     -------
@@ -350,6 +358,7 @@ def certify(
         if sensitivity.sampling is not None and sensitivity.sampling.support
         else "no range",
         confirmed=confirmed,
+        unsearched=unsearched,
     )
 
 
@@ -385,7 +394,9 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
     )
 
 
-def certify_blocks(mechanism: Blocks, function: str, *, charged: str = "") -> Certificate:
+def certify_blocks(
+    mechanism: Blocks, function: str, *, charged: str = "", unsearched: tuple[str, ...] = ()
+) -> Certificate:
     """Write the certificate of a function that was asked about blocks.
 
     Depends on no private value.
@@ -411,6 +422,7 @@ def certify_blocks(mechanism: Blocks, function: str, *, charged: str = "") -> Ce
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         charged=charged,
         person=mechanism.unit == "person",
+        unsearched=unsearched,
     )
 
 

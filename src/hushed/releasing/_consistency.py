@@ -13,6 +13,7 @@ from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
+from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS, calibrate
 from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
@@ -179,6 +180,8 @@ def _is_reordered(sampling: SamplingRecord) -> bool:
 def _of_words(certificate: Certificate) -> list[str]:
     """Compare what is said of rows, people and users."""
     unit, found = certificate.guarantee.unit, []
+    if certificate.unsearched and certificate.mechanism.name != PosteriorDraw.name:
+        found.append("unsearched is for blocks and posteriors: a sampling states its own")
     if certificate.sampling is not None and certificate.mechanism.name in SEARCHES:
         found.append(f"{certificate.mechanism.name} takes no sampled sensitivity")
     if certificate.person and unit != "row":

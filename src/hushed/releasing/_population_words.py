@@ -203,3 +203,17 @@ def _describe_people(rows: Mapping[str, Any], sizes: object) -> str:
         f"rows come from {nested}; how many one has, with the probability of it: "
         f"{', '.join(shown)}{rest}"
     )
+
+
+def describe_search(what: str, kinds: tuple[str, ...]) -> str:
+    """Say which objects were not searched for the private rows."""
+    return (
+        f"{what} holds was searched for the private rows, but for objects of these kinds, "
+        f"which cannot be looked into: {plain_words(kinds)}. If the rows are in one of them, the "
+        "promise does not hold"
+    )
+
+
+def plain_words(texts: tuple[str, ...]) -> str:
+    """List texts that others wrote, in one line."""
+    return ", ".join(each if each.isprintable() else repr(each) for each in texts)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._functions._calls import public_name
-from hushed._functions._carried import carries_rows
+from hushed._functions._carried import carries_rows, list_unsearched
 from hushed._functions._gate import (
     Outside,
     admit_rows,
@@ -177,7 +177,9 @@ def release(
             outside=outside,
         )
         return Release(value=value, certificate=certificate, entry=entry)
+    hidden: tuple[str, ...] = ()
     if type(mechanism) is Posterior:
+        hidden = list_unsearched(f)
         f, mechanism = _prepare_posterior(f, data, mechanism)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
@@ -200,7 +202,7 @@ def release(
     values = admitted.values_of(None if sampling is None else sampling.shape)
     admitted.check_function(f)
     # Whatever it refuses, or cannot be written, is unpaid.
-    certify(admitted, values=values).to_json()
+    certify(admitted, values=values, unsearched=hidden).to_json()
     remark = note or default_note(f"{admitted.label}: {_describe_question(carried)}")
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss
@@ -208,7 +210,9 @@ def release(
         paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
-        return _evaluate_and_store(f, rows, admitted, paid, outside=outside, confirmed=agreed)
+        return _evaluate_and_store(
+            f, rows, admitted, paid, outside=outside, confirmed=agreed, unsearched=hidden
+        )
 
 
 def _prepare_posterior(f: Any, data: Any, posterior: Posterior) -> tuple[Any, PosteriorDraw]:
@@ -243,12 +247,18 @@ def _evaluate_and_store(
     *,
     outside: Outside,
     confirmed: Literal["", "bits", "rounding"],
+    unsearched: tuple[str, ...],
 ) -> Release:
     """Evaluate, certify, draw; what is released is stored first, a failure, too."""
 
     def certified(values: int) -> Certificate:
         return certify(
-            mechanism, values=values, charged=paid.terms, outside=outside, confirmed=confirmed
+            mechanism,
+            values=values,
+            charged=paid.terms,
+            outside=outside,
+            confirmed=confirmed,
+            unsearched=unsearched,
         )
 
     try:

@@ -178,11 +178,12 @@ def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list
         "mechanism.stated is for a mechanism of the caller's own": not certificate.mechanism.stated,
         "person contradicts the unit of the statistic": certificate.person
         == (mechanism.statistic.unit == "person"),
-        "outside, confirmed and sampling are not those of a statistic": (
+        "outside, confirmed, unsearched and sampling are not those of a statistic": (
             certificate.outside,
             certificate.confirmed,
+            certificate.unsearched,
             certificate.sampling,
         )
-        == (describe_outside(mechanism.statistic), "", None),
+        == (describe_outside(mechanism.statistic), "", (), None),
     }
     return [text for text, holds in rules.items() if not holds]

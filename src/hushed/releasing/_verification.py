@@ -168,6 +168,7 @@ def _follow_blocks(known: Certificate) -> Verification:
     unchecked: tuple[str, ...] = (
         "that this function was asked, and in processes of its own",
         "the name of the function",
+        "unsearched",
     )
     fresh = certify_blocks(rebuild_blocks(known), str(stated["function"]))
     if not is_rebuilt_blocks(known):  # whatever can be followed was followed when it was read

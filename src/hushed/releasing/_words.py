@@ -31,9 +31,11 @@ from hushed.releasing._population_words import (
     describe_drawing,
     describe_range,
     describe_route,
+    describe_search,
     describe_source,
     describe_trust,
     name_exchanged,
+    plain_words,
 )
 from hushed.releasing._statistic_words import (
     explain_accuracy,
@@ -189,7 +191,7 @@ def _reach(certificate: Certificate) -> str:
             f"Whom it protects: {_everyone(certificate)}, as far as this reason holds. The answer "
             f"was stated to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {flat(certificate.argument)}. This reason stands as it "
-            "was given: nothing was sampled to check it."
+            f"was given: nothing was sampled to check it{_describe_search(certificate)}."
             f"{_person_words(certificate)}"
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
@@ -242,7 +244,7 @@ def _describe_watch(certificate: Certificate) -> list[str]:
                 "gave the same answer bit for bit"
                 if how == "bits"
                 else "gave the same answer within rounding, for the computer differs: "
-                + _plain_words(differences(sampling.environment, certificate.versions))
+                + plain_words(differences(sampling.environment, certificate.versions))
                 + ". What rounding adds to a movement is below a millionth of the sensitivity, and "
                 "not counted"
             )
@@ -251,36 +253,35 @@ def _describe_watch(certificate: Certificate) -> list[str]:
     if devices and how == "bits":
         lines.append(
             f"It was sampled and released on different devices, which may round differently: "
-            f"{_plain_words(devices)}"
+            f"{plain_words(devices)}"
         )
     lines += [
         f"{count} of the {sampling.pairs} movements were measured by a worker process of which was "
-        f"noted: {_plain_words((note,))}"
+        f"noted: {plain_words((note,))}"
         for note, count in sorted(sampling.elsewhere.items())
     ]
     if sampling.unwatched:
         lines.append(
             "What it uses was watched for changes, but for these, which have no readable content "
-            f"or changed by themselves: {_plain_words(sampling.unwatched)}. If they hold something "
+            f"or changed by themselves: {plain_words(sampling.unwatched)}. If they hold something "
             "of the rows of a former call, the promise does not hold"
         )
     if sampling.unsearched:
-        lines.append(
-            "What it or the population holds was searched for the private rows, but for objects of "
-            f"these kinds, which cannot be looked into: {_plain_words(sampling.unsearched)}. If "
-            "the rows are in one of them, the promise does not hold"
-        )
+        lines.append(describe_search("What it or the population", sampling.unsearched))
     if others := list_unwatched(packages_in(sampling.environment)):
         lines.append(
-            f"Not watched are settings of {_plain_words(others)}: they must be the same at the "
+            f"Not watched are settings of {plain_words(others)}: they must be the same at the "
             "release as when it was sampled"
         )
     text = ". ".join(lines)
     return [f"Whether it is the sampled function: {text}."] if lines else []
 
 
-def _plain_words(texts: tuple[str, ...]) -> str:
-    return ", ".join(each if each.isprintable() else repr(each) for each in texts)
+def _describe_search(certificate: Certificate) -> str:
+    """Say whether a function of which something was proven was searched for the private rows."""
+    if certificate.mechanism.name == PosteriorDraw.name:
+        return ""  # it was
+    return ", and the function was not searched for private rows that it may hold"
 
 
 def _everyone(certificate: Certificate) -> str:
@@ -339,6 +340,11 @@ def _of_release(certificate: Certificate) -> list[str]:
                 ", and does not look at the rows beside it, as declared (tried on some)"
                 if sampling is not None and sampling.batch
                 else ""
+            ),
+            *(
+                [describe_search("what it", certificate.unsearched)]
+                if certificate.unsearched
+                else []
             ),
             "one draw was released, which is no mean of the posterior: it has the spread of the "
             "posterior tempered by epsilon, and each further draw costs as much again",

@@ -1,0 +1,209 @@
+"""What an object holds, as pickle, Python's collector and a few libraries tell it."""
+
+from __future__ import annotations
+
+import copyreg
+import ctypes
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MappingProxyType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
+from hushed._functions._lazy import is_planned, list_planned
+from hushed._functions._memory import FRAMES, list_arrays
+
+OWN = frozenset({list, dict, set, np.ndarray})  # cells and rows that are of one table alone
+
+_PYTHON = (".py", ".pyc")
+_MODULE = {"__name__", "__spec__", "__loader__"}
+_DATA_OF_C: Any = ctypes.Structure.__mro__[1]
+_NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever shown
+_SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
+_CLOSED = {  # whatever they hand to pickle
+    "duckdb": None,  # all of them
+    "polars": {"LazyGroupBy", "SQLContext", "When", "ChainedWhen"},
+    "pyarrow": {"Expression"},
+}
+
+
+def name_hiding(value: Any) -> str:
+    """Name the kind of an object that does not tell all it holds; empty if it does."""
+    library, kind = str(type(value).__module__).partition(".")[0].lstrip("_"), type(value).__name__
+    if _has_objects(value):
+        return "polars.Object"
+    return f"{library}.{kind}" if _is_closed(value, library) else ""
+
+
+def _has_objects(value: Any) -> bool:
+    """Whether a frame of Polars has objects that other tables may hold, too, as texts are.
+
+    Its memory is not told, so that a part of it is known by such objects alone as are of one table.
+    """
+    if not _is_of_polars(value):
+        return False
+    return not OWN.issuperset(map(type, list_cells(value)))
+
+
+def _is_of_polars(value: Any) -> bool:
+    """Whether an object is a frame or a series of Polars."""
+    library = str(type(value).__module__).partition(".")[0]
+    return library == "polars" and type(value).__name__ in FRAMES
+
+
+def _is_closed(value: Any, library: str) -> bool:
+    """Whether an object is of compiled code, and neither pickle nor the collector tells of it."""
+    if is_planned(value):
+        return not list_planned(value)[1]
+    if library in _CLOSED:
+        closed = _CLOSED[library]
+        if closed is None or any(each.__name__ in closed for each in type(value).__mro__):
+            return True
+    if (
+        library in _SEEN_INTO
+        or not is_library(str(type(value).__module__))
+        or _is_python(type(value))
+    ):
+        return False
+    return not list_arrays(value) and _reduce(value) is None
+
+
+def _is_python(kind: Any) -> bool:
+    """Whether a class is written in Python."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return bool(kind.__flags__ & 1 << 9) and file.endswith(_PYTHON)
+
+
+def list_within(value: Any) -> Any:
+    """List what an object holds; nothing of one that fails when it is looked at."""
+    try:
+        return _look_within(value)
+    except Exception:  # as one that stands for another one, which is not there now
+        return None
+
+
+def _look_within(value: Any) -> Any:
+    """List what an object holds; of a function what its code uses."""
+    if isinstance(value, FunctionType):
+        return _list_used(value)
+    if isinstance(value, ModuleType | CodeType) or (
+        type(value).__module__.partition(".")[0] in _NOTEBOOKS
+        or (isinstance(value, type) and is_library(value.__module__))
+    ):
+        return None
+    if isinstance(value, type):
+        return [*(each for _, each in fields_of(value)), type(value), *value.__bases__]
+    if isinstance(value, weakref.ref):
+        return value()
+    if type(value) in _LOOKED_INTO:
+        return _LOOKED_INTO[type(value)](value)
+    return _look_by_kind(value)
+
+
+def _look_by_kind(value: Any) -> Any:
+    """List what pickle or Python's own collector knows an object to hold."""
+    if isinstance(value, _DATA_OF_C):  # whose class is written in Python
+        return gc.get_referents(value)
+    if _is_of_polars(value):
+        return list_cells(value)
+    if is_planned(value):
+        return [list_planned(value)[0], vars(value)]
+    return [_look_by_pickle(value), _look_by_collector(value)]
+
+
+def _look_by_collector(value: Any) -> Any:
+    """List what Python's own collector knows an object to hold, which no class can hide.
+
+    Not of objects of classes that installed code writes in Python, and nowhere in C: loggers,
+    streams and the like hold on to the whole program, the user's rows included; columns of pandas
+    hold on to each other.
+    """
+    kind = type(value)
+    foreign = [each for each in kind.__mro__ if each.__module__.partition(".")[0] not in _SEEN_INTO]
+    if is_library(kind.__module__) and all(map(_is_python, (kind, *foreign))):
+        return None
+    found = gc.get_referents(value)  # but for all names of a module
+    return [each for each in found if not (type(each) is dict and each.keys() >= _MODULE)]
+
+
+def _look_by_pickle(value: Any) -> Any:
+    """List what pickle would keep of an object, or its attributes."""
+    reduced = _reduce(value)
+    if reduced is not None and not isinstance(reduced, str):
+        return [*reduced[:3], *(list(each) for each in reduced[3:5] if each is not None)]
+    slots = [vars(kind).get("__slots__", ()) for kind in type(value).__mro__]
+    flat = [name for each in slots for name in ((each,) if isinstance(each, str) else each)]
+    return [getattr(value, name, None) for name in ("__wrapped__", "__dict__", *flat)]
+
+
+def _reduce(value: Any) -> Any:
+    """Ask for what pickle would keep of an object; None if it cannot be pickled."""
+    registered = copyreg.dispatch_table.get(type(value))
+    with suppress(Exception):
+        return registered(value) if registered else value.__reduce_ex__(5)
+    return None
+
+
+# What such an object holds, of which pickle keeps nothing.
+_LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
+    MappingProxyType: dict,
+    property: lambda held: [held.fget, held.fset, held.fdel],
+    ContextVar: lambda held: held.get(None),
+    GeneratorType: lambda held: held.gi_frame,
+    CoroutineType: lambda held: held.cr_frame,
+    AsyncGeneratorType: lambda held: held.ag_frame,
+    np.nditer: lambda held: held.operands,
+    np.flatiter: lambda held: held.base,
+    np.broadcast: lambda held: held.iters,
+    # That of a module holds all that the program does.
+    FrameType: lambda held: None if held.f_locals is held.f_globals else dict(held.f_locals),
+}
+
+
+def _list_used(function: FunctionType) -> list[Any]:
+    """List what the code of a function uses, beside its arguments."""
+    used = [function.__defaults__, function.__kwdefaults__, function.__dict__]
+    for cell in function.__closure__ or ():
+        try:
+            used.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+    if is_installed(function):  # a closure made by installed code, around what may be the user's
+        return used
+    names = collect_names(function.__code__)
+    known = [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
+    known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
+    for held in known:  # also modules within modules, which are added to these
+        if isinstance(held, ModuleType) and not is_library(held.__name__):
+            named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
+            known += [each for each in named if all(each is not other for other in known)]
+    return used + known
+
+
+def list_cells(table: Any) -> list[Any]:
+    """Cells of a table that are objects; rows of a list."""
+    if type(table) is list:
+        return list(table)
+    if isinstance(table, np.ndarray):
+        return list(table.ravel().tolist()) if table.dtype.hasobject else []
+    if type(table).__module__.partition(".")[0] not in ("pandas", "polars"):
+        return []
+    columns = [table[each] for each in table.columns] if hasattr(table, "columns") else [table]
+    return [
+        cell for each in columns if str(each.dtype).lower() == "object" for cell in each.to_list()
+    ]
