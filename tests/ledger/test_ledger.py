@@ -959,6 +959,22 @@ def test_delta_can_be_charged_up_to_its_limit(plain):
     plain.charge("b", G(epsilon=0.1))
 
 
+@pytest.mark.parametrize("method", ["adaptive", "pld"])
+def test_the_delta_that_is_left_can_be_charged(plain, method):
+    """Where the epsilons are used up, no delta is said to be left that nothing can bring."""
+    plain.open_budget("b", G(epsilon=1.0, delta=1e-6), method=method)
+    mechanism = hs.Gaussian(
+        hs.proven_sensitivity(1.0, "l2", argument="one row in [0, 1]"), epsilon=0.4, delta=1e-8
+    )
+    fill(plain, "b", mechanism.guarantee, loss=mechanism.loss)
+    left = plain.balance("b").delta_left
+    assert left < 9e-7
+    if left > 0:
+        plain.quote("b", G(epsilon=0.0, delta=left))
+    with pytest.raises(Overspent):
+        plain.quote("b", G(epsilon=0.0, delta=2.1 * left + 1e-12))
+
+
 def test_a_budget_keeps_the_sums_that_it_was_opened_with(plain):
     """Shares of delta that are written down stand, whatever another version would choose."""
     limit = G(epsilon=3.0, delta=1e-6)

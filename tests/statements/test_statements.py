@@ -499,6 +499,43 @@ def test_a_budget_is_certified_whatever_was_stored_in_it(tmp_path):
     assert "it failed, which is an answer, too" in known.explain()
 
 
+def test_a_budget_says_over_what_its_gamma_is_a_probability(tmp_path):
+    """One marginal charge makes it one over the sampler, in the budget's certificate, too."""
+    gamma = hs.Guarantee(epsilon=0.1, gamma=0.05, estimates=(("a", 0.05),))
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0, gamma=0.2))
+        book.charge("b", gamma)
+        texts = [hs.certify_budget(book, "b").explain(), book.balance("b").explain()]
+        assert not any("sampler" in each for each in texts)
+        marginal = dataclasses.replace(gamma, estimates=(("b", 0.05),), marginal=True)
+        book.charge("b", marginal)
+        known = hs.certify_budget(book, "b")
+        assert "probability over the sampler" in book.balance("b").explain()
+    assert known.explain().count("sampler, and of rows") == 1
+    assert hs.certify_study([known]).guarantee.marginal
+
+
+def test_a_promise_for_given_rows_speaks_of_no_others(tmp_path):
+    """Of any other new row nothing is promised; of a given one, however unusual, it is."""
+    box = hs.populations.Uniform(low=0, high=1)
+    asked = {"rows": 20, "gamma": 0.2, "protect": "table", "values": [0.0, 1.0]}
+    mechanism = hs.Laplace(hs.sample_sensitivity(mean, box, **asked), epsilon=1.0)
+    limit = hs.Guarantee(epsilon=2.0, gamma=0.3, protect="table")
+    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+        book.open_budget("b", limit)
+        one = hs.certify(hs.release(mean, np.full(20, 0.5), mechanism, book, budget="b"))
+        whole = hs.certify_budget(book, "b")
+    proven = hs.proven_sensitivity(0.1, "l1", argument="a mean of values in [0, 1]")
+    plain = hs.certify(hs.release(mean, np.full(20, 0.5), hs.Laplace(proven, epsilon=1.0)))
+    for known in (one, whole, hs.certify_study([one]), hs.certify_study([one, plain])):
+        told = known.explain()
+        assert "whether it or a new one among those given is in the table" in told
+        assert "of new rows that were not given nothing is promised" in told
+        assert "which of two rows" not in told
+        assert "with one row replaced:" not in told
+    assert "which of two rows" in plain.explain()
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 0.1), (4.0, 1e-3), (0.0, 0.5)])
 def test_no_guess_is_better_than_a_page_says(epsilon, delta):
     """Brute force over all events of the worst mechanism with this promise reaches it, no more."""

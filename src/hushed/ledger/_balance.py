@@ -31,6 +31,10 @@ _ONE_TABLE = (
 _ONE_GIVEN = (
     " The charges together are about those new rows only that every sampled one of them was given."
 )
+SAMPLER_TOO = (
+    " Gamma is a probability over the sampler, too: a charge was sampled with "
+    "calibration='marginal', and under the sensitivity that was drawn more pairs may fail."
+)
 _ONE_ORDER = (
     " A sensitivity that was sampled for people spends its gamma for each release, as each has "
     "another random order of people; one of a symmetric function spends it once, which is right if "
@@ -167,7 +171,7 @@ class Balance(Shown):
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
             f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "
             f"{format_down(self.gamma_left)} for new charges.{self._full()}",
-            assumption(self.budget),
+            assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
         return "\n".join(lines)
 

@@ -121,8 +121,14 @@ class LossSum:
         )
 
     def delta_left(self) -> Fraction:
-        """Delta that charges may still bring, exact; 0 or less if none."""
+        """Delta that is left by adding up deltas, exact; 0 or less if none."""
         return from_units(to_units(self.delta) - self.slacks)
+
+    def room(self) -> Fraction:
+        """Delta between that of everything charged and the limit; 0 or less if there is none."""
+        if not self.counts or self.delta == 0.0:
+            return Fraction(0)
+        return decimal_of(self.delta) - self._delta([])
 
     def _curve(self, more: list[tuple[PrivacyProfile, int]]) -> PrivacyProfile:
         return combine([*((PrivacyProfile(each), n) for each, n in self.counts.items()), *more])

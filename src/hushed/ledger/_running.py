@@ -19,6 +19,7 @@ from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
 _MOST_PARTS = 64  # of a law that is priced again whenever it is read
+_ROOM = (Fraction(1), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2))  # shares tried of a delta
 _NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
 
 
@@ -198,10 +199,11 @@ class RunningBalance:
     def delta_left(self) -> float:
         """Largest own delta that any filter still takes, rounded down."""
         if self.exact is not None:
-            return max(0.0, stated_below(self.exact.delta_left()))
+            return self._exact_delta_left(self.exact)
         pairs = zip(self.sums, self.budget.filters, strict=True)
-        left = (decimal_of(found.slack) - total.delta for total, found in pairs)
-        return max(max(0.0, stated_below(each)) for each in left)
+        # A filter whose first sum is full takes nothing more, whatever its slack.
+        left = (decimal_of(f.slack) - total.delta for total, f in pairs if total.within(f))
+        return max((max(0.0, stated_below(each)) for each in left), default=0.0)
 
     def epsilon_left(self) -> float:
         """Largest epsilon that could still be charged at delta = 0, rounded down."""
@@ -230,6 +232,17 @@ class RunningBalance:
         if low == 0.0 and not accepted(least):
             return 0.0
         return last_true(accepted, low, limit, tolerance=1e-3, absolute=least)
+
+    def _exact_delta_left(self, exact: LossSum) -> float:
+        """Find a delta that is taken: what adding up leaves, or else the composition."""
+
+        def accepted(delta: float) -> bool:
+            promise = replace(self._plain(0.0), delta=delta)
+            return self.fits(promise, None, costs_of(self.budget, promise, None))
+
+        shares = (exact.room() * share for share in _ROOM)
+        tried = (stated_below(each) for each in (exact.delta_left(), *shares))
+        return next((each for each in tried if each > 0 and accepted(each)), 0.0)
 
     def _plain(self, level: float) -> Guarantee:
         limit = self.budget.limit

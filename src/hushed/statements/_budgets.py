@@ -14,7 +14,7 @@ from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterErro
 from hushed.ledger import Balance, Entry, Ledger, Moment
 from hushed.ledger._admission import check_promise
 from hushed.ledger._anchors import anchor
-from hushed.ledger._balance import assumption
+from hushed.ledger._balance import SAMPLER_TOO, assumption
 from hushed.ledger._entries import (
     Budget,
     read_budget,
@@ -155,7 +155,10 @@ def _follow_chain(budget: Budget, told: list[dict[str, Any]]) -> Iterator[Entry]
 
 def _read(text: str) -> Reading:
     report = _read_report(text)
-    limit, balance = report.budget.limit, report.balance
+    balance = report.balance
+    # A gamma is as much a probability over the sampler as those of the charges are.
+    marginal = report.budget.limit.marginal or balance.spent.marginal
+    limit = replace(report.budget.limit, marginal=marginal)
     return Reading(
         title="all releases under a budget",
         subject=report,
@@ -199,7 +202,7 @@ def _describe_budget(report: BudgetReport) -> str:
         f"All charges together keep epsilon = {format_up(limit.epsilon)}, delta = "
         f"{format_up(limit.delta)} and gamma = {format_up(limit.gamma)}, whatever is still charged "
         f"to this budget: what does not fit is refused (method {report.budget.method}). "
-        f"{assumption(report.budget)}"
+        f"{assumption(report.budget)}{SAMPLER_TOO * report.balance.spent.marginal}"
     )
 
 

@@ -45,11 +45,9 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
     sure = format_up(100 * guess_right(promise), 3)
     fails = f" That rests on {rests}: if it does not hold, there is no limit." if rests else ""
     if promise.gamma:
-        over = "the sampler, and of rows" if promise.marginal else "rows"
         fails += (
-            f" This may fail with probability {format_up(promise.gamma)} (gamma), that of {over} "
-            "that are drawn from the public population; of a row that is unlike those nothing is "
-            "promised."
+            f" This may fail with probability {format_up(promise.gamma)} (gamma), that of "
+            f"{_name_draws(promise)}."
         )
     return (
         f"About {_whom(promise)}: somebody who knows all other rows, and for whom it is even odds "
@@ -58,6 +56,26 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
         "that for people like those in the table, whether they are in it or not. Without any "
         f"limit: {public}, and that this was asked. Other releases from the same rows add to it."
     )
+
+
+def _name_draws(promise: Guarantee) -> str:
+    """Name what a gamma is a probability over, and what it says nothing of."""
+    if _is_given(promise):
+        return (
+            "the sampler, and of tables that are drawn from the public population; of new rows "
+            "that were not given nothing is promised"
+        )
+    one, many = ("person", "people") if promise.unit == "user" else ("row", "rows")
+    over = f"the sampler, and of {many}" if promise.marginal else many
+    return (
+        f"{over} that are drawn from the public population; of a {one} that is unlike those "
+        "nothing is promised"
+    )
+
+
+def _is_given(promise: Guarantee) -> bool:
+    """Whether a promise is about given new rows only; one without gamma is about all."""
+    return promise.protect == "table" and promise.gamma > 0
 
 
 def guess_right(promise: Guarantee) -> float:
@@ -83,12 +101,22 @@ def _whom(promise: Guarantee) -> str:
 
 
 def _change(promise: Guarantee) -> str:
+    if _is_given(promise):
+        return {
+            "replace-one": f"{_whom(promise)} replaced by a new one among those given",
+            "add-remove": f"{_whom(promise)} removed, or a new one among those given added",
+        }[promise.neighbours]
     done = "replaced" if promise.neighbours == "replace-one" else "added or removed"
     return f"{_whom(promise)} {done}"
 
 
 def _question(promise: Guarantee) -> str:
-    if promise.distance > 1:
+    if _is_given(promise):
+        pair = (
+            "whether it or a new one among those given is",
+            "whether it, or a new one among those given, is",
+        )
+    elif promise.distance > 1:
         pair = ("which of two possibilities is", "whether they are")
     elif promise.unit == "user":
         pair = ("which of two persons is", "whether that person is")
