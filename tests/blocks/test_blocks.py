@@ -201,6 +201,7 @@ def test_vectors_are_moved_into_a_ball():
         ({"aggregate": "vector", "centre": [0]}, "needs radius, delta"),
         ({"low": 0, "high": 1, "prior": [1, 2]}, "a list of 101 numbers"),
         ({"low": 0, "high": 1, "prior": [-1] * 101}, "0 or more"),
+        ({"candidates": [0, 1], "prior": [1, 5e-324]}, "1e-290 of the largest"),
         ({"low": 0, "high": 1, "epsilon": 0}, "epsilon must be"),
         ({"low": 0, "high": 1, "epsilon": 1e-7}, "larger epsilon"),
         ({"low": 0, "high": 1, "epsilon": 5e-324}, "larger epsilon"),

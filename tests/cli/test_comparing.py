@@ -11,6 +11,9 @@ from tests.commands import ended
 import hushed as hs
 
 RANGE = ("--low", 0, "--high", 100)
+TESTED = ("--mechanism", "propose-test", "--delta", 1e-6)
+STABLE = ("--mechanism", "stable-mode", "--delta", 1e-6)
+CATEGORIES = ("--category", "a", "--category", "b")
 UNIFORM = ("--population", "uniform:0,100", "--trials", 5)
 
 
@@ -162,13 +165,36 @@ class TestStatistic:
                 ("mode", "stays.csv", "--column", "1", "--category", "0", "--category", "1"),
                 "inverse-sensitivity",
             ),
+            (("median", "one.csv", *RANGE, *TESTED, "--bound", 5), "propose-test"),
+            (
+                ("mode", "stays.csv", "--column", "type", *CATEGORIES, *STABLE),
+                "stable-mode",
+            ),
+            (("median", "one.csv", *RANGE, "--candidate", 1, "--candidate", 9), "inverse-sensi"),
         ],
     )
     def test_all_statistics_and_mechanisms(self, run, words, name):
         """Each is released by the mechanism that was asked for."""
         result = run("statistic", *words, "--header", "--epsilon", 1, "--json")
         assert result.returncode == 0, result.stderr
-        assert json.loads(result.stdout)["certificate"]["mechanism"]["name"] == name
+        assert json.loads(result.stdout)["certificate"]["mechanism"]["name"].startswith(name)
+
+    def test_what_was_asked_for_is_what_draws(self, run):
+        """Candidates, tail, smoothing, bound and slack stand in the certificate; a refusal too."""
+        for words, stated in (
+            (("--candidate", 20, "--candidate", 70), {"candidates": 2}),
+            (
+                ("--mechanism", "smooth", "--tail", 20, "--smoothing", 0.01),
+                {"tail": 20, "smoothing": 0.01},
+            ),
+            ((*TESTED, "--bound", 1e-9), {"bound": 1e-9, "delta": 1e-6}),
+        ):
+            asked = ("statistic", "median", "one.csv", "--header", *RANGE, *words)
+            record = json.loads(run(*asked, "--epsilon", 1, "--json").stdout)
+            known = record["certificate"]["mechanism"]["parameters"]
+            assert stated.items() <= known.items()
+            assert (record["value"] is None) == ("bound" in stated)
+            assert "candidates" not in stated or record["value"] in (20, 70)
 
     def test_a_budget_is_charged_and_an_answer_kept(self, run, tmp_path):
         """A key asks once; what does not fit is refused and costs nothing."""
@@ -190,6 +216,11 @@ class TestStatistic:
         ("words", "said"),
         [
             (("median", "one.csv", *RANGE, "--noise", "t2"), "--noise goes with"),
+            (("median", "one.csv", *RANGE, "--delta", 0.1), "--mechanism propose-test or"),
+            (("median", "one.csv", *RANGE, *TESTED), "needs --bound"),
+            (("median", "one.csv", *RANGE, *STABLE), "StableMode takes"),
+            (("median", "one.csv", *RANGE, *TESTED, "--bound", 900), "--bound"),
+            (("median", "one.csv", *RANGE, "--candidate", 900), "--candidate"),
             (("median", "one.csv", *RANGE, "--key", "k"), "--ledger"),
             (("median", "none.csv", *RANGE), "there is no file"),
             (("median", "stays.csv", *RANGE), "name one of them"),

@@ -246,7 +246,11 @@ def test_the_candidates_can_be_given():
         ({"epsilon": 1, "candidates": [1, 2], "prior": [1]}, "a list of 2 numbers"),
         ({"epsilon": 1, "candidates": [1, 2], "prior": [0, 0]}, "one above 0"),
         ({"epsilon": 1, "candidates": [1, 2], "prior": [1, -1]}, "0 or more"),
-        ({"epsilon": 1e-8, "candidates": [1, 2], "prior": [1, 1e-300]}, "too uneven"),
+        ({"epsilon": 1e-8, "candidates": [1, 2], "prior": [1, 1e-200]}, "too uneven"),
+        ({"epsilon": 1, "candidates": [1, 2], "prior": [1, 5e-324]}, "1e-290 of the largest"),
+        ({"epsilon": 1, "candidates": [1, 2], "prior": [1e300, 5e-324]}, "1e-290 of the largest"),
+        ({"epsilon": 1e-100}, r"2\*\*-200 or more"),
+        ({"epsilon": 1e-308, "candidates": [1, 2], "prior": [1, 2]}, r"2\*\*-200 or more"),
     ],
 )
 def test_bad_parameters_are_refused(options, text):

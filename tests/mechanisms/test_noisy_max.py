@@ -133,6 +133,14 @@ def test_wide_noise_is_added_in_whole_numbers(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize("ahead", [1e12, 1e14, 1e300])
+def test_a_gap_of_any_size_is_told(ahead):
+    """The noise exceeds 100 with a chance of e**-50."""
+    told = hs.NoisyMax(counted(), epsilon=1.0).draw([0.0, ahead, 1.0])
+    assert told.index == 1
+    assert told.gap == pytest.approx(ahead, abs=100, rel=1e-15)
+
+
 @pytest.mark.parametrize("scores", [[1.0], [math.nan, 1.0], [[1.0, 2.0]], ["a", "b"]])
 def test_scores_that_cannot_be_used_are_refused(scores):
     """Too few, not finite, of another shape or kind."""

@@ -192,16 +192,32 @@ def test_far_and_huge_scores():
     assert hs.TopK(2, counted(1e300), epsilon=1.0).draw([1.7e308, -1.7e308, 1e308]).size == 2
 
 
-def test_steps_are_counted_from_the_last_good_score_exactly():
-    """A common shift of any size cancels, so that a small range stays one; far scores are moved."""
+def test_steps_are_counted_from_the_best_score_exactly():
+    """A common shift of any size cancels, and no difference is cut."""
     near = np.array([0.0, 3.0, 1.0, -2.0])
-    for shift in (0.0, 2.0**40, 2.0**52):
-        assert top.list_steps(near + shift, -1, 1).tolist() == [-6, 0, -4, -10]
-        assert top.list_steps(near + shift, -1, 2).tolist() == [-2, 4, 0, -6]
+    for shift in (0.0, 2.0**40, 2.0**52, 2.0**60):
+        wanted = np.floor((near + shift) * 2)
+        assert top.list_steps(near + shift, -1).tolist() == (wanted - wanted.max()).tolist()
     huge = np.array([2.0**900, 2.0**900 * (1 - 2.0**-53), -(2.0**900)])
     for grid in (840, 837):
-        assert top.list_steps(huge, grid, 1).tolist() == [0, -(2 ** (847 - grid)), -(2**61)]
-    assert top.list_steps(huge, 837, 3).tolist() == [2**61, 2**61, 0]
+        far = 2 ** (901 - grid)
+        assert top.list_steps(huge, grid).tolist() == [0, -(2 ** (847 - grid)), -far]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e5, 1e290])
+def test_scores_that_are_far_ahead_keep_their_order(factor):
+    """Those beyond 2**31 sensitivities from the last place, too."""
+    scores = np.array([3e9, 4e9, 5e9, 0.0, -1.0]) * factor
+    for k, wanted in ((1, [2]), (2, [2, 1]), (4, [2, 1, 0, 3])):
+        best = hs.TopK(k, counted(), epsilon=100.0)
+        assert all(best.draw(scores).tolist() == wanted for _ in range(8))
+
+
+def test_losses_are_cut_at_a_constant():
+    """A loss beyond 2**61 steps counts as that many, in 64 bits."""
+    ladder = joint.list_losses(np.array([1 << 80, 5, 0], dtype=object), 2)
+    assert ladder.losses.tolist() == [0, 5, 1 << 61]
+    assert ladder.within.tolist() == [[1, 1, 3], [2, 3, 3]]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The private search for a clipping bound: exact losses, overshoot, errors, charge."""
 
+import dataclasses
 import itertools
 import math
 from datetime import UTC, datetime, timedelta, timezone
@@ -372,6 +373,13 @@ def test_the_certificate_is_read_verified_and_says_what_is_left_above():
     assert "rows lie beyond the bound that was found" in text
     assert "all of them in the same direction" in text
     assert "who asked" not in text
+    assert "This holds for every such pair of tables." in text
+    assert "this holds for every table and every person; no population is assumed" in text
+    other = dataclasses.replace(known, argument="trust me").explain()
+    assert "every table and" not in other
+    assert "nothing was sampled to check it" in other
+    both = hs.find_bound([1.0] * 50, epsilon=1.0, users=[1, 2] * 25).certificate
+    assert "every table and every user; no population is assumed" in both.explain()
 
 
 class Same:

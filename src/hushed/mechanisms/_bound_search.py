@@ -28,6 +28,13 @@ _LEAST_GROWTH = 1.01
 _SHARE = Fraction(3, 4)  # of epsilon for the threshold, see Notes
 
 Side = Literal["high", "low"]
+# Why a count moves by 1 at most, by the unit that is protected.
+ARGUMENTS = {
+    "row": "a row changes each number of rows beyond a candidate by at most 1, and all of them in "
+    "the same direction, whether it is added, removed or replaced (docs/noise/sparse-vector.md)",
+    "user": "a user changes each number of users with a row beyond a candidate by at most 1, and "
+    "all of them in the same direction, with any number of rows (docs/noise/sparse-vector.md)",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ WIDTH = 2.0  # one row moves every length by at most 1, some up and some down
 _GRID = 2.0**20  # the logarithm of a prior is rounded to whole parts of this
 _FARTHEST = 2.0**32
 _MOST_QUADRATIC = 1 << 14
+_LEAST_WEIGHT = 1e-290  # of the largest one: its share in all of them is a normal double
 _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's probability
 
 
@@ -82,6 +83,7 @@ class InverseSensitivity(OnStatistic):
                 hint="give rows=NUMBER, or use hs.Smooth",
             )
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
+        noise.selection_scale(width=WIDTH, epsilon=self.epsilon)  # refuses too small an epsilon
         if self.candidates is not None:
             object.__setattr__(self, "candidates", _read_values(self.statistic, self.candidates))
         if self.prior is not None:
@@ -266,6 +268,7 @@ def _read_values(statistic: Statistic, given: Any) -> tuple[Any, ...]:
 
 def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
     """Read public weights, and refuse what cannot be rounded to a grid without harm."""
+    noise.selection_scale(width=WIDTH, epsilon=epsilon)  # refuses too small an epsilon
     weights = np.asarray(given)
     if weights.shape != (count,) or weights.dtype.kind not in "iuf":
         raise ParameterError(
@@ -277,8 +280,14 @@ def read_prior(given: Any, count: int, epsilon: float) -> tuple[float, ...]:
             "every weight of the prior must be finite and 0 or more, and one above 0",
             parameter="prior",
         )
+    given_any = weights > 0
     weights = weights / weights.max()
-    if -compute_offsets(weights[weights > 0], epsilon).min() > _FARTHEST:
+    if (weights[given_any] < _LEAST_WEIGHT).any():
+        raise ParameterError(
+            f"every weight of the prior must be 0, or {_LEAST_WEIGHT:g} of the largest one or more",
+            parameter="prior",
+        )
+    if -compute_offsets(weights[given_any], epsilon).min() > _FARTHEST:
         raise ParameterError(
             "the prior is too uneven for so small an epsilon: leave its smallest weights out",
             parameter="prior",

@@ -165,14 +165,16 @@ class NoisyMax(Calibrated):
             raise ParameterError(
                 "scores must be one list of two numbers or more", parameter="scores"
             )
-        noisy = add_noise(list_steps(values, self.grid, 1), self.noise_scale)
+        noisy = add_noise(list_steps(values, self.grid), self.noise_scale)
         index = int(np.argmax(noisy))  # of equal ones the first
         # Whoever comes first wins a tie: to be ahead of it takes one step more.
         ahead = [int(part.max()) for part in (noisy[:index] + 1, noisy[index + 1 :]) if part.size]
         return Winner(index=index, gap=to_double(int(noisy[index]) - max(ahead), self.grid))
 
 
-def add_noise(steps: Integers, scale: Fraction) -> NDArray[np.int64] | NDArray[np.object_]:
+def add_noise(
+    steps: Integers | NDArray[np.object_], scale: Fraction
+) -> NDArray[np.int64] | NDArray[np.object_]:
     """Add exact discrete Laplace noise to whole numbers; as Python integers where it is wide."""
     draws = laplace_draws(operating_system_words(), scale_of(scale), steps.size)
     if not draws.wide:

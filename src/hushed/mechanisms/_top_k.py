@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of
@@ -30,7 +30,7 @@ from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import Norm, SensitivityBound
 
 _GRID_BITS = 30
-_FURTHEST = 1 << 61  # steps from the k-th best score; others are moved here
+_FAR = 2.0**60  # steps that are counted in 64 bits, differences included
 MOST_PAIRS = 1 << 22  # places times candidates, which are listed
 _MOST_PLACES = 1 << 14
 _LEAST_EPSILON = 2.0**-200
@@ -168,23 +168,21 @@ class TopK(Calibrated):
             raise ParameterError(
                 f"the number of candidates must lie between k={self.k} and {MOST_PAIRS // self.k}"
             )
-        return select_top(list_steps(values, self.grid, self.k), k=self.k, rate=self.rate)
+        return select_top(list_steps(values, self.grid), k=self.k, rate=self.rate)
 
 
-def list_steps(values: Floats, grid: int, k: int) -> Integers:
-    """Count the steps of each score, rounded down, from the k-th best one; within 2**61, exact.
+def list_steps(values: Floats, grid: int) -> Integers | NDArray[np.object_]:
+    """Count the steps of each score, rounded down, from the best one; exact, if need be as objects.
 
-    Scores that all move within a range still do, since the bounds go along with the k-th best one.
+    Scores that all move within a range still do, but for one and the same number.
     """
     with np.errstate(over="ignore", under="ignore"):
         steps = np.floor(np.ldexp(values, -grid))
-    if np.abs(steps).max() < _FURTHEST // 2:
+    if np.abs(steps).max() < _FAR:
         whole = steps.astype(np.int64)
-        return np.asarray(whole - np.partition(whole, -k)[-k])
-    exact = [round_down(Fraction(value), grid) for value in values.tolist()]
-    middle = sorted(exact)[-k]
-    moved = [max(min(each - middle, _FURTHEST), -_FURTHEST) for each in exact]
-    return np.array(moved, dtype=np.int64)
+        return np.asarray(whole - whole.max())
+    exact = np.array([round_down(Fraction(value), grid) for value in values.tolist()], dtype=object)
+    return np.asarray(exact - exact.max())
 
 
 @lru_cache(maxsize=1024)

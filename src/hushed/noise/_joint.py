@@ -1,8 +1,8 @@
 """The joint exponential mechanism: several candidates at once, with exact probabilities.
 
 A choice of k different candidates loses ``u = max_i (a_(i) - a_{s_i})``: how far the i-th chosen
-score lies below the i-th best one, at worst. It is drawn with probability proportional to
-``exp(-rate u)``. Proof: docs/noise/joint.md.
+score lies below the i-th best one, at worst, up to 2**61 steps. It is drawn with probability
+proportional to ``exp(-rate u)``. Proof: docs/noise/joint.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushed._ground.types import Integers
 from hushed.noise._entropy import Words, operating_system_words
@@ -20,6 +21,7 @@ from hushed.noise._thresholds import Uniform, exp_bounds
 
 _MARGIN = 2.0**-20  # bounds the relative error of a weight in doubles, see docs/noise/joint.md
 _SHARE_BITS = 36
+_MOST_LOST = 1 << 61  # steps; a larger loss is cut to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +32,12 @@ class Ladder:
     within: Integers  # candidates allowed in place i if the loss is at most that
 
 
-def list_losses(ranked: Integers, k: int) -> Ladder:
+def list_losses(ranked: Integers | NDArray[np.object_], k: int) -> Ladder:
     """Count the candidates of each place for each loss; scores come in steps, best first."""
-    best = ranked[:k]
-    losses = np.unique(np.maximum(best[:, None] - ranked[None, :], 0))
-    upwards = -ranked
-    within = np.stack([np.searchsorted(upwards, losses - top, side="right") for top in best])
+    behind = np.maximum(ranked[:k, None] - ranked[None, :], 0)
+    apart = np.minimum(behind, _MOST_LOST).astype(np.int64)
+    losses = np.unique(apart)
+    within = np.stack([np.searchsorted(each, losses, side="right") for each in apart])
     return Ladder(losses=losses, within=within.astype(np.int64))
 
 
@@ -59,8 +61,10 @@ def _list_shares(ladder: Ladder, rate: float) -> tuple[int, Integers]:
     """Bound each weight by ``share 2**(shift - 36)``, from above; whole shares, 1 or more."""
     places = np.arange(ladder.within.shape[0])[:, None]
     counts = np.log((ladder.within - places).astype(np.float64)).sum(axis=0)
-    gaps = np.append(np.diff(ladder.losses) * rate, np.inf)
-    logs = counts - ladder.losses * rate + np.log(-np.expm1(-gaps))
+    with np.errstate(over="ignore"):
+        worth = ladder.losses * rate
+        gaps = np.append(np.diff(ladder.losses) * rate, np.inf)
+    logs = counts - worth + np.log(-np.expm1(-gaps))
     shift = math.ceil(float(logs.max()) / math.log(2))
     with np.errstate(under="ignore"):
         real = np.exp(logs - shift * math.log(2)) * (1 + _MARGIN)
@@ -104,7 +108,7 @@ def choose_places(within: Integers) -> Integers:
     return np.array(chosen, dtype=np.int64)
 
 
-def select_top(steps: Integers, *, k: int, rate: Fraction) -> Integers:
+def select_top(steps: Integers | NDArray[np.object_], *, k: int, rate: Fraction) -> Integers:
     """Draw k different candidates, given their scores in whole steps.
 
     Indices, the place of the best first.

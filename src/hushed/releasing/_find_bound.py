@@ -15,21 +15,12 @@ from hushed._rows._users import name_user
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
-from hushed.mechanisms._bound_search import SMALLEST, BoundSearch, Side
+from hushed.mechanisms._bound_search import ARGUMENTS, SMALLEST, BoundSearch, Side
 from hushed.releasing._certificate import certify
 from hushed.releasing._release import Release
 from hushed.releasing._statistic_release import draw_and_store
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.statistics._values import as_doubles, cells_of, check_numbers
-
-_ARGUMENT = (
-    "a row changes each number of rows beyond a candidate by at most 1, and all of them in the "
-    "same direction, whether it is added, removed or replaced (docs/noise/sparse-vector.md)"
-)
-_ARGUMENT_OF_USERS = (
-    "a user changes each number of users with a row beyond a candidate by at most 1, and all of "
-    "them in the same direction, with any number of rows (docs/noise/sparse-vector.md)"
-)
 
 
 def find_bound(
@@ -123,7 +114,7 @@ def find_bound(
         1.0,
         neighbours=neighbours,
         unit=_unit_of(unit, users),
-        argument=_ARGUMENT if users is None else _ARGUMENT_OF_USERS,
+        argument=ARGUMENTS["row" if users is None else "user"],
     )
     plan = BoundSearch(
         sensitivity, epsilon=epsilon, growth=growth, smallest=smallest, above=above, side=side

@@ -11,6 +11,7 @@ from hushed._ground.decimals import upper_double
 from hushed._ground.numeric import round_up
 from hushed._ground.printing import flat, format_down, format_up
 from hushed._ground.tensors import devices_in
+from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED
@@ -140,7 +141,20 @@ def _promise(certificate: Certificate) -> str:
 def _holds_always(certificate: Certificate) -> bool:
     """Whether hushed itself proved it for every table; a stated reason may leave tables out."""
     proven = ("blocks", ObjectiveDraw.name)
-    return certificate.statistic is not None or certificate.mechanism.name in proven
+    return (
+        certificate.statistic is not None
+        or certificate.mechanism.name in proven
+        or _counts_beyond(certificate)
+    )
+
+
+def _counts_beyond(certificate: Certificate) -> bool:
+    """Whether it is a search for a bound, whose sensitivity is 1 by a proof of this library."""
+    return (
+        certificate.mechanism.name == BoundSearch.name
+        and certificate.sensitivity == 1
+        and certificate.argument in ARGUMENTS.values()
+    )
 
 
 def _describe_author(name: str) -> str:
@@ -185,6 +199,14 @@ def _reach(certificate: Certificate) -> str:
             "the loss is bounded. Noise of that scale stood in the objective; what its curvature "
             "tells, and how far the computed minimum may be from the exact one, is paid from the "
             f"same epsilon.{_person_words(certificate)}"
+        )
+    if _counts_beyond(certificate):
+        who = "user" if certificate.guarantee.unit == "user" else "row"
+        return (
+            f"Whom it protects: this holds for every table and every "
+            f"{'person' if certificate.person else who}; no population is assumed. Numbers of "
+            f"{who}s beyond public candidates were compared: {certificate.argument}."
+            f"{_person_words(certificate)}"
         )
     if sampling is None:
         return (

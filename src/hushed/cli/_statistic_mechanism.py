@@ -1,0 +1,102 @@
+"""What releases a statistic, as the options of ``hushed statistic`` say it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from hushed.cli._options import option
+from hushed.cli._panels import NOISE, STATISTICS
+from hushed.errors import ParameterError
+from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
+from hushed.mechanisms._smooth import HeavyNoise
+from hushed.statistics import Statistic
+
+MechanismName = Literal["inverse", "smooth", "propose-test", "stable-mode"]
+
+_KINDS: dict[str, Any] = {
+    "inverse": InverseSensitivity,
+    "smooth": Smooth,
+    "propose-test": ProposeTest,
+    "stable-mode": StableMode,
+}
+# Which of the options below belong to which mechanism.
+_TAKEN = {
+    "inverse": ("candidates",),
+    "smooth": ("noise", "tail", "smoothing"),
+    "propose-test": ("bound", "delta"),
+    "stable-mode": ("delta",),
+}
+_NEEDED = ("bound", "delta")
+_SPELT = {"candidates": "--candidate"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """A mechanism on a statistic as the options of a command describe it."""
+
+    epsilon: Annotated[float, option("Privacy loss, in nats.", NOISE)]
+    mechanism: Annotated[
+        MechanismName,
+        option(
+            "Draw one of many public values; add noise in proportion to the smooth sensitivity; "
+            "propose a bound and test it, or tell the mode as it is: these two may refuse, which "
+            "is charged, too.",
+            NOISE,
+        ),
+    ] = "inverse"
+    delta: Annotated[
+        float | None, option("Slack of propose-test and stable-mode; in (0, 1).", NOISE)
+    ] = None
+    bound: Annotated[
+        float | None,
+        option("propose-test: how far one row moves the statistic at most, as you guess.", NOISE),
+    ] = None
+    noise: Annotated[
+        HeavyNoise | None, option("smooth: law of the noise; lomax by default.", NOISE)
+    ] = None
+    tail: Annotated[int | None, option("smooth: exponent of lomax noise; 5 by default.", NOISE)] = (
+        None
+    )
+    smoothing: Annotated[
+        float | None,
+        option(
+            "smooth: by how much the logarithm of the sensitivity may differ between neighbours.",
+            NOISE,
+        ),
+    ] = None
+    candidates: Annotated[
+        list[float] | None,
+        option(
+            "inverse: a public value to choose from; repeat for each, or leave out for 2,000.",
+            STATISTICS,
+            "--candidate",
+        ),
+    ] = None
+
+    def make(self, statistic: Statistic) -> Any:
+        """Make the mechanism, or say why the statistic has none."""
+        given = {name: getattr(self, name) for name in ("delta", "bound", "noise", "tail")}
+        given |= {"smoothing": self.smoothing, "candidates": self.candidates or None}
+        taken = _TAKEN[self.mechanism]
+        for name, value in given.items():
+            if value is not None and name not in taken:
+                raise ParameterError(f"{_option(name)} goes with {_takers(name)}")
+            if value is None and name in taken and name in _NEEDED:
+                raise ParameterError(f"--mechanism {self.mechanism} needs {_option(name)}")
+        if self.mechanism == "inverse" and not statistic.invertible:
+            raise ParameterError(
+                f"the inverse sensitivity of the {statistic.kind} is known for a public number of "
+                "rows only: leave --private-count out, or give --mechanism smooth"
+            )
+        stated = {name: value for name, value in given.items() if value is not None}
+        return _KINDS[self.mechanism](statistic, epsilon=self.epsilon, **stated)
+
+
+def _option(name: str) -> str:
+    return _SPELT.get(name, f"--{name}")
+
+
+def _takers(name: str) -> str:
+    """Say with which mechanisms an option goes."""
+    return " or ".join(f"--mechanism {kind}" for kind, taken in _TAKEN.items() if name in taken)
