@@ -226,7 +226,10 @@ class JointTest:
         c, spent = self.counts, self.alpha * _NUISANCE
         if epsilon > _LARGEST_EPSILON or c.hits == 0:
             return 1.0
-        edges, needed, mass, outside = _weigh_other_counts(c, self.weight, spent)
+        edges, blocks, mass, outside = _weigh_other_counts(c.other_hits, c.other_samples, spent)
+        # The hits that it takes to reach the statistic, for each block of the count.
+        more = blocks[:-1] - c.other_hits
+        needed = np.ceil(c.hits + self.weight * (c.samples / c.other_samples) * more - 1e-6)
         p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
         reach = binomial_tail(needed[:, None], c.samples, p[None, :])
         reached = (mass * reach).sum(axis=0) + outside
@@ -253,27 +256,22 @@ class JointTest:
 
 @lru_cache(maxsize=1)
 def _weigh_other_counts(
-    counts: Counts, weight: float, spent: float
+    hits: float, samples: float, spent: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Weigh what the count on the other table may be, which no claim changes.
+    """Weigh what the count on the other table may be, which neither claim nor hits change.
 
-    Edges of cells of its probability q; for blocks of the count the hits that it takes to reach
-    the statistic; the mass of each block at the lower edge of each cell; and the mass outside of
-    them, which counts as reached.
+    Edges of cells of its probability q; edges of blocks of the count; the mass of each block at
+    the lower edge of each cell; and the mass outside of them, which counts as reached.
     """
-    c = counts
-    least = clopper_pearson_low(c.other_hits, c.other_samples, spent / 2)
-    most = clopper_pearson_high(c.other_hits, c.other_samples, spent / 2)
+    least = clopper_pearson_low(hits, samples, spent / 2)
+    most = clopper_pearson_high(hits, samples, spent / 2)
     # Cells of q: each judged with the largest p and the smallest q that it allows.
     edges = np.linspace(least, most, _CELLS + 1)
     # Blocks of Y: each judged as if Y were its smallest number, for which X needs least.
-    blocks = _choose_blocks(c.other_samples, least, most)
-    below = 1 - binomial_tail(blocks[:, None], c.other_samples, edges[None, :-1])
+    blocks = _choose_blocks(samples, least, most)
+    below = 1 - binomial_tail(blocks[:, None], samples, edges[None, :-1])
     mass = np.diff(below, axis=0)  # of counts from one edge up to the next
-    needed = np.ceil(
-        c.hits + weight * (c.samples / c.other_samples) * (blocks[:-1] - c.other_hits) - 1e-6
-    )
-    return edges, needed, mass, below[0] + 1 - below[-1]
+    return edges, blocks, mass, below[0] + 1 - below[-1]
 
 
 def _choose_blocks(samples: int, least: float, most: float) -> Floats:

@@ -124,9 +124,10 @@ def _can_contradict(plan: Plan, claim: AuditedClaim, alpha: float) -> bool:
 
 def run_fixed(runs: Runs, pairs: list[Pair], plan: Plan, goal: Goal) -> Finding:
     """Choose pair, direction and event on the first splits, and count on the final one."""
-    searches, spared = _halve_searches(runs, [Search(pair=pair) for pair in pairs], plan, goal)
+    started = [Search(pair=pair) for pair in pairs]
+    searches, spared, outdone = _halve_searches(runs, started, plan, goal)
     best: tuple[SelectedEvent, Floats, Pair] | None = None
-    alive, outdone = len(searches), find_outdone(searches)
+    alive = len(searches)
     for number, search in enumerate(searches):
         effort: Effort = "bins" if number else "trees"  # trees take long: the best pair's alone
         spared += plan.refine - search.draw_more(runs, plan.refine, "refine", alive=alive)
@@ -144,16 +145,17 @@ def run_fixed(runs: Runs, pairs: list[Pair], plan: Plan, goal: Goal) -> Finding:
 
 def _halve_searches(
     runs: Runs, searches: list[Search], plan: Plan, goal: Goal
-) -> tuple[list[Search], int]:
-    """Successive halving: finalists, and runs that found no room in memory."""
+) -> tuple[list[Search], int, frozenset[str]]:
+    """Successive halving: finalists, runs that found no room in memory, families to leave out."""
     spared, made, every = 0, 0, plan.count_all(len(searches))
+    outdone: frozenset[str] = frozenset()
     for number, size in enumerate(plan.rounds, start=1):
         objectives = []
         for search in searches:
             alive = len(searches)
             spared += size - search.draw_more(runs, size, f"round {number}", alive=alive)
             made += size
-            selected, _ = search.choose_event(runs, goal, effort="quick")
+            selected, _ = search.choose_event(runs, goal, effort="quick", without=outdone)
             runs.report(
                 f"search, round {number}: {search.pair.name}, bound expected "
                 f"{selected.predicted:.4g}",
@@ -162,7 +164,8 @@ def _halve_searches(
             objectives.append(selected.objective)
         order = sorted(range(len(searches)), key=objectives.__getitem__, reverse=True)
         searches = [searches[at] for at in order[: _halve(len(searches))]]
-    return searches, spared
+        outdone |= find_outdone(searches)
+    return searches, spared, outdone
 
 
 def _certify(

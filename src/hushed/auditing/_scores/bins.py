@@ -64,23 +64,26 @@ def read_quantiles(column: Floats) -> Quantiles:
     The tails are complete because edges there stand for a few numbers each; between them an
     edge may lie a little off without harm.
     """
-    known = column[~np.isnan(column)]
+    missing = np.isnan(column)
+    known = column[~missing] if missing.any() else column
     if len(known) <= _SORTED:
         some = low = high = known = np.sort(known)
     else:
         some = np.sort(known[:: len(known) // (_SORTED // 2)])
-        low = _find_smallest(known, some, int(_TAIL * len(known)))
-        high = -_find_smallest(-known, -some[::-1], int(_TAIL * len(known)))[::-1]
+        low, high = _find_tails(known, some, int(_TAIL * len(known)))
     values, counts = _count_sorted(some[:: max(1, len(some) // _ATOMS_OF)])
     return Quantiles(known=known, some=some, low=low, high=high, values=values, counts=counts)
 
 
-def _find_smallest(numbers: Floats, some: Floats, count: int) -> Floats:
-    """Find the smallest of many numbers, sorted, with the help of a sorted sample of them."""
-    # Twice as far up in the sample as they reach: that these are too few is all but impossible.
-    border = some[min(len(some) - 1, 2 * count * len(some) // len(numbers))]
-    near = numbers[numbers <= border]
-    return np.asarray(np.sort(near if len(near) >= count else numbers)[:count])
+def _find_tails(numbers: Floats, some: Floats, count: int) -> tuple[Floats, Floats]:
+    """Find the smallest and largest of many numbers, sorted, with the help of a sorted sample."""
+    # Twice as far in the sample as they reach: that these are too few is all but impossible.
+    far = min(len(some) - 1, 2 * count * len(some) // len(numbers))
+    below, above = numbers[numbers <= some[far]], numbers[numbers >= some[-1 - far]]
+    low, high = (each if len(each) >= count else numbers for each in (below, above))
+    # Values that repeat may be most of the numbers, which are set apart before they are sorted.
+    low, high = np.partition(low, count - 1)[:count], np.partition(high, -count)[-count:]
+    return np.sort(low), np.sort(high)
 
 
 def _count_sorted(numbers: Floats) -> tuple[Floats, NDArray[np.int64]]:

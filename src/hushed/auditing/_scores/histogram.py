@@ -90,20 +90,36 @@ class Histograms:
 def score_together(family: list[Histograms], encoded: Floats) -> Floats:
     """Score each output by several histograms of the same maps, whose columns are made once."""
     used = sorted({number for each in family for number in each.kept})
-    tables = [
-        {number: (edges, ratios) for number, edges, ratios in zip(*parts, strict=True)}
-        for parts in ((each.kept, each.edges, each.ratios) for each in family)
-    ]
+    joined = {number: _join_bins(family, number) for number in used}
     totals = np.zeros((len(family), len(encoded)))
     for start in range(0, len(encoded), _BLOCK):
         part = encoded[start : start + _BLOCK]
         columns = iterate_columns(family[0].encoder, part, family[0].maps, tuple(used))
         for number, column in zip(used, columns, strict=True):
-            for total, known in zip(totals[:, start : start + _BLOCK], tables, strict=True):
-                if number in known:
-                    edges, ratios = known[number]
-                    np.add(total, ratios.take(assign_bins(column, edges)), out=total)
+            edges, tables = joined[number]
+            at = assign_bins(column, edges)
+            for which, ratios in tables:
+                totals[which, start : start + _BLOCK] += ratios.take(at)
     return totals
+
+
+def _join_bins(family: list[Histograms], number: int) -> tuple[Floats, list[tuple[int, Floats]]]:
+    """Edges of all histograms of a column put together, and the score that each has of their bins.
+
+    So a number is put into a bin once, however many histograms look at its column.
+    """
+    known = [
+        (which, each.edges[at], each.ratios[at])
+        for which, each in enumerate(family)
+        for at in range(len(each.kept))
+        if each.kept[at] == number
+    ]
+    every = np.unique(np.concatenate([edges for _, edges, _ in known]))
+    tables = [
+        (which, ratios[np.concatenate([[0], edges.searchsorted(every, side="right"), [-1]])])
+        for which, edges, ratios in known
+    ]
+    return every, tables
 
 
 def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:

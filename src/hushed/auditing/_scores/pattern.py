@@ -29,6 +29,7 @@ _ATOM_SHARE = 0.01
 _MOST_ATOMS = 8  # of a column
 _LEAST = 400  # runs with a pattern, on both tables together
 _MOST_PATTERNS = 64
+_BLOCK = 2**14  # outputs that are coded together, for they stay near the processor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -226,18 +227,23 @@ def fit_mixtures(
 
 
 def _join_parts(encoder: Encoder, encoded: Floats) -> Floats:
-    names: tuple[FeatureMap, ...] = ("structure", "values") if encoder.objects else ("values",)
+    if not encoder.objects:
+        return encoder.values(encoded)
+    names: tuple[FeatureMap, ...] = ("structure", "values")
     return np.concatenate([apply_feature_map(encoder, encoded, name) for name in names], axis=1)
 
 
 def _encode_patterns(parts: Floats, atoms: tuple[Floats, ...]) -> Floats:
     """Code patterns: for each column 0 for a free number, else the atom or NaN."""
     codes = np.zeros(len(parts))
-    for column, known in zip(parts.T, atoms, strict=True):
-        digit = np.where(np.isnan(column), 1.0, 0.0)
-        for number, value in enumerate(known):
-            digit[column == value] = number + 2
-        codes = codes * (len(known) + 2) + digit
+    for start in range(0, len(parts), _BLOCK):
+        some = parts[start : start + _BLOCK]
+        for column, known in zip(some.T, atoms, strict=True):
+            digit = np.isnan(column).view(np.uint8)
+            for number, value in enumerate(known, start=2):
+                digit += np.uint8(number) * (column == value)
+            codes[start : start + _BLOCK] *= len(known) + 2
+            codes[start : start + _BLOCK] += digit
     return codes
 
 

@@ -15,6 +15,7 @@ _TINY = 1e-300
 HALF = 0.5  # of a count, added to each bin: it keeps bins seen on one table alone finite
 _PENALTIES = np.logspace(8, -2, 11)  # then the halves of a decade beside the best
 _BESIDE = 10 ** np.array([0.5, -0.5])
+_LOST = 5.0  # of log marginal likelihood, after which a curve that bends more is not tried
 _STEPS = 50
 _STEP = 3.0
 _NEAR = 1e-6
@@ -95,6 +96,8 @@ def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: fl
     tried = [fit(_PENALTIES[0], np.zeros(len(one)))]
     for penalty in _PENALTIES[1:]:  # from the straightest on, each from where the last one ended
         tried.append(fit(penalty, tried[-1][2]))
+        if tried[-1][0] < max(tried, key=itemgetter(0))[0] - _LOST:
+            break
     best = max(tried, key=itemgetter(0))
     tried = [best, *(fit(best[1] * factor, best[2]) for factor in _BESIDE)]
     return max(tried, key=itemgetter(0))[2]
