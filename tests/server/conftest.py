@@ -25,6 +25,7 @@ from hushed.server._desk import Desk
 from hushed.server._log import Log
 from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
 from hushed.server._tokens import Scope
+from hushed.server._workers import Workers
 
 ORIGIN = "http://127.0.0.1:8642"
 CANARY = "424242"
@@ -112,10 +113,18 @@ def _make(place: Path) -> dict[str, str]:
     return tokens | {"sam": invite(folder, "sam", "steward", [], days=30, scope=Scope())}
 
 
+@cache
+def shared_workers() -> Workers:
+    """Processes that judge questions, for all teams of these tests: each takes seconds to start."""
+    made = Workers()
+    atexit.register(made.close)
+    return made
+
+
 def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     """Serve a folder in this process."""
     logged = StringIO()
-    desk = open_desk(folder, Log(logged))
+    desk = open_desk(folder, Log(logged), shared_workers())
     served = make_app(desk)
     document = served._app.openapi()  # asked of the app: no line of the log tells of it
     with TestClient(served, base_url=ORIGIN, raise_server_exceptions=False) as client:

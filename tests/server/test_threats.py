@@ -492,19 +492,19 @@ def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
     """A token revoked, somebody let out, a share replaced: after the check, before the charge."""
     import hushed.server._life as life
 
-    prepare, person = life.prepare, team.person("ana")
+    judge, person = life.judge, team.person("ana")
     path = f"/v1/people/{person}"
     token = team.send("POST", f"{path}/tokens", team.sam, json={"days": 1}).json()
 
     def ask_while(shown, method, address, **rest):
         def meanwhile(*given, **named):
-            found = prepare(*given, **named)
+            found = judge(*given, **named)
             assert team.send(method, address, team.sam, **rest).status_code in (200, 204)
             return found
 
-        monkeypatch.setattr(life, "prepare", meanwhile)
+        monkeypatch.setattr(life, "judge", meanwhile)
         found = team.ask(shown, "late", wait=0)
-        monkeypatch.setattr(life, "prepare", prepare)
+        monkeypatch.setattr(life, "judge", judge)
         return found.status_code, found.json()["code"]
 
     quota = "/v1/datasets/stays/quotas/" + person

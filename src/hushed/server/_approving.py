@@ -11,7 +11,7 @@ from hushed.errors import Overspent
 from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, prepare
+from hushed.server._judging import Ask, judge
 from hushed.server._life import charge_request, run_request, which_is_full
 from hushed.server._people import (
     MACHINE,
@@ -51,7 +51,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     grant = _require_share(desk, found)
     asked = Ask.model_validate_json(found.body)
     dataset = desk.datasets[found.dataset]
-    prepared = prepare(dataset, desk.settings.limits, asked)
+    judged = judge(desk, steward.id, dataset, asked)
 
     def write(connection: Transaction, charged: Request) -> None:
         if not charge_pending(connection, charged):
@@ -66,9 +66,9 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         found, budget=dataset.settings.budget, quota=grant.budget, decided_by=steward.name
     )
     try:
-        made = charge_request(desk, due, asker, asked, prepared, write)
+        made = charge_request(desk, due, asker, asked, judged, write)
     except Overspent as error:
-        raise Problem(which_is_full(desk, grant, error, prepared)) from None
+        raise Problem(which_is_full(desk, grant, error, judged)) from None
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made

@@ -6,6 +6,7 @@ import hashlib
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -27,6 +28,7 @@ from hushed.errors import NotFound, ParameterError
 
 FILE = "hushed.toml"
 _LARGEST = 10_000_000  # bytes of the file
+_METRICS = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 
 Name = Annotated[StrictStr, Field(pattern=_NAME)]
@@ -92,6 +94,8 @@ class ServerSettings(_Section):
     stewards_read_answers: StrictBool = False
     mark: Annotated[StrictStr, Field(min_length=1)] = "server.mark"
 
+    metrics: StrictStr | None = None  # where Prometheus asks; this computer alone
+
     @property
     def host(self) -> str:
         """Address to listen on."""
@@ -112,6 +116,8 @@ class ServerSettings(_Section):
                 "another address than 127.0.0.1 lets tokens and answers travel unencrypted: put a "
                 "proxy with TLS before the server, and say so with behind_proxy = true"
             )
+        if self.metrics is not None and not _METRICS.fullmatch(self.metrics):
+            raise ValueError("metrics is 127.0.0.1:PORT: who watches the server is on its computer")
         url = self.public_url
         if url is not None and not url.startswith(("https://", "http://127.0.0.1", "http://[::1]")):
             raise ValueError("public_url begins with https://")
@@ -128,6 +134,9 @@ class Limits(_Section):
     """What nobody may exceed."""
 
     body: Annotated[int, Field(ge=1024, le=10_000_000)] = 65_536  # bytes
+    workers: Annotated[int, Field(ge=1, le=64)] = 2  # processes that judge questions
+    check_seconds: Annotated[Number, Field(gt=0, le=60)] = 2.0  # of a processor, for one question
+    check_memory: Annotated[int, Field(ge=64_000_000)] = 512_000_000  # bytes, for one question
     run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
     queue: Annotated[int, Field(ge=1, le=10_000)] = 500
     open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +15,8 @@ from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event
 from hushed.server._config import DatasetSettings, Settings, digest_of, source_of
 from hushed.server._schema import fetch_one
+from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
-from hushed.tables._open import open_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +25,8 @@ class Dataset:
 
     id: str
     settings: DatasetSettings
-    table: Table | None = field(repr=False)  # prices and plans are asked here
+    source: Source = field(repr=False)  # where processes that judge questions find it
+    table: Table | None = field(repr=False)  # its columns
     rows: Table | None = field(default=None, repr=False)  # and here rows are read, one at a time
     lock: Any = field(default_factory=threading.Lock, repr=False)
     stale: str = ""  # why nobody may ask; for the log and the steward
@@ -66,15 +66,20 @@ def _public(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {"low": found.low, "high": found.high, "keys": keys}
 
 
-def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
-    """Open the table of a data set; no row is read."""
-    found = open_table(
-        source_of(folder, settings.source),
-        settings.table,
+def find_source(folder: Path, settings: DatasetSettings) -> Source:
+    """Say where the rows of a data set are."""
+    return Source(
+        address=source_of(folder, settings.source),
+        table=settings.table,
         user=settings.user,
-        types=settings.types() or None,
+        types=settings.types(),
         header=settings.header,
     )
+
+
+def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
+    """Open the table of a data set; no row is read."""
+    found = find_source(folder, settings).open()
     missing = sorted(set(settings.column) - set(found.columns))
     if missing:
         raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
@@ -86,12 +91,6 @@ def may_change(table: Table) -> bool:
     found = table.connection
     with found.lock:
         return found.engine.may_change(found.rows)
-
-
-def fingerprint(table: Table) -> str:
-    """Digest size and time of the files of a table; empty where it lies in a database."""
-    state = table.connection.state
-    return "" if state is None else hashlib.sha256(repr(state).encode()).hexdigest()
 
 
 def register(
@@ -135,11 +134,12 @@ def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Data
 
 
 def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) -> Dataset:
+    source = find_source(folder, settings)
     try:
         table, rows = open_dataset(folder, settings), open_dataset(folder, settings)
         require_budget(ledger, settings)
     except HushedError as error:
-        return Dataset(id=name, settings=settings, table=None, stale=error.message)
+        return Dataset(id=name, settings=settings, source=source, table=None, stale=error.message)
     with reading(ledger) as connection:
         statement = (
             "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
@@ -154,4 +154,4 @@ def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) ->
         stale = "its file was changed"
     if stale:
         stale += f": look at it, then run hushed serve confirm {name}"
-    return Dataset(id=name, settings=settings, table=table, rows=rows, stale=stale)
+    return Dataset(id=name, settings=settings, source=source, table=table, rows=rows, stale=stale)

@@ -20,6 +20,7 @@ from hushed.server._log import Log
 from hushed.server._mark import check_mark, write_mark
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request
+from hushed.server._workers import Workers
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Desk:
     key: bytes = field(repr=False)  # signs certificates
     log: Log
     mark: Path  # the file that tells how far the trail had come
+    workers: Workers = field(repr=False)  # judge questions
     queue: FairQueue = field(init=False, repr=False)
     _marked: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -43,6 +45,10 @@ class Desk:
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
         self._held.enter_context(serving_alone(self.ledger))
+
+    def at_end(self, work: Callable[[], None]) -> None:
+        """Do something at `close`, after the last run."""
+        self._held.callback(work)
 
     def move_mark(self) -> None:
         """Write down outside of the ledger how far its trail has come."""

@@ -20,6 +20,7 @@ from hushed.server._problems import MEDIA, Problem
 
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
 class Guard:
@@ -62,8 +63,8 @@ class Guard:
                 if not status:
                     await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
-        method = scope["method"] if scope["method"].isalpha() else "-"
-        self._log("http", method=method[:10], route=route, status=status)
+        method = scope["method"] if scope["method"] in _METHODS else "-"
+        self._log("http", method=method, route=route, status=status)
 
     async def _check(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-from hushed.errors import (
-    EngineUnavailable,
-    HushedError,
-    NotFeasible,
-    NotFound,
-    Overspent,
-    ParameterError,
-)
+from hushed.errors import Overspent
+from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
+from hushed.ledger._laws import read_law
+from hushed.privacy_loss import PrivacyProfile
 from hushed.server._config import Limits
 from hushed.server._datasets import Dataset
+from hushed.server._desk import Desk
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
-from hushed.tables import Query, Quote, Table
-from hushed.tables._plan import Plan
+from hushed.server._sources import fingerprint
+from hushed.server._worker import prepare
+from hushed.tables import Query, Table
 from hushed.tables._prepared import Prepared
-from hushed.tables._release import plan_query
 
 MOST_AGGREGATES, MOST_STEPS, LONGEST_EXPRESSION = 20, 10, 500
 MOST_KEYS, LONGEST_KEY = 10_000, 200
-MOST_QUANTILES = 200  # of all aggregates: the engine plans a thousand for seconds, and others wait
+MOST_QUANTILES = 200  # of all aggregates: the engine plans a thousand for seconds
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
-_BETA = 0.05
 
 Epsilon = Annotated[
     float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False, strict=True)
@@ -116,91 +112,74 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
         )
 
 
-def prepare(dataset: Dataset, limits: Limits, asked: Ask, table: Table | None = None) -> Prepared:
-    """Do all that no row decides, on the connection for those who ask, or on another one.
+def prepare_paid(table: Table, limits: Limits, asked: Ask) -> Prepared:
+    """Prepare what is paid for, where its rows are read; limits may have been lowered since."""
+    return prepare(table, asked.query, asked.model_dump(exclude={"query"}), limits.run_seconds)
 
-    The other one is for what is paid: a limit that was lowered since takes no answer away.
-    """
-    if table is None:
-        table = require_table(dataset)
-        check_size(asked.query)
-        check_price(dataset, limits, asked, asked.epsilon)
-    with _problems():
-        return table.ask(asked.query).prepare(
-            epsilon=asked.epsilon,
-            delta=asked.delta,
-            noise=asked.noise,
-            beta=_BETA,
-            timeout=limits.run_seconds,
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a process that judges questions has found: what is charged, and for which question."""
+
+    guarantee: Guarantee
+    loss: PrivacyProfile | None
+    digest: str = ""
+    quote: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def judge(desk: Desk, person: str, dataset: Dataset, asked: Ask) -> Judged:
+    """Have all done that no row decides, in a process that can be ended."""
+    require_table(dataset)
+    check_size(asked.query)
+    check_price(dataset, desk.settings.limits, asked, asked.epsilon)
+    return _ask(desk, person, dataset, asked, "check")
 
 
 def price(
-    dataset: Dataset, limits: Limits, asked: AskQuote, ledger: Ledger, grant: Grant | None
+    desk: Desk, person: str, dataset: Dataset, asked: AskQuote, grant: Grant | None
 ) -> dict[str, Any]:
     """Price a query; what is left is told of the caller's own share alone."""
     if (asked.epsilon is None) == (asked.errors is None):
         raise Problem("bad_value", "give epsilon, or the errors that are wanted: one of them")
-    table = require_table(dataset)
+    require_table(dataset)
     check_size(asked.query)
-    terms: dict[str, Any] = {"delta": asked.delta, "noise": asked.noise, "beta": _BETA}
-    with _problems():
-        query = table.ask(asked.query)
-        if asked.errors is not None:
-            solved = query.quote_for(errors=asked.errors, rows=asked.rows, **terms)
-            query, found = solved.table, solved.quote
-        else:
-            found = query.quote(epsilon=asked.epsilon or 0.0, rows=asked.rows, **terms)
-        plan = plan_query(
-            query.query,
-            epsilon=found.guarantee.epsilon,
-            delta=asked.delta,
-            noise_name=asked.noise,
-        )
-    check_price(dataset, limits, asked, found.guarantee.epsilon)
-    told = _tell_quote(found)
-    return told if grant is None else told | _left(ledger, grant, plan)
+    found = _ask(desk, person, dataset, asked, "price")
+    check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
+    told = dict(found.quote)
+    return told if grant is None else told | _left(desk.ledger, grant, found)
 
 
-def _tell_quote(found: Quote) -> dict[str, Any]:
-    promise = found.guarantee
-    return {
-        "epsilon": promise.epsilon,
-        "delta": promise.delta,
-        "neighbours": promise.neighbours,
-        "unit": found.unit,
-        "level": found.level,
-        "threshold": found.threshold,
-        "outputs": [
-            {"name": each.name, "error": each.accuracy, "share": each.share}
-            for each in found.outputs
-        ],
-        "words": found.explain(),
+def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms, do: str) -> Judged:
+    limits = desk.settings.limits
+    told = {
+        "do": do,
+        "source": asdict(dataset.source),
+        "fingerprint": fingerprint(require_table(dataset)),
+        "asked": asked.model_dump(mode="json"),
+        "run_seconds": limits.run_seconds,
+        "check_seconds": limits.check_seconds,
+        "check_memory": limits.check_memory,
     }
+    found = desk.workers.ask(person, told)
+    promise = found["guarantee"]
+    estimates = tuple((name, gamma) for name, gamma in promise.pop("estimates"))
+    return Judged(
+        guarantee=Guarantee(**promise, estimates=estimates),
+        loss=None if found["law"] is None else read_law(found["law"]),
+        digest=found.get("digest", ""),
+        quote=found.get("quote", {}),
+    )
 
 
-def _left(ledger: Ledger, grant: Grant, plan: Plan) -> dict[str, Any]:
+def _left(ledger: Ledger, grant: Grant, judged: Judged) -> dict[str, Any]:
     """Say what the caller's share would have left, and whether it has room for this."""
     now = ledger.balance(grant.budget)
     told = {"left": {"epsilon": now.epsilon_left, "delta": now.delta_left}}
     try:
-        after = ledger.quote(grant.budget, plan.guarantee, loss=plan.loss)
+        after = ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
         return told | {"fits": False, "left_after": None}
     return told | {
         "fits": True,
         "left_after": {"epsilon": after.epsilon_left, "delta": after.delta_left},
     }
-
-
-@contextmanager
-def _problems() -> Iterator[None]:
-    """Turn what the library refuses into problems; no text of an engine goes out."""
-    try:
-        yield
-    except EngineUnavailable:
-        raise Problem("dataset_unavailable") from None
-    except (ParameterError, NotFound, NotFeasible) as error:
-        raise Problem("bad_query", error.message) from None
-    except HushedError:
-        raise Problem("bad_query") from None

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger, EngineUnavailable, Overspent, QueryFailed
+from hushed.errors import DamagedLedger, EngineUnavailable, HushedError, Overspent, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
@@ -31,7 +31,7 @@ from hushed.ledger._together import (
 from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, prepare
+from hushed.server._judging import Ask, Judged, judge, prepare_paid
 from hushed.server._mark import check_mark
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
@@ -73,11 +73,11 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
     if count_open(desk.ledger, caller.id) >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     dataset = desk.datasets[grant.dataset]
-    prepared = prepare(dataset, limits, asked)
+    judged = judge(desk, caller.id, dataset, asked)
     if dataset.needs_approval(asked.epsilon):
-        return hold(desk, caller, grant, key, asked, prepared)
+        return hold(desk, caller, grant, key, asked, judged)
     try:
-        request = _charge(desk, caller, grant, key, asked, prepared)
+        request = _charge(desk, caller, grant, key, asked, judged)
     except KeyTaken:
         found = find_known(desk, caller, grant.dataset, key, asked)
         if found is None:
@@ -88,18 +88,18 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Reque
         found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
             return found
-        raise Problem(which_is_full(desk, grant, error, prepared)) from None
+        raise Problem(which_is_full(desk, grant, error, judged)) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
     return request
 
 
-def which_is_full(desk: Desk, grant: Grant, error: Overspent, prepared: Prepared) -> str:
+def which_is_full(desk: Desk, grant: Grant, error: Overspent, judged: Judged) -> str:
     """Say that the share is used up, if it is: what the data set has left is not told then."""
     if error.budget == grant.budget:
         return "quota_exceeded"
     try:
-        desk.ledger.quote(grant.budget, prepared.guarantee, loss=prepared.loss)
+        desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
         return "quota_exceeded"
     return "budget_exceeded"
@@ -113,9 +113,7 @@ def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -
     return known
 
 
-def _new(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
-) -> Request:
+def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
         id=str(uuid.uuid4()),
@@ -129,12 +127,12 @@ def _new(
         asked_at=now(),
         budget=desk.datasets[grant.dataset].settings.budget,
         quota=grant.budget,
-        question=prepared.digest,
+        question=judged.digest,
     )
 
 
 def _charge(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged
 ) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
 
@@ -143,8 +141,8 @@ def _charge(
         _check_again(desk, connection, caller, grant)
         add_event(connection, actor=caller.name, action="asked", about=request.id)
 
-    new = _new(desk, caller, grant, key, asked, prepared)
-    return charge_request(desk, new, caller.name, asked, prepared, write)
+    new = _new(desk, caller, grant, key, asked, judged)
+    return charge_request(desk, new, caller.name, asked, judged, write)
 
 
 def charge_request(
@@ -152,16 +150,16 @@ def charge_request(
     request: Request,
     name: str,
     asked: Ask,
-    prepared: Prepared,
+    judged: Judged,
     write: Callable[[Transaction, Request], None],
 ) -> Request:
     """Charge a request to its budgets, in the name of who asked it, and write it as charged."""
     charge = Charge(
-        guarantee=prepared.guarantee,
-        loss=prepared.loss,
+        guarantee=judged.guarantee,
+        loss=judged.loss,
         note=write_note(name, asked.note),
         key=request.id,
-        question=prepared.digest,
+        question=judged.digest,
     )
     made: list[Request] = []
 
@@ -173,7 +171,7 @@ def charge_request(
             state="charged",
             entry=own.number,
             quota_entry=share.number,
-            question=prepared.digest,
+            question=judged.digest,
             attempts=1,
             charged_at=now(),
         )
@@ -184,15 +182,13 @@ def charge_request(
     return made[-1]
 
 
-def hold(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, prepared: Prepared
-) -> Request:
+def hold(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
     """Let a costly request wait for approval, uncharged. It has to fit the share already."""
     try:
-        desk.ledger.quote(grant.budget, prepared.guarantee, loss=prepared.loss)
+        desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
         raise Problem("quota_exceeded") from None
-    request = _new(desk, caller, grant, key, asked, prepared)
+    request = _new(desk, caller, grant, key, asked, judged)
     try:
         with writing(desk.ledger) as connection:
             insert_request(connection, request)
@@ -253,19 +249,29 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     asked = Ask.model_validate_json(request.body)
     try:
-        prepared = prepare(dataset, desk.settings.limits, asked, table=dataset.rows)
-        if prepared.digest != request.question:
+        prepared = _prepare(desk, request, asked, dataset)
+        if prepared is None:
             fail_request(desk, request)  # what was charged cannot be asked any more
-            return
-        prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
+        else:
+            prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
     except QueryFailed:
         fail_request(desk, request)
-    except (EngineUnavailable, Problem) as error:
-        if isinstance(error, Problem) and error.code == "bad_query":
-            fail_request(desk, request)
-        else:  # no row was read: it is tried again later, as often as it takes
-            return_attempt(desk.ledger, request)
-            desk.log("data set unavailable", request=request.id)
+    except EngineUnavailable:  # no row was read: it is tried again later, as often as it takes
+        return_attempt(desk.ledger, request)
+        desk.log("data set unavailable", request=request.id)
+
+
+def _prepare(desk: Desk, request: Request, asked: Ask, dataset: Dataset) -> Prepared | None:
+    """Prepare what was charged; None if the data set does not know it any more."""
+    if dataset.rows is None:
+        return None
+    try:
+        prepared = prepare_paid(dataset.rows, desk.settings.limits, asked)
+    except EngineUnavailable:
+        raise
+    except HushedError:
+        return None
+    return prepared if prepared.digest == request.question else None
 
 
 def _keep(desk: Desk, request: Request, text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -16,10 +17,18 @@ class Log:
     """Writes lines; no query, no header, no name, no text of an exception goes in."""
 
     stream: TextIO | None = None
+    _counts: Counter[tuple[str, ...]] = field(default_factory=Counter, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __call__(self, event: str, **told: str | int) -> None:
         """Write one event."""
         line = json.dumps({"at": now(), "event": event, **told})
+        kind = tuple(map(str, told.values())) if event == "http" else ()
         with self._lock:
+            self._counts[event, *kind] += 1
             print(line, file=self.stream or sys.stderr, flush=True)
+
+    def read_counts(self) -> dict[tuple[str, ...], int]:
+        """Tell how often each event was written; those of HTTP by method, route and status."""
+        with self._lock:
+            return dict(self._counts)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import uvicorn
 
 from hushed.errors import ParameterError
 from hushed.server._app import make_app, open_desk
-from hushed.server._config import ServerSettings
 from hushed.server._log import Log
+from hushed.server._metrics import telling_metrics
 from hushed.server._patience import Impatient
 
 _STOP_SECONDS = 5
@@ -41,8 +43,13 @@ def serve(folder: str | Path = ".") -> None:
     desk = open_desk(place, Log())
     try:
         desk.serve_alone()
-        with listen(desk.settings.server) as listening:
+        with ExitStack() as held:
+            listening = held.enter_context(listen(desk.settings.server.listen))
+            if desk.settings.server.metrics is not None:
+                watched = held.enter_context(listen(desk.settings.server.metrics))
+                held.enter_context(telling_metrics(desk, watched))
             host, port = listening.getsockname()[:2]
+            threading.Thread(target=desk.workers.warm, daemon=True).start()
             desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets))
             config = uvicorn.Config(
                 make_app(desk),
@@ -60,17 +67,20 @@ def serve(folder: str | Path = ".") -> None:
         desk.close()
 
 
-def listen(settings: ServerSettings) -> socket.socket:
+def listen(address: str) -> socket.socket:
     """Listen where the file says."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((settings.host, settings.port))
-    except OSError as error:
+        listening.bind((host, int(port)))
+    except (OSError, OverflowError) as error:
         listening.close()
+        reason = getattr(error, "strerror", None) or "there is no such port"
         raise ParameterError(
-            f"{settings.listen} cannot be listened on ({error.strerror}): change listen in the file"
+            f"{address} cannot be listened on ({reason}): change it in the file"
         ) from None
     listening.listen(512)
     return listening

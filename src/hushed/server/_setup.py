@@ -47,6 +47,7 @@ behind_proxy = false
 # public_url = "https://stats.example.org"
 # trusted_proxies = ["127.0.0.1"]
 stewards_read_answers = false
+# metrics = "127.0.0.1:8643"  # /metrics for Prometheus, on this computer alone
 # mark = "/var/lib/hushed/stats.mark"  # best where a backup of the ledger does not set it back
 
 [ledger]

@@ -108,7 +108,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
             grant = require_grant(desk, caller, dataset)
         elif dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
             raise Problem("not_found")
-        told = price(desk.datasets[dataset], desk.settings.limits, asked, desk.ledger, grant)
+        told = price(desk, caller.id, desk.datasets[dataset], asked, grant)
         told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
         return ShownQuote.model_validate(told)
 

@@ -1,0 +1,187 @@
+"""Program of a process that judges questions: prices and plans them. It reads no row.
+
+It has its own connection to a table, and neither the ledger nor the key of the certificates. Its
+server ends it when a question takes too long, and starts another one; it ends by itself when its
+server is gone. Both speak JSON, so that nothing that it sends is ever run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+from contextlib import suppress
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushed.errors import (
+    EngineUnavailable,
+    HushedError,
+    NotFeasible,
+    NotFound,
+    ParameterError,
+)
+from hushed.ledger._laws import write_law
+from hushed.server._sources import Source, fingerprint
+from hushed.tables import Query
+from hushed.tables._release import plan_query
+
+if TYPE_CHECKING:
+    from hushed.guarantee import Guarantee
+    from hushed.privacy_loss import PrivacyProfile
+    from hushed.tables import Quote, Table
+    from hushed.tables._prepared import Prepared
+
+READY, BEGUN = b"ready", b"begun"
+BETA = 0.05
+_MOST_TABLES = 20  # that one process keeps open
+
+
+def main() -> None:
+    """Judge what comes over standard input, a socket, until it ends."""
+    line = Connection(os.dup(0))
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no copy of what was asked on the disk
+    tables: dict[str, Table] = {}
+    line.send_bytes(READY)
+    while True:
+        try:
+            told = json.loads(line.recv_bytes())
+        except (EOFError, OSError):  # the server is gone
+            return
+        line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
+
+
+def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
+    """Open the table, which is not limited, and then judge, which is."""
+    known = json.dumps(told["source"], sort_keys=True)
+    try:
+        table = _find_table(tables, known, told)
+    except HushedError:
+        line.send_bytes(BEGUN)
+        return {"problem": "dataset_unavailable"}
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    line.send_bytes(BEGUN)
+    _limit(told)
+    try:
+        return judge(table, told)
+    except MemoryError:
+        return {"problem": "too_much"}
+    finally:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, limits)
+        if table.connection.changed:
+            tables.pop(known, None)
+
+
+def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> Table:
+    """Give the table that the server has opened; one that differs from it is opened again."""
+    found = tables.get(known)
+    if found is None or fingerprint(found) != told["fingerprint"]:
+        while len(tables) >= _MOST_TABLES:
+            tables.pop(next(iter(tables)))
+        found = tables[known] = Source(**told["source"]).open()
+    if fingerprint(found) != told["fingerprint"]:
+        raise EngineUnavailable("the file was changed")
+    return found
+
+
+def _limit(told: dict[str, Any]) -> None:
+    """Have the kernel watch memory, and the processor time of this question; the rest is waiting.
+
+    Where a system knows no such limit, the server's own clock is left.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(used.ru_utime + used.ru_stime + told["check_seconds"])
+    with suppress(ValueError, OSError):
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
+    with suppress(ValueError, OSError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = pages * resource.getpagesize() + told["check_memory"]
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
+    """Judge a question, or price it; what the library refuses is told in its own words.
+
+    No text of an engine is among them: `hushed.errors` has none.
+    """
+    try:
+        asked = told["asked"]
+        query = Query.model_validate(asked["query"])
+        if told["do"] == "check":
+            return _check(table, query, asked, told["run_seconds"])
+        return _price(table, query, asked)
+    except EngineUnavailable:
+        return {"problem": "dataset_unavailable"}
+    except (ParameterError, NotFound, NotFeasible) as error:
+        return {"problem": "bad_query", "detail": error.message}
+    except HushedError:
+        return {"problem": "bad_query"}
+
+
+def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> Prepared:
+    """Do all that no row decides, for a question on its terms."""
+    return table.ask(query).prepare(
+        epsilon=asked["epsilon"],
+        delta=asked["delta"],
+        noise=asked["noise"],
+        beta=BETA,
+        timeout=seconds,
+    )
+
+
+def _check(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+    prepared = prepare(table, query, asked, seconds)
+    return _tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
+
+
+def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
+    """Find a quote; for an epsilon, or for the errors that are wanted."""
+    query = table.ask(asked)
+    told: dict[str, Any] = {"delta": terms["delta"], "noise": terms["noise"], "beta": BETA}
+    if terms["errors"] is not None:
+        solved = query.quote_for(errors=terms["errors"], rows=terms["rows"], **told)
+        query, found = solved.table, solved.quote
+    else:
+        found = query.quote(epsilon=terms["epsilon"], rows=terms["rows"], **told)
+    plan = plan_query(
+        query.query,
+        epsilon=found.guarantee.epsilon,
+        delta=terms["delta"],
+        noise_name=terms["noise"],
+    )
+    return _tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
+
+
+def _tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
+    """Write down what a ledger charges, bit for bit."""
+    law = None if loss is None else write_law(loss)
+    return {"guarantee": asdict(guarantee), "law": law}
+
+
+def _tell_quote(found: Quote) -> dict[str, Any]:
+    promise = found.guarantee
+    return {
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "neighbours": promise.neighbours,
+        "unit": found.unit,
+        "level": found.level,
+        "threshold": found.threshold,
+        "outputs": [
+            {"name": each.name, "error": each.accuracy, "share": each.share}
+            for each in found.outputs
+        ],
+        "words": found.explain(),
+    }
+
+
+if __name__ == "__main__":
+    main()

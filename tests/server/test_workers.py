@@ -1,0 +1,170 @@
+"""Questions are judged in processes that can be ended; whatever ends one, nobody else waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import QUERY, shared_workers
+
+from hushed.ledger._laws import write_law
+from hushed.server import _judging, _workers
+from hushed.server._judging import Ask, AskQuote, judge, price
+from hushed.server._problems import Problem
+from hushed.server._workers import Workers
+
+QUANTILES = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50}
+
+
+def told_of(team, **limits):
+    """What the server tells a process, by whoever stands in for it."""
+    seen = {}
+
+    class Listener:
+        def ask(self, person, told):
+            seen.update(told)
+            raise Problem("busy")
+
+    desk = replace(team.desk, workers=Listener())
+    with pytest.raises(Problem):
+        judge(desk, "ana", desk.datasets["stays"], Ask(query=QUERY, epsilon=0.1))
+    return seen | limits
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        (QUERY, {}),
+        (QUERY | {"aggregates": [QUANTILES | {"probabilities": [0.1, 0.5]}]}, {}),
+        (QUERY, {"noise": "gaussian", "delta": 0.001}),
+        (QUERY | {"groups": {"columns": ["ward"]}}, {"delta": 0.001}),
+    ],
+    ids=["count", "quantiles", "gaussian", "selected"],
+)
+def test_a_process_judges_as_the_library_does(quiet, query, terms):
+    """What is charged is bit for bit what the answer costs, and its digest is the same."""
+    asked = Ask(query=query, epsilon=0.1, **terms)
+    dataset = quiet.desk.datasets["stays"]
+    found = judge(quiet.desk, "ana", dataset, asked)
+    here = dataset.table.ask(asked.query).prepare(
+        epsilon=0.1, delta=asked.delta, noise=asked.noise, timeout=30
+    )
+    assert (found.guarantee, found.digest) == (here.guarantee, here.digest)
+    assert (found.loss is None) == (here.loss is None)
+    assert found.loss is None or write_law(found.loss) == write_law(here.loss)
+    priced = price(quiet.desk, "ana", dataset, AskQuote(query=query, epsilon=0.1, **terms), None)
+    there = dataset.table.ask(asked.query).quote(epsilon=0.1, delta=asked.delta, noise=asked.noise)
+    assert priced["words"] == there.explain()
+
+
+def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
+    """Memory that is not granted; the next question is judged, by whichever process."""
+    with pytest.raises(Problem) as refused:
+        shared_workers().ask("ana", told_of(quiet, check_memory=1))
+    assert (refused.value.code, "takes more than" in refused.value.detail) == ("bad_query", True)
+    assert quiet.send(
+        "POST", "/v1/datasets/stays/quote", quiet.ana, json={"query": QUERY, "epsilon": 0.1}
+    ).json()["fits"]
+
+
+@pytest.mark.slow
+def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):
+    """A plan of six seconds is given up after the first of them, and costs nothing."""
+    monkeypatch.setattr(_judging, "MOST_QUANTILES", 10**6)
+    dead = QUERY | {"aggregates": [QUANTILES | {"probabilities": [i / 1e3 for i in range(1, 999)]}]}
+    limits = quiet.desk.settings.limits.model_copy(update={"check_seconds": 0.2})
+    settings = quiet.desk.settings.model_copy(update={"limits": limits})
+    desk = replace(quiet.desk, settings=settings)
+    ended = shared_workers().ended
+    with pytest.raises(Problem, match="bad_query"):
+        judge(desk, "ana", desk.datasets["stays"], Ask(query=dead, epsilon=0.1))
+    assert shared_workers().ended == ended + 1
+    assert quiet.charges() == 0
+
+
+def test_a_process_that_died_while_idle_refuses_nobody(quiet):
+    """Somebody else ended it; the question is not blamed for it."""
+    told, workers = told_of(quiet), shared_workers()
+    workers.ask("ana", told)
+    for each in workers._idle:
+        os.kill(each._process.pid, signal.SIGKILL)
+        each._process.wait()
+    assert workers.ask("ana", told)["digest"]
+
+
+def test_a_process_ends_with_its_server(monkeypatch):
+    """Its line is closed when the server dies, however it dies; and it holds no token."""
+    monkeypatch.setenv("HUSHED_TOKEN", "secret")
+    worker = _workers.Worker()
+    worker.wait()
+    told = Path(f"/proc/{worker._process.pid}/environ")
+    if told.exists():
+        assert b"HUSHED_TOKEN" not in told.read_bytes()
+    worker._line.close()
+    assert worker._process.wait(60) == 0
+
+
+class Stub:
+    """A process that judges when it is told to."""
+
+    judged = 0
+    is_alive = staticmethod(lambda: True)
+
+    def __init__(self):
+        self.go = threading.Event()
+        STUBS.append(self)
+
+    def begin(self, told):
+        pass
+
+    def hear(self, seconds):
+        assert self.go.wait(30)
+        return {}
+
+    def end(self):
+        pass
+
+
+STUBS: list[Stub] = []
+
+
+def wait_for(condition):
+    stop = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < stop
+        time.sleep(0.001)
+
+
+def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
+    """The second process is for others; more questions than a few are refused at once."""
+    monkeypatch.setattr(_workers, "Worker", Stub)
+    STUBS.clear()
+    workers, done = Workers(2), []
+
+    def ask(person):
+        workers.ask(person, {"check_seconds": 10.0})
+        done.append(person)
+
+    asking = [threading.Thread(target=ask, args=("ana",)) for _ in range(9)]
+    for each in asking:
+        each.start()
+    wait_for(lambda: len(STUBS) == 1 and workers._asking["ana"] == 8)
+    with pytest.raises(Problem, match="too_many"):
+        ask("ana")
+    bo = threading.Thread(target=ask, args=("bo",))
+    bo.start()
+    wait_for(lambda: len(STUBS) == 2)  # though eight have waited for longer
+    STUBS[1].go.set()
+    bo.join(30)
+    assert done == ["bo"]
+    STUBS[0].go.set()
+    for each in asking:
+        each.join(30)
+    assert done == ["bo"] + ["ana"] * 9
+    assert not workers._asking
+    assert not workers._running
