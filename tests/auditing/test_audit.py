@@ -95,6 +95,11 @@ class TestVerdicts:
         assert 5 < found.epsilon_low < 10
         assert found.witness.pair.name in ("one below", "one above")
         assert found.witness.counts.hits > 100 * found.witness.counts.other_hits
+        seen = found.witness.counts
+        likelier, other = found.outcomes
+        assert (sum(likelier), sum(other)) == (seen.samples, seen.other_samples)
+        ends = [(sum(likelier[i:]), sum(other[i:])) for i in range(len(likelier))]
+        assert (seen.hits, seen.other_hits) in ends
         words = found.explain()
         assert words.startswith("VIOLATED")
         assert words.index("Certified") < words.index("Estimate, not a certificate")

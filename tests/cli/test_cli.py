@@ -83,6 +83,16 @@ class TestSensitivity:
         assert (found["pairs"], found["rank"], found["gamma"]) == (112, 112, 0.05)
         assert 0 < found["sensitivity"] < 100
 
+    def test_a_trial_tells_how_long_the_sampling_may_take(self, folder):
+        """In words, and with --json as numbers; nothing is sampled or kept."""
+        asked = ("sensitivity", "f.py:center", "--population", "uniform:0,100", "--rows", 50)
+        done = run(*asked, "--trial", "--keep", "kept")
+        assert "on one processor: 112 pairs, about 292 calls" in done.stdout
+        assert not Path("kept").exists()
+        found = json.loads(run(*asked, "--trial", "--neighbours", "add-remove", "--json").stdout)
+        assert (found["pairs"], found["calls"], found["seconds"] > 0) == (112, 438, True)
+        assert "leave one" in refused(*asked, "--trial", "--protect", "table", code=2)
+
     @pytest.mark.parametrize(
         "population",
         [

@@ -11,6 +11,8 @@ import hushed as hs
 from hushed.errors import ParameterError
 from hushed.workbench._bench import Workbench
 from hushed.workbench._payments import split_ledger
+from hushed.workbench._views.functions import read_sampling, tell_trial, write_trial
+from hushed.workbench._views.sources import Defined
 from hushed.workbench._workspace import Workspace
 
 CODE = '''
@@ -92,15 +94,85 @@ def wait(browser, address):
         time.sleep(0.1)
 
 
-def pay(browser, address, request=""):
+def pay(browser, address, request="", budget="costs"):
     """Agree to a price, by default to the one that the page shows."""
     page = browser.get(f"{address}/pay").text
     request = request or html.unescape(re.search(r'name="request" value="([^"]+)"', page)[1])
     offer = "".join(re.findall(r'name="offer" value="([^"]+)"', page))
-    terms = {"request": request, "budget": "costs", "note": "a note", "actor": "Ada"}
+    terms = {"request": request, "budget": budget, "note": "a note", "actor": "Ada"}
     browser.post(f"{address}/pay", data=terms | {"offer": offer})
     wait(browser, f"{address}/pay")
     return request
+
+
+def read_asked(**typed):
+    """Read the form of a function; every field but these is as it begins."""
+    functions = [Defined(spec="costs.py:mean", takes="rows", says="")]
+    return read_sampling(RANGE | {"function": "costs.py:mean"} | typed, [], functions)
+
+
+def test_rows_may_be_added_or_removed_for_several_numbers_of_them():
+    """Each is an argument; blocks go with rows that are replaced."""
+    words, errors = read_asked(neighbours="add-remove", rows="900, 1000 1100")
+    assert not errors
+    told = " ".join(words)
+    assert "--neighbours add-remove --rows 900 --rows 1000 --rows 1100" in told
+    for wrong in ("", "900, many", "1", " ".join(["5"] * 21)):
+        assert set(read_asked(neighbours="add-remove", rows=wrong)[1]) == {"rows"}
+    _, errors = read_asked(neighbours="add-remove", rows="900", block_rows="30")
+    assert set(errors) == {"block_rows"}
+    assert "--neighbours" not in read_asked(rows="900")[0]
+    assert set(read_asked(rows="900, 1000")[1]) == {"rows"}
+
+
+def test_a_trial_keeps_nothing_and_its_time_is_shared_by_the_workers(monkeypatch):
+    """It is told for the same command, whatever the number of workers."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    (one, _), (four, _) = (read_asked(rows="9", workers=each) for each in ("1", "16"))
+    trial = write_trial(one)
+    assert trial == write_trial(four)
+    assert "--keep" not in trial
+    assert trial[-2:] == ["--json", "--trial"]
+    found = {"seconds": 480.0, "pairs": 112, "calls": 292, "seconds_per_call": 1.6438}
+    assert "about 8 min: 112 pairs of tables, about 292 calls of 1.7 s" in tell_trial(found, one)
+    assert "about 2 min with 16 worker processes" in tell_trial(found, four)
+
+
+@pytest.mark.slow
+def test_a_trial_says_how_long_it_will_take_or_what_is_wrong(browser, folder):
+    """Of what stands in the form; of another form it says nothing."""
+    (folder / "costs.py").write_text(CODE + "\n\ndef broken(rows):\n    return rows.nothing\n")
+    address = begin(browser, "functions")
+
+    def ask(**more):
+        typed = RANGE | {"function": "costs.py:mean", "rows": "2", "neighbours": "add-remove"}
+        browser.post(f"{address}/trial", data=typed | more)
+        while "hx-get" in browser.get(f"{address}/trial").text:
+            time.sleep(0.1)
+        return browser.get(address).text
+
+    assert "112 pairs of tables, about 438 calls" in ask()
+    assert browser.get(address).status_code == 200
+    browser.post(f"{address}/draft", data=RANGE | {"function": "costs.py:mean", "rows": "3"})
+    assert "It may take" not in browser.get(address).text
+    assert "nothing" in ask(function="costs.py:broken")
+    assert browser.post(f"{address}/trial", data={"rows": "none"}).status_code == 422
+
+
+@pytest.mark.slow
+def test_rows_added_or_removed_are_paid_from_a_budget_for_them(browser, folder, sampled):
+    """The page says for which tables the promise is; the number of private rows is not checked."""
+    with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
+        book.open_budget("apart", hs.Guarantee(epsilon=3.0, gamma=0.5, neighbours="add-remove"))
+    address = sampled("mean", neighbours="add-remove", rows="3, 40")
+    page = html.unescape(browser.get(address).text)
+    assert "everybody whose row may be there or not" in page
+    assert "for a table of exactly 3 or 40 rows; of any other number nothing" in page
+    pay(browser, address, budget="apart")
+    certificate = browser.get(f"{address}/answer.json").json()["certificate"]
+    assert certificate["guarantee"]["neighbours"] == "add-remove"
+    with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
+        assert [len(book.entries(each)) for each in ("costs", "apart")] == [0, 1]
 
 
 @pytest.fixture
@@ -111,10 +183,10 @@ def sampled(browser, folder):
     with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as book:
         book.open_budget("costs", hs.Guarantee(epsilon=3.0, gamma=0.5))
 
-    def sample(function):
+    def sample(function, **more):
         address = begin(browser, "functions")
         typed = {"function": f"costs.py:{function}", "rows": "2", "data": "private.csv"}
-        browser.post(f"{address}/run", data={**RANGE, **typed, "one_in": "20"})
+        browser.post(f"{address}/run", data={**RANGE, **typed, "one_in": "20", **more})
         wait(browser, address)
         return address
 

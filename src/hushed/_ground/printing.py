@@ -168,3 +168,10 @@ def list_kept(error: BaseException) -> list[str]:
     """List what an error says of what is kept."""
     notes = getattr(error, "__notes__", ())
     return [str(each) for each in notes if type(each) is KeptNote]
+
+
+def tell_seconds(seconds: float) -> str:
+    """Say a time in words that people use."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

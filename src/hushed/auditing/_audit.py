@@ -199,6 +199,7 @@ def _report(
         seed=seed,
         named=found.named,
         weight=found.weight,
+        outcomes=found.outcomes,
     )
 
 
@@ -218,6 +219,7 @@ class _Judgement:
     samples: int = 0
     named: tuple[str, ...] = ()
     weight: float | None = None
+    outcomes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
 
 def _choose_relation(pairs: object, neighbours: Neighbours, relation: Relation | None) -> Relation:
@@ -265,6 +267,7 @@ def _make_witness(pair: Pair, event: Event, counts: Counts, relation: Relation) 
 def _judge_fixed(finding: Finding, goal: Goal, relation: Relation) -> _Judgement:
     certified = goal.claim.certify(finding.region)
     event = finding.selected.event
+    likelier, other = finding.bins.tolist()
     return _Judgement(
         violated=certified.violated,
         mode="fixed",
@@ -276,6 +279,7 @@ def _judge_fixed(finding: Finding, goal: Goal, relation: Relation) -> _Judgement
         estimate=estimate_curve(finding, goal.claim),
         named=(finding.pair.name,) if certified.violated else (),
         weight=goal.claim.weigh(finding.selected.predicted),
+        outcomes=(tuple(likelier), tuple(other)),
     )
 
 

@@ -149,6 +149,10 @@ class AuditReport(Shown):
     weight : float, optional
         Weight of the test that judged the event, chosen before its runs were made: with it the
         certified numbers follow from the counts. None where no such test was used.
+    outcomes : tuple of (tuple of int, tuple of int), optional
+        Runs of the final split in at most 49 groups of outcomes, those that speak most for the
+        witness's likelier input last: counts on that input, then on the other one. The last groups
+        make up the event. For a picture, and no certificate; None in the modes that have none.
     """
 
     verdict: Verdict
@@ -168,6 +172,7 @@ class AuditReport(Shown):
     population: PopulationCount | None = None
     named: tuple[str, ...] = ()
     weight: float | None = None
+    outcomes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def _card(self) -> Card:
         picture = ""
@@ -389,6 +394,9 @@ class AuditReport(Shown):
                 ],
                 "note": "point estimates, not a certificate",
             }
+        if self.outcomes is not None:
+            likelier, other = map(list, self.outcomes)
+            record["outcomes"] = {"likelier": likelier, "other": other}
         if self.population is not None:
             p = self.population
             record["population"] = {

@@ -29,8 +29,8 @@ _MODES = ("fixed", "sequential", "population")
 
 
 def write_report(report: AuditReport) -> str:
-    """Write a report as JSON, every number exact; without the inputs, and without estimates."""
-    record = replace(report, estimate=None).to_dict()
+    """Write a report as JSON, every number exact; without inputs, estimates and pictures."""
+    record = replace(report, estimate=None, outcomes=None).to_dict()
     claim = next(name for name, kind in _CLAIMS.items() if type(report.claim) is kind)
     first, other = (
         np.asarray(each) for each in (report.witness.pair.rows, report.witness.pair.neighbour)

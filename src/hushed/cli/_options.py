@@ -104,6 +104,15 @@ SymmetricOption = Annotated[
         "--symmetric",
     ),
 ]
+TrialOption = Annotated[
+    bool,
+    option(
+        "Sample nothing: call the function a few times on public rows, and tell how long the "
+        "sampling may take.",
+        SAMPLING,
+        "--trial",
+    ),
+]
 PrivateCountOption = Annotated[
     bool,
     option(

@@ -14,7 +14,10 @@ from hushed.cli import _options as options
 from hushed.cli._inputs import read_bounds, read_population, read_values
 from hushed.cli._options import option
 from hushed.cli._panels import LEDGER, OUTPUT
-from hushed.populations import Population
+from hushed.errors import ParameterError
+from hushed.populations import Population, by_user
+from hushed.sensitivity._sampling import read_reach
+from hushed.sensitivity._timing import Expected, expect_time
 from hushed.spaces import Norm
 
 
@@ -194,4 +197,32 @@ class Sampling(Pairs):
             monotone=self.monotone,
             keep=options.read_keep(self.keep, private=keep_private),
             **more,
+        )
+
+    def expect(self, f: Any, source: Population, *, rows: Any, norm: Norm, user: Any) -> Expected:
+        """Tell how long the same sampling may take, by a few calls of the function."""
+        if self.protect == "table":
+            raise ParameterError(
+                "no time is told with --protect table: leave one of the two out", parameter="trial"
+            )
+        reach = read_reach(
+            f,
+            rows,
+            neighbours=self.neighbours,
+            distance=self.distance,
+            position=self.position,
+            protect=self.protect,
+            user=user,
+            norm=norm,
+            batch=False,
+        )
+        return expect_time(
+            f,
+            source if user is None else by_user(source, user),
+            reach=reach,
+            calibration=self.calibration,
+            gamma=self.gamma,
+            pairs=self.pairs,
+            symmetric=self.symmetric,
+            seed=self.seed,
         )

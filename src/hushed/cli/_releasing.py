@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import hushed as hs
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, tell_seconds
 from hushed._rows._people import count_units
 from hushed.cli._calibration import Target
 from hushed.cli._delivery import deliver
@@ -18,6 +19,7 @@ from hushed.cli._options import (
     JsonOption,
     KeepPrivateOption,
     OutsideOption,
+    TrialOption,
     option,
 )
 from hushed.cli._outcome import finish, print_line, print_notes
@@ -37,6 +39,7 @@ def sensitivity(
     public: Source,
     asked: Sampling,
     norm: Annotated[Norm, option("Norm of the movement.", NOISE)] = "l1",
+    trial: TrialOption = False,
     json: JsonOption = False,
 ) -> None:
     """Measure how far a function moves between neighbouring tables."""
@@ -44,7 +47,13 @@ def sensitivity(
         source, columns = public.read(asked.user)
         whose = find_user(asked.user, public.frame, columns, source)
         f = in_blocks(read_function(function), asked.block_rows, whose)
-        s = asked.measure(f, source, rows=_read_rows(asked.rows), norm=norm, user=whose)
+        rows = _read_rows(asked.rows)
+        if trial:
+            _tell_time(
+                asked.expect(f, source, rows=rows, norm=norm, user=whose), result, quiet=json
+            )
+            return
+        s = asked.measure(f, source, rows=rows, norm=norm, user=whose)
         remarks = s.explain().split("\n\n")[1:]
         result.update(_describe(s, asked), population=source.describe(), remarks=remarks)
         if not json:
@@ -54,6 +63,15 @@ def sensitivity(
                 f"gamma = {format_up(s.gamma)} ({asked.protect}, {asked.calibration})"
             )
             print_notes(remarks)
+
+
+def _tell_time(found: Any, result: dict[str, Any], *, quiet: bool) -> None:
+    result.update(asdict(found))
+    if not quiet:
+        print_line(
+            f"about {tell_seconds(found.seconds)} on one processor: {found.pairs:,} pairs, about "
+            f"{found.calls:,} calls, of {found.seconds_per_call:.2g} s each"
+        )
 
 
 def _read_rows(rows: list[int] | None) -> int | list[int]:

@@ -214,7 +214,7 @@ def sample_sensitivity(
         raise ParameterError(
             f"the population draws users: say user={population.user!r}", parameter="user"
         )
-    reach = _read_reach(
+    reach = read_reach(
         f,
         rows,
         neighbours=neighbours,
@@ -319,7 +319,7 @@ def _read_batch_rows(batch_rows: int, *, batch: bool) -> int:
     return count
 
 
-def _read_reach(
+def read_reach(
     f: Function,
     rows: int | Sequence[int],
     *,

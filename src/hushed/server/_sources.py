@@ -11,7 +11,7 @@ from hushed.tables._open import open_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hushed._types import ColumnType
+    from hushed._ground.types import ColumnType
     from hushed.tables import Table
 
 

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from sqlalchemy.engine import make_url
 
+from hushed._ground.printing import tell_seconds
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._notes import write_note
@@ -21,7 +22,6 @@ from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._jobs import JobState, new_job, read_job, start_job, stop_job
 from hushed.workbench._releases import find_entry
 from hushed.workbench._views.charges import Offer, list_offers
-from hushed.workbench._views.functions import tell_seconds
 from hushed.workbench._works import Work, find_draft, home_of, write_json
 
 _PAY = "pay."

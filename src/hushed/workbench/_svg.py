@@ -13,7 +13,7 @@ from typing import Literal
 
 from hushed._ground.printing import format_up, shown
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 24, 34  # around a plot, for its axes
+LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 34  # around a plot, for its axes
 
 Anchor = Literal["start", "middle", "end"]
 Cells = tuple[tuple[str, ...], ...]
@@ -84,18 +84,18 @@ class Axis:
 
 def draw_axes(x: Axis, y: Axis, width: int, height: int) -> list[Shape]:
     """Draw two axes with their ticks and titles."""
-    right, bottom = width - _RIGHT, height - _BOTTOM
-    lines = [(_LEFT, _TOP), (_LEFT, bottom), (right, bottom)]
+    right, bottom = width - RIGHT, height - BOTTOM
+    lines = [(LEFT, TOP), (LEFT, bottom), (right, bottom)]
     shapes = [draw_line(lines, "axis")]
     for value, text in x.ticks:
-        at = x.at(value, _LEFT, right)
+        at = x.at(value, LEFT, right)
         side: Anchor = "end" if at > right - 4 * len(text) else "middle"
         shapes.append(write_word(at, bottom + 14, text, "tick", anchor=side))
     for value, text in y.ticks:
-        where = y.at(value, bottom, _TOP)
-        shapes.append(draw_line([(_LEFT, where), (right, where)], "grid"))
-        shapes.append(write_word(_LEFT - 6, where + 4, text, "tick", anchor="end"))
-    shapes.append(write_word((_LEFT + right) / 2, height - 4, x.title, "title", anchor="middle"))
+        where = y.at(value, bottom, TOP)
+        shapes.append(draw_line([(LEFT, where), (right, where)], "grid"))
+        shapes.append(write_word(LEFT - 6, where + 4, text, "tick", anchor="end"))
+    shapes.append(write_word((LEFT + right) / 2, height - 4, x.title, "title", anchor="middle"))
     shapes.append(write_word(0, 12, y.title, "title"))
     return shapes
 
@@ -112,16 +112,16 @@ def draw_curve(
 ) -> Picture:
     """Draw a curve, and the point of it that was chosen."""
     width, height = size
-    right, bottom = width - _RIGHT, height - _BOTTOM
+    right, bottom = width - RIGHT, height - BOTTOM
 
     def put(point: tuple[float, float]) -> tuple[float, float]:
-        return x.at(point[0], _LEFT, right), y.at(point[1], bottom, _TOP)
+        return x.at(point[0], LEFT, right), y.at(point[1], bottom, TOP)
 
     shapes = draw_axes(x, y, width, height)
     shapes.append(draw_line([put(each) for each in points], "curve"))
     if here is not None:
         across, down = put(here)
-        shapes.append(draw_line([(_LEFT, down), (across, down), (across, bottom)], "guide"))
+        shapes.append(draw_line([(LEFT, down), (across, down), (across, bottom)], "guide"))
         shapes.append(Shape(kind="disc", look="mark", x=across, y=down, width=4))
     return Picture(width=width, height=height, sentence=sentence, shapes=tuple(shapes), table=table)
 

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._ground.printing import tell_seconds
 from hushed.errors import HushedError, NotFound
 from hushed.workbench._bench import Fields, Turn, Workbench, download
 from hushed.workbench._drafts import Draft, Kind
@@ -23,7 +24,6 @@ from hushed.workbench._jobs import (
     stop_job,
 )
 from hushed.workbench._privates import Private, require_public
-from hushed.workbench._views.functions import tell_seconds
 from hushed.workbench._views.sources import Defined, list_functions
 from hushed.workbench._workspace import list_files
 

@@ -19,7 +19,12 @@ from hushed.workbench._views.functions import (
     write_release,
 )
 from hushed.workbench._views.populations import describe_check, read_check, write_check
-from hushed.workbench._views.samples import draw_event, draw_histogram, draw_movements
+from hushed.workbench._views.samples import (
+    draw_event,
+    draw_histogram,
+    draw_movements,
+    draw_outcomes,
+)
 from hushed.workbench._views.sources import list_functions
 
 CODE = '''
@@ -241,14 +246,26 @@ def test_the_zoo_is_audited_by_name(folder):
     (_, hits, _), (_, other_hits, _) = judged.sides
     assert hits > other_hits
     assert f"{hits:,} times" in draw_event(judged).sentence
+    _, *groups = draw_outcomes(judged).table
+    event = [(likelier, other) for _, likelier, other, inside in groups if inside == "yes"]
+    assert [
+        sum(int(each.replace(",", "")) for each in side) for side in zip(*event, strict=True)
+    ] == [
+        hits,
+        other_hits,
+    ]
+    assert 0 < len(event) < len(groups)
 
 
 @pytest.mark.slow
 def test_what_is_not_refuted_is_never_called_private(folder):
     """The headline says so, and what would have been caught."""
     words, _ = read_audit({"specimen": "Laplace", "effort": "quick"}, [])
-    headline = describe_verdict(run(words)).headline
-    assert headline.startswith("Not refuted, which is not private: a violation of at least")
+    judged = describe_verdict(run(words))
+    assert judged.headline.startswith("Not refuted, which is not private: a violation of at least")
+    likelier, other = zip(*judged.outcomes, strict=True)
+    assert [sum(likelier), sum(other)] == [runs for _, _, runs in judged.sides]
+    assert max(abs(a - b) for a, b in judged.outcomes) < 0.1 * sum(likelier)  # alike, as claimed
 
 
 def test_own_mechanisms_are_audited_on_pairs_at_the_ends(functions):

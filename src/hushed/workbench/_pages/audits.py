@@ -11,7 +11,7 @@ from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState
 from hushed.workbench._views.audits import describe_verdict, list_zoo, read_audit, read_stand
-from hushed.workbench._views.samples import draw_estimate, draw_event
+from hushed.workbench._views.samples import draw_estimate, draw_event, draw_outcomes
 from hushed.workbench._works import Files, Work, make_work_router
 
 
@@ -24,6 +24,7 @@ def _show(_bench: Workbench, _draft: Draft, state: JobState | None) -> dict[str,
     if state is not None and state.status == "done":
         found["judged"] = judged = describe_verdict(state.result)
         found["event"], found["estimate"] = draw_event(judged), draw_estimate(judged)
+        found["outcomes"] = draw_outcomes(judged)
     elif state is not None:
         found["stand"] = read_stand(state.notes)
     return found

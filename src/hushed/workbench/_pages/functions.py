@@ -14,6 +14,7 @@ from hushed.releasing import Certificate
 from hushed.workbench._bench import Fields, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState, folder_of_trials
+from hushed.workbench._pages.trials import describe_trial, make_trial_router
 from hushed.workbench._payments import Payment, address_of, make_pay_router, read_offers
 from hushed.workbench._views.functions import (
     Priced,
@@ -46,6 +47,8 @@ def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, 
 def _show(bench: Workbench, draft: Draft, state: JobState | None) -> dict[str, Any]:
     typed = draft.part(FORM)
     found: dict[str, Any] = {"pairs": count_pairs(typed), "watched": None, "priced": None}
+    words, _ = _read(typed, look_around(bench))
+    found |= describe_trial(bench, draft, words)
     if state is None:
         return found
     found["watched"] = watched = watch_sampling(state, folder_of_trials(home_of(bench), state.job))
@@ -93,6 +96,7 @@ def make_router(bench: Workbench) -> APIRouter:
         found = _show(bench, draft, state)
         return bench.show(request, "part_price.html", draft=draft, address=address, **found)
 
+    router.include_router(make_trial_router(bench, WORK))
     router.include_router(make_work_router(bench, WORK))
     router.include_router(make_pay_router(bench, WORK, _Preparing(bench), _tell))
     return router

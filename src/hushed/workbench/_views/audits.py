@@ -147,6 +147,10 @@ class Judged:
         The witness.
     sides : tuple of (str, int, int)
         Whose outcomes, how often the event was seen, and in how many runs.
+    outcomes : tuple of (int, int)
+        Runs in groups of outcomes, on either side, those that speak most for the first one last.
+    event_from : int
+        The first group of the event.
     curve : tuple of (float, float)
         Estimated delta at epsilons: no certificate.
     runs : str
@@ -160,6 +164,8 @@ class Judged:
     pair: str
     event: str
     sides: tuple[tuple[str, int, int], ...]
+    outcomes: tuple[tuple[int, int], ...]
+    event_from: int
     curve: tuple[tuple[float, float], ...]
     runs: str
 
@@ -171,6 +177,9 @@ def describe_verdict(found: Mapping[str, Any]) -> Judged:
     other = first if seen["likelier"] == "neighbour" else "neighbour"
     estimate = found.get("estimate") or {"epsilon": [], "delta": []}
     confidence = format_down(found["confidence"])
+    groups = found.get("outcomes") or {"likelier": [], "other": []}
+    drawn = zip(groups["likelier"], groups["other"], strict=True)
+    outcomes = tuple(each for each in drawn if any(each))
     return Judged(
         verdict=found["verdict"],
         headline=_tell_headline(found),
@@ -186,10 +195,21 @@ def describe_verdict(found: Mapping[str, Any]) -> Judged:
             (seen["likelier"], seen["hits"], seen["samples"]),
             (other, seen["other_hits"], seen["other_samples"]),
         ),
+        outcomes=outcomes,
+        event_from=_find_event(outcomes, seen["hits"], seen["other_hits"]),
         curve=tuple(zip(estimate["epsilon"], estimate["delta"], strict=True)),
         runs=f"{found['samples']:,} runs on each side, pairs tried: {len(found['tried'])}, seed "
         f"{found['seed']}, {found['seconds']:.1f} s",
     )
+
+
+def _find_event(outcomes: tuple[tuple[int, int], ...], hits: int, other_hits: int) -> int:
+    """Find the first group of the event, which is made up of the last ones."""
+    for i in range(len(outcomes)):
+        likelier, other = zip(*outcomes[i:], strict=True)
+        if (sum(likelier), sum(other)) == (hits, other_hits):
+            return i
+    return len(outcomes)
 
 
 def _tell_headline(found: Mapping[str, Any]) -> str:

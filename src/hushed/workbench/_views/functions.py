@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any
 
 import hushed as hs
 from hushed._ground.decimals import decimal_of
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, tell_seconds
 from hushed.errors import HushedError
 from hushed.runs import list_runs
 from hushed.sensitivity import choose_rank, read_movements
@@ -20,9 +21,11 @@ from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument, read_population
 
 FRAMES = ("numpy", "pandas", "polars")
+NEIGHBOURS = ("replace-one", "add-remove")
 MECHANISMS = ("laplace", "gaussian")
 _NORMS = {"laplace": "l1", "gaussian": "l2"}
 BETA = 0.05
+_MOST_SIZES = 20
 _LEAST, _MOST, _USUAL = 0.01, 10.0, 1.0  # epsilons of the slider, in nats
 
 
@@ -35,7 +38,7 @@ def read_sampling(
     chosen = form.choose("function", specs, needed="Choose the function.")
     source = read_population(form, tables, functions)
     words = ["sensitivity", as_argument(chosen), "--population", source]
-    words += ["--rows", form.say_whole("rows", least=2, most=10**9)]
+    words += read_neighbours(form)
     words += ["--gamma", read_gamma(form)]
     words += ["--frame", form.choose("frame", FRAMES)]
     words += read_header(form) + (["--symmetric"] if form.is_ticked("symmetric") else [])
@@ -45,6 +48,25 @@ def read_sampling(
     if form.text("population_file") and form.text("population_file") == form.text("data"):
         form.refuse("population_file", "these are the private rows: choose public ones")
     return [*words, "--keep", KEPT, "--json"], form.errors
+
+
+def read_neighbours(form: Words) -> list[str]:
+    """Read in what neighbours differ, and the numbers of rows that the promise is for."""
+    relation = form.choose("neighbours", NEIGHBOURS)
+    if relation == "replace-one":
+        return ["--rows", form.say_whole("rows", least=2, most=10**9)]
+    if form.text("block_rows"):
+        form.refuse("block_rows", "blocks are for rows that are replaced: leave this empty")
+    sizes = form.text("rows").replace(",", " ").split()[: _MOST_SIZES + 1]
+    if not 1 <= len(sizes) <= _MOST_SIZES:
+        form.refuse("rows", f"give from 1 to {_MOST_SIZES} public numbers of rows")
+    words = ["--neighbours", relation]
+    for each in sizes:
+        one = Words({"rows": each})
+        words += ["--rows", one.say_whole("rows", least=2, most=10**9)]
+        for name, message in one.errors.items():
+            form.refuse(name, message)
+    return words
 
 
 def read_people_and_blocks(form: Words) -> list[str]:
@@ -74,6 +96,26 @@ def count_pairs(typed: Mapping[str, str]) -> tuple[int, int] | None:
         return None
     rank = choose_rank("training-conditional", gamma=decimal_of(float(gamma)))
     return rank.pairs, rank.pairs - rank.rank + 1
+
+
+def write_trial(words: list[str]) -> list[str]:
+    """Write the command that tells how long a sampling may take."""
+    left_out = {"--workers", "--keep"}  # and the word after each
+    told = (i for i, each in enumerate(words) if each in left_out)
+    gone = {place for i in told for place in (i, i + 1)}
+    return [*(each for i, each in enumerate(words) if i not in gone), "--trial"]
+
+
+def tell_trial(found: Mapping[str, Any], words: list[str]) -> str:
+    """Say how long a sampling may take, with its worker processes where there are processors."""
+    workers = int(words[words.index("--workers") + 1])
+    used = min(workers, os.cpu_count() or 1)
+    with_them = f" with {workers} worker processes" if workers > 1 else ""
+    return (
+        f"It may take about {tell_seconds(found['seconds'] / used)}{with_them}: "
+        f"{found['pairs']:,} pairs of tables, about {found['calls']:,} calls of "
+        f"{format_up(found['seconds_per_call'], 2)} s each."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,13 +184,6 @@ def _tell_left(state: JobState, done: int, total: int) -> str:
     if state.status != "running" or not 0 < done < total:
         return ""
     return tell_seconds(state.seconds * (total - done) / done)
-
-
-def tell_seconds(seconds: float) -> str:
-    """Say a time in words that people use."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,11 +304,7 @@ class _Law:
         blocks = found["block_rows"]
         answer = "the average over blocks" if blocks else "the answer"
         what = f"{answer} is" if self.numbers == 1 else f"each of {self.numbers} numbers is"
-        whose, added = (
-            ("every person, whose rows may all be replaced together", "people")
-            if found["unit"] == "user"
-            else ("everybody whose row may be replaced", "rows")
-        )
+        whose, added = _tell_protected(found)
         told = (
             f"Released is the average of the function over blocks of {blocks} {added}. "
             if blocks
@@ -287,10 +318,33 @@ class _Law:
             promise=(
                 f"Privacy loss (epsilon) {format_up(epsilon)}{slack} for {whose}, "
                 f"but for a share of {format_up(promised.gamma)} of the cases, in "
-                "which it may be more."
+                f"which it may be more.{_tell_sizes(found, added)}"
             ),
             exactness=f"{told}With 95 %, {what} within {shown} of the one without noise.",
         )
+
+
+def _tell_protected(found: Mapping[str, Any]) -> tuple[str, str]:
+    """Say who is protected, and what is counted."""
+    if found["neighbours"] == "replace-one":
+        if found["unit"] == "user":
+            return "every person, whose rows may all be replaced together", "people"
+        return "everybody whose row may be replaced", "rows"
+    if found["unit"] == "user":
+        return "every person, who may be there with all rows or not at all", "people"
+    return "everybody whose row may be there or not", "rows"
+
+
+def _tell_sizes(found: Mapping[str, Any], counted: str) -> str:
+    """Say which tables are covered where their number of rows is private: none is refused."""
+    if found["neighbours"] == "replace-one":
+        return ""
+    sizes = found["rows"] if isinstance(found["rows"], list) else [found["rows"]]
+    told = " or ".join(f"{each:,}" for each in sizes)
+    return (
+        f" It holds for a table of exactly {told} {counted}; of any other number nothing is "
+        "promised, and nothing checks it."
+    )
 
 
 def _place(value: float, low: float, high: float) -> int:

@@ -9,6 +9,10 @@ from itertools import pairwise
 
 from hushed._ground.printing import format_down, format_up
 from hushed.workbench._svg import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
     Axis,
     Bar,
     Picture,
@@ -16,12 +20,12 @@ from hushed.workbench._svg import (
     draw_axes,
     draw_bars,
     draw_curve,
+    draw_line,
     write_word,
 )
 from hushed.workbench._views.audits import Judged
 from hushed.workbench._views.functions import Watched
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 34
 _SIZE = (560, 240)
 _MOST_POINTS, _MOST_ROWS, _BINS = 240, 40, 24
 
@@ -46,7 +50,7 @@ def draw_movements(watched: Watched) -> Picture:
         ),
         size=_SIZE,
     )
-    words = write_word(_SIZE[0] - _RIGHT, _TOP + 12, "movement", "title", anchor="end")
+    words = write_word(_SIZE[0] - RIGHT, TOP + 12, "movement", "title", anchor="end")
     return replace(drawn, shapes=(*drawn.shapes, words))
 
 
@@ -87,21 +91,21 @@ def draw_histogram(
     x = Axis(low=low, high=high, ticks=((low, f"{low:.3g}"), (high, f"{high:.3g}")), title=title)
     y = Axis(low=0.0, high=most, ticks=((0.0, "0"), (most, str(most))), title="tables")
     width, height = _SIZE
-    right, bottom = width - _RIGHT, height - _BOTTOM
+    right, bottom = width - RIGHT, height - BOTTOM
     shapes = draw_axes(x, y, width, height)
     for (start, end), count in zip(pairwise(edges), counts, strict=True):
-        left, top = x.at(start, _LEFT, right), y.at(count, bottom, _TOP)
-        wide = round(x.at(end, _LEFT, right) - left, 1)
+        left, top = x.at(start, LEFT, right), y.at(count, bottom, TOP)
+        wide = round(x.at(end, LEFT, right) - left, 1)
         tall = round(bottom - top, 1)
         shapes.append(Shape(kind="box", look="bar", x=left, y=top, width=wide, height=tall))
-    at = x.at(mark, _LEFT, right)
-    shapes.append(Shape(kind="path", look="guide", path=f"M{at:g} {_TOP} L{at:g} {bottom}"))
-    late = at > (_LEFT + right) / 2
+    at = x.at(mark, LEFT, right)
+    shapes.append(Shape(kind="path", look="guide", path=f"M{at:g} {TOP} L{at:g} {bottom}"))
+    late = at > (LEFT + right) / 2
     words = Shape(
         kind="word",
         look="title",
         x=at - 6 if late else at + 6,
-        y=_TOP + 26,
+        y=TOP + 26,
         text=marked,
         anchor="end" if late else "start",
     )
@@ -142,6 +146,60 @@ def draw_event(judged: Judged) -> Picture:
             *((side, f"{hits:,}", f"{runs:,}") for side, hits, runs in judged.sides),
         ),
     )
+
+
+def draw_outcomes(judged: Judged) -> Picture | None:
+    """Draw how often outcomes came up on either table, in the order of what they speak for."""
+    count = len(judged.outcomes)
+    if count < 2:
+        return None
+    (side, _, runs), (other, _, other_runs) = judged.sides
+    shares = [(a / max(1, runs), b / max(1, other_runs)) for a, b in judged.outcomes]
+    top = max(max(each) for each in shares)
+    x = Axis(
+        low=0, high=count, ticks=(), title=f"groups of outcomes, those of the {side} to the right"
+    )
+    y = Axis(low=0.0, high=top, ticks=((0.0, "0"), (top, f"{top:.2g}")), title="share of runs")
+    width, height = _SIZE
+    right, bottom = width - RIGHT, height - BOTTOM
+    shapes = draw_axes(x, y, width, height)
+    step: list[tuple[float, float]] = []
+    for i, (share, other_share) in enumerate(shares):
+        left, end = x.at(i, LEFT, right), x.at(i + 1, LEFT, right)
+        up = y.at(share, bottom, TOP)
+        wide, tall = round(end - left, 1), round(bottom - up, 1)
+        shapes.append(Shape(kind="box", look="bar", x=left, y=up, width=wide, height=tall))
+        line = y.at(other_share, bottom, TOP)
+        step += [(left, line), (end, line)]
+    shapes.append(draw_line(step, "spread"))
+    shapes += _mark_event(x.at(judged.event_from, LEFT, right), bottom)
+    inside = range(judged.event_from, count)
+    return Picture(
+        width=width,
+        height=height,
+        sentence=f"Shares of the runs in {count} groups of outcomes: bars for the {side}, a line "
+        f"for the {other}. Groups further right speak more for the {side}; the event is all of "
+        "them from the broken line on. If the two tables could not be told apart, bars and line "
+        "would agree.",
+        shapes=tuple(shapes),
+        table=(
+            ("group", side, other, "in the event"),
+            *(
+                (str(i + 1), f"{a:,}", f"{b:,}", "yes" if i in inside else "no")
+                for i, (a, b) in enumerate(judged.outcomes)
+            ),
+        ),
+    )
+
+
+def _mark_event(at: float, bottom: float) -> list[Shape]:
+    """Draw the line where the event begins."""
+    return [
+        draw_line([(at, TOP), (at, bottom)], "guide"),
+        write_word(at + 4, TOP + 26, "event", "title")
+        if at < _SIZE[0] - RIGHT - 60
+        else write_word(at - 4, TOP + 26, "event", "title", anchor="end"),
+    ]
 
 
 def draw_estimate(judged: Judged) -> Picture | None:
