@@ -16,6 +16,7 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS, calibrate
 from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
+from hushed.releasing._record_checks import CLOSE, is_near
 from hushed.releasing._statistics import list_contradictions
 from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._designs import count_needed, is_given_the_rest
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _FOLLOW = ("epsilon", "delta", "neighbours")
-_CLOSE = 1e-9  # mathematical libraries differ in the last digits
 # Gamma is split where the split matters least, so that its place moves by far more than a bit.
 SAME_SPLIT = 1e-3
 _PROMISE_OF = {"disjoint": "population", "given-the-rest": "given-the-rest", "resampled": "table"}
@@ -104,12 +104,12 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
     except (HushedError, TypeError, ValueError, OverflowError, ZeroDivisionError) as problem:
         return [f"sensitivity and parameters make no mechanism ({problem})"]
     found = []
-    if not _near(record.scale, scale) or record.grid != grid:
+    if not is_near(record.scale, scale) or record.grid != grid:
         found.append(
             f"mechanism.scale {record.scale!r} on grid {record.grid} does not follow from "
             f"sensitivity and parameters ({scale!r} on {grid} does)"
         )
-    if not _near(record.accuracy, accuracy):
+    if not is_near(record.accuracy, accuracy):
         found.append(f"mechanism.accuracy {record.accuracy!r} does not follow ({accuracy!r} does)")
     said = [(name, getattr(promise, name), getattr(fresh, name)) for name in _FOLLOW]
     return found + [
@@ -302,7 +302,7 @@ def _of_rank(sampling: SamplingRecord) -> list[str]:
     found = []
     if sampling.rank < rank.rank:
         found.append(f"sampling.rank is below {rank.rank}, which sampling.gamma takes")
-    if not _near(sampling.gamma, gamma):
+    if not is_near(sampling.gamma, gamma):
         found.append(f"sampling.gamma does not follow from pairs and shift ({gamma!r} does)")
     return found + [
         f"sampling.{name} does not follow from pairs and gamma ({right!r} does)"
@@ -388,7 +388,7 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
         found.append("sensitivity is not the movement of sampling.rank")
     # Two answers differ by twice the largest number in each place, at most; the range by two such.
     places = 2 if certificate.norm == "range" else max(1, min(certificate.mechanism.values, 2**53))
-    if moved[-1] > 2 * places * sampling.largest * (1 + _CLOSE):
+    if moved[-1] > 2 * places * sampling.largest * (1 + CLOSE):
         found.append("sampling.largest is too small for answers that move so far")
     return found
 
@@ -399,9 +399,3 @@ def _is_rising(sizes: tuple[int, ...], most: int) -> bool:
 
 def _is_sorted(movements: tuple[float, ...]) -> bool:
     return list(movements) == sorted(movements) and all(each >= 0 for each in movements[:1])
-
-
-def _near(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return abs(one - other) <= _CLOSE * abs(other)
