@@ -11,7 +11,8 @@ import hushed as hs
 from hushed.errors import HushedError
 from hushed.workbench._marks import is_copy, mark_source
 from hushed.workbench._privates import Private, require_public
-from hushed.workbench._views.data import MOST_COLUMNS, describe_data
+from hushed.workbench._views.columns import MOST_COLUMNS
+from hushed.workbench._views.data import describe_data
 from hushed.workbench._views.exports import Source, write_question
 from hushed.workbench._views.suggestions import settle_suggestions
 from hushed.workbench._workspace import find_table, list_tables, open_workspace

@@ -12,7 +12,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
-from hushed.releasing._consistency import SAME_SPLIT
+from hushed.releasing._sampling_consistency import SAME_SPLIT
 from hushed.releasing._verification_record import Verification
 
 _MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -20,12 +18,17 @@ from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._inverse import WIDTH, rows_astray
 from hushed.releasing._population_words import describe_search
+from hushed.releasing._record_checks import (
+    FINGERPRINT,
+    Drawn,
+    is_near,
+    list_wrong_draw,
+    list_wrong_types,
+)
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
 
-_FINGERPRINT = re.compile("[0-9a-f]{64}")
-_CLOSE = 1e-9  # mathematical libraries differ in the last digits
 _MOST = 1_000_000  # candidates and dimensions of a certificate that anybody may have written
 _LARGE = 1000.0  # an epsilon at which any number of candidates makes a mechanism
 _STATED = ("fingerprint", "function")  # what no certificate contains, and what is only a name
@@ -114,12 +117,12 @@ def list_wrong_blocks(certificate: Certificate) -> list[str]:
     except (HushedError, KeyError, TypeError, ValueError, OverflowError) as problem:
         return [f"the parameters make no mechanism ({problem})"]
     return found or [
-        *_of_record(certificate, wanted),
+        *list_wrong_draw(certificate, wanted, "the parameters"),
         *_of_promise(certificate, mechanism, promise),
     ]
 
 
-def _of_prior(certificate: Certificate) -> tuple[tuple[float, int, int, float], Guarantee]:
+def _of_prior(certificate: Certificate) -> tuple[Drawn, Guarantee]:
     """Follow the numbers of a choice by a prior from what is stated of it."""
     stated = certificate.mechanism.parameters
     least, epsilon = float(stated["least"]), read_epsilon(stated["epsilon"])
@@ -138,14 +141,10 @@ def _of_prior(certificate: Certificate) -> tuple[tuple[float, int, int, float], 
 def _of_parameters(certificate: Certificate, mechanism: Blocks) -> list[str]:
     """Compare names and types of all that is stated, and what follows of it."""
     stated, fresh = certificate.mechanism.parameters, state_parameters(mechanism, "")
+    found = list_wrong_types(stated, fresh)
     if set(stated) != set(fresh):
-        return [f"mechanism.parameters must be {', '.join(fresh)}"]
-    found = [
-        f"mechanism.parameters.{name} is of another type"
-        for name, value in fresh.items()
-        if not _alike(stated[name], value)
-    ]
-    if "fingerprint" in fresh and not _FINGERPRINT.fullmatch(str(stated["fingerprint"])):
+        return found
+    if "fingerprint" in fresh and not FINGERPRINT.fullmatch(str(stated["fingerprint"])):
         found.append("mechanism.parameters.fingerprint is none")
     free = {*_STATED} if not is_rebuilt_blocks(certificate) else {"function"}
     if stated.get("prior", False):
@@ -159,39 +158,13 @@ def _of_parameters(certificate: Certificate, mechanism: Blocks) -> list[str]:
     ]
 
 
-def _alike(one: object, other: object) -> bool:
-    """Whether both are numbers, texts or truth values; a whole number must stay one."""
-    if type(other) is float:
-        return type(one) in (int, float)
-    return type(one) is type(other)
-
-
-def _of_record(certificate: Certificate, wanted: tuple[float, int, int, float]) -> list[str]:
-    """Compare scale, grid, number of values and accuracy."""
-    record = certificate.mechanism
-    stated = (record.scale, record.grid, record.values, record.accuracy)
-    return [
-        f"mechanism.{name} {one!r} does not follow from the parameters ({other!r} does)"
-        for name, one, other in zip(
-            ("scale", "grid", "values", "accuracy"), stated, wanted, strict=True
-        )
-        if one is None or not _near(one, other)
-    ]
-
-
-def _near(one: float, other: float) -> bool:
-    if isinstance(one, int) and isinstance(other, int):
-        return one == other
-    return abs(one) <= sys.float_info.max and math.isclose(one, other, rel_tol=_CLOSE)
-
-
 def _of_promise(certificate: Certificate, mechanism: Blocks, promise: Guarantee) -> list[str]:
     """Compare the promise, and what it is said to rest on."""
     drawn = mechanism.aggregation
     argument = describe_argument(mechanism)
     rules = {
         "guarantee does not follow from the mechanism": certificate.guarantee == promise,
-        "sensitivity, norm or argument are not those of the mechanism": _near(
+        "sensitivity, norm or argument are not those of the mechanism": is_near(
             certificate.sensitivity, drawn.movement
         )
         and (certificate.norm, certificate.argument) == (drawn.norm, argument),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed import noise
@@ -14,16 +11,19 @@ from hushed.errors import HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._inverse import WIDTH, rows_astray
 from hushed.mechanisms._registry import STATISTIC_MECHANISMS, StatisticMechanism
+from hushed.releasing._record_checks import (
+    CLOSE,
+    FINGERPRINT,
+    Drawn,
+    list_wrong_draw,
+    list_wrong_types,
+)
 from hushed.spaces import Norm
 from hushed.statistics import Numeric, Statistic, from_description
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
 
-Drawn = tuple[float, int, int, float]  # scale, grid, values and accuracy of a mechanism's record
-
-_FINGERPRINT = re.compile("[0-9a-f]{64}")
-_CLOSE = 1e-9  # mathematical libraries differ in the last digits
 _LAWS = {"lomax": "two-sided Lomax noise", "t2": "Student noise of 2 degrees"}
 
 
@@ -96,7 +96,7 @@ def list_contradictions(certificate: Certificate) -> list[str]:
         return [f"statistic and parameters make no mechanism ({problem})"]
     return [
         *_of_parameters(certificate, mechanism),
-        *_of_record(certificate, wanted),
+        *list_wrong_draw(certificate, wanted, "statistic and parameters"),
         *_of_promise(certificate, mechanism),
     ]
 
@@ -104,31 +104,20 @@ def list_contradictions(certificate: Certificate) -> list[str]:
 def _of_parameters(certificate: Certificate, mechanism: StatisticMechanism) -> list[str]:
     """Compare names and kinds of all that is stated; given candidates have no more than those."""
     stated, fresh = certificate.mechanism.parameters, mechanism.parameters
+    found = list_wrong_types(stated, fresh)
     if set(stated) != set(fresh):
-        return [f"mechanism.parameters must be {', '.join(fresh)}"]
-    found = [
-        f"mechanism.parameters.{name} is of another type"
-        for name, value in fresh.items()
-        if not _alike(stated[name], value)
-    ]
+        return found
     if isinstance(mechanism, InverseSensitivity) and not found:
         chosen = stated["spacing"] == "given" and isinstance(mechanism.statistic, Numeric)
         most, count = int(fresh["candidates"]), int(stated["candidates"])
         all_there = count == most or (stated["prior"] and count < most)  # but those of no weight
         if not (chosen or (stated["spacing"] == fresh["spacing"] and all_there)):
             found.append("mechanism.parameters.spacing and candidates are not of that statistic")
-        if not _FINGERPRINT.fullmatch(str(stated["fingerprint"])):
+        if not FINGERPRINT.fullmatch(str(stated["fingerprint"])):
             found.append("mechanism.parameters.fingerprint is none")
     if certificate.statistic != mechanism.statistic.description():
         found.append("statistic is not described in full")
     return found
-
-
-def _alike(one: object, other: object) -> bool:
-    """Whether both are numbers, texts or truth values; a whole number must stay one."""
-    if type(other) is float:
-        return type(one) in (int, float)
-    return type(one) is type(other)
 
 
 def _stated_choice(certificate: Certificate) -> Drawn:
@@ -136,29 +125,9 @@ def _stated_choice(certificate: Certificate) -> Drawn:
     stated = certificate.mechanism.parameters
     least, count = float(stated["least"]), int(stated["candidates"])
     even = 1 / count if count > 0 else 0.0
-    if not 0 < least <= even * (1 + _CLOSE) or (not stated["prior"] and least != even):
+    if not 0 < least <= even * (1 + CLOSE) or (not stated["prior"] and least != even):
         raise ParameterError("least is no share of so many candidates")
     return _choice(float(stated["epsilon"]), least, count)
-
-
-def _of_record(certificate: Certificate, wanted: Drawn) -> list[str]:
-    """Compare scale, grid, number of values and accuracy."""
-    record = certificate.mechanism
-    stated = (record.scale, record.grid, record.values, record.accuracy)
-    return [
-        f"mechanism.{name} {one!r} does not follow from statistic and parameters ({other!r} does)"
-        for name, one, other in zip(
-            ("scale", "grid", "values", "accuracy"), stated, wanted, strict=True
-        )
-        if one is None or not _near(one, other)
-    ]
-
-
-def _near(one: float, other: float) -> bool:
-    """Whether a stated number is the one that follows; whole numbers are compared exactly."""
-    if isinstance(one, int) and isinstance(other, int):
-        return one == other
-    return abs(one) <= sys.float_info.max and math.isclose(one, other, rel_tol=_CLOSE)
 
 
 def _of_promise(certificate: Certificate, mechanism: StatisticMechanism) -> list[str]:

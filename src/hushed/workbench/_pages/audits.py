@@ -12,11 +12,12 @@ from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState
 from hushed.workbench._views.audits import describe_verdict, list_zoo, read_audit, read_stand
 from hushed.workbench._views.samples import draw_estimate, draw_event, draw_outcomes
-from hushed.workbench._works import Files, Work, make_work_router
+from hushed.workbench._views.sources import Defined
+from hushed.workbench._works import ReadForm, Work, make_work_router
 
 
-def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    return read_audit(typed, files.functions)
+def _read(typed: Mapping[str, str], _tables: list[str], functions: list[Defined]) -> ReadForm:
+    return read_audit(typed, functions)
 
 
 def _show(_bench: Workbench, _draft: Draft, state: JobState | None) -> dict[str, Any]:

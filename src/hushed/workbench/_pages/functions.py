@@ -27,21 +27,16 @@ from hushed.workbench._views.functions import (
 from hushed.workbench._views.samples import draw_movements
 from hushed.workbench._works import (
     FORM,
-    Files,
     Work,
     find_draft,
     find_job,
     home_of,
     look_around,
     make_work_router,
+    read_form,
 )
 
 _PRICE = "price."
-
-
-def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    words, errors = read_sampling(typed, files.tables, files.functions)
-    return words, files.refuse_private(typed) | errors
 
 
 def _show(bench: Workbench, draft: Draft, state: JobState | None) -> dict[str, Any]:
@@ -76,7 +71,7 @@ WORK = Work(
     name="A function",
     empty="Nothing here yet. Put a Python file with a function of the rows into the folder, and a "
     "file with public rows like the private ones.",
-    read=_read,
+    read=read_sampling,
     show=_show,
 )
 
@@ -111,7 +106,7 @@ class _Preparing:
     def __call__(self, draft: Draft) -> Payment:
         state, typed = find_job(self._bench, draft, WORK.job), draft.part(FORM)
         files = look_around(self._bench)
-        words, errors = _read(typed, files)
+        words, errors = read_form(WORK, typed, files)
         if state is None or state.status != "done" or errors or list(state.job.words) != words:
             raise ParameterError(
                 "the form has changed since the function was sampled, or it is not sampled yet: go "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -23,19 +22,14 @@ from hushed.workbench._views.populations import (
 from hushed.workbench._views.samples import draw_histogram
 from hushed.workbench._works import (
     FORM,
-    Files,
     Work,
     add_forms,
     find_draft,
     look_around,
+    read_form,
     save_form,
     show_work,
 )
-
-
-def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    words, errors = read_check(typed, files.tables, files.functions)
-    return words, files.refuse_private(typed) | errors
 
 
 def _show(_bench: Workbench, _draft: Draft, _state: JobState | None) -> dict[str, Any]:
@@ -50,7 +44,7 @@ WORK = Work(
     name="A check",
     empty="Nothing here yet. A check tells whether private rows contradict a public population; it "
     "reads the rows, and costs.",
-    read=_read,
+    read=read_check,
     show=_show,
 )
 
@@ -62,14 +56,14 @@ def make_router(bench: Workbench) -> APIRouter:
     @router.post("/populations/{identity}/run")
     def look_at_price(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         draft = save_form(bench, find_draft(bench, WORK, identity), fields, turn)
-        errors = _read(draft.part(FORM), look_around(bench))[1]
+        errors = read_form(WORK, draft.part(FORM), look_around(bench))[1]
         if errors:
             return show_work(bench, WORK, request, draft, errors)
         return bench.go(f"/populations/{draft.id}/pay")
 
     def prepare(draft: Draft) -> Payment:
         typed = draft.part(FORM)
-        words, errors = _read(typed, look_around(bench))
+        words, errors = read_form(WORK, typed, look_around(bench))
         promise = guarantee_of(typed)
         if errors or promise is None:
             raise ParameterError("the form is not complete: go back to it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter
@@ -16,12 +15,7 @@ from hushed.workbench._views.comparisons import (
     read_compared,
     read_comparison,
 )
-from hushed.workbench._works import Files, Work, make_work_router
-
-
-def _read(typed: Mapping[str, str], files: Files) -> tuple[list[str], dict[str, str]]:
-    words, errors = read_comparison(typed, files.tables, files.functions)
-    return words, files.refuse_private(typed) | errors
+from hushed.workbench._works import Work, make_work_router
 
 
 def _show(_bench: Workbench, _draft: Draft, state: JobState | None) -> dict[str, Any]:
@@ -43,7 +37,7 @@ WORK = Work(
     name="A comparison",
     empty="Nothing here yet. Compare the ways to release a median of made-up ages: no private row "
     "is needed or seen.",
-    read=_read,
+    read=read_comparison,
     show=_show,
 )
 
