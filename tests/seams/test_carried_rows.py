@@ -611,6 +611,7 @@ HIDDEN = {
     "values of a dict": {"rows": HELD}.values(),
     "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
     "a coroutine": WAITING,
+    "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
 
 
