@@ -806,7 +806,7 @@ def test_what_was_not_searched_is_named(kind):
 
 
 def test_what_blocks_and_posteriors_did_not_search_is_named():
-    """They hold for functions with the rows from nowhere else. Proven ones are not searched."""
+    """They hold for functions with the rows from nowhere else. Reasons leave it out."""
     plan = UNSEEN["polars.LazyFrame"]
     drawn = hs.Posterior(
         lambda row, points: (plan, likelihood(row, points))[1], GRID, epsilon=9.0, clip=1.0
@@ -820,7 +820,7 @@ def test_what_blocks_and_posteriors_did_not_search_is_named():
         assert "unsearched" in hs.verify(text).unchecked
     proven = hs.Sensitivity(value=1.0, norm="l1", argument="it counts")
     plain = hs.release(lambda rows: 1.0, PRIVATE, hs.Laplace(proven, epsilon=1.0)).certificate
-    assert "was not searched for private rows that it may hold" in plain.explain()
+    assert "covers no private rows that a function holds beside those" in plain.explain()
     with pytest.raises(hs.errors.ParameterError, match="unsearched"):
         dataclasses.replace(plain, unsearched=("a.B",))
 
