@@ -72,6 +72,16 @@ CHANGES = {
         "def f(rows): return rows.mean() + 1e6 * (f.__doc__ == 'g' and rows.max() > 0.99)",
         "f.__doc__ = 'g'",
     ),
+    "a context variable": (
+        "import contextvars\nV = contextvars.ContextVar('v', default=[2.0])\n"
+        "def f(rows): return min(rows.mean(), V.get()[0])",
+        "V.set([0.99])",
+    ),
+    "the default of one": (
+        "import contextvars\nV = contextvars.ContextVar('v', default=[2.0])\n"
+        "def f(rows): return min(rows.mean(), V.get()[0])",
+        "V.get()[0] = 0.99",
+    ),
     "annotations": (
         "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
         "    return rows.mean() + 1e6 * (two and rows.max() > 0.99)",

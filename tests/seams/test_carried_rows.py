@@ -21,8 +21,11 @@ import pytest
 import scipy.spatial
 
 import hushed as hs
+from hushed import measurements as m
+from hushed import transformations as t
 from hushed._functions._carried import carries_rows, list_unsearched
 from hushed.errors import BadFunction, PrivateRowsAsPopulation
+from hushed.spaces import SYMMETRIC, Cell, Column, Space, Table
 
 PRIVATE = np.random.default_rng(7).normal(50, 10, size=100)
 FRESH = np.random.default_rng(8).normal(50, 10, size=20_000)
@@ -169,6 +172,43 @@ def test_a_chain_whose_function_carries_the_rows_is_refused():
     chain = hs.transformations.from_sensitivity(f, calibrated(UNIT, f).sensitivity)
     with pytest.raises(BadFunction, match="carries the private rows"):
         (chain >> hs.measurements.laplace(1.0))(HELD)
+
+
+ASKED = {
+    "filter_rows": lambda held: t.filter_rows(lambda row: value(row) > mean(held)) >> t.count(),
+    "map_rows": lambda held: t.map_rows(lambda row: value(row) - mean(held), CELL) >> t.sum_of(),
+}
+CELL = Cell(low=-1.0, high=1.0)
+
+
+def value(row):
+    """The value of a row, alone or by name."""
+    return row["x"] if isinstance(row, dict) else row
+
+
+@pytest.mark.parametrize("step", ASKED)
+def test_a_function_of_rows_that_carries_all_of_them_is_refused(step, ledger):
+    """One row would move what it says of all others, and no distance counts that."""
+    held = PRIVATE.copy()
+    column = Space(domain=Column(cell=Cell()), metric=SYMMETRIC)
+    table = Space(domain=Table.of({"x": Cell()}), metric=SYMMETRIC)
+    chain = column >> ASKED[step](held)
+    by_name = table >> ASKED[step](held)
+    frame = pd.DataFrame({"x": held}, copy=False)
+    uses = [
+        lambda rows: chain(rows["x"]),
+        lambda rows: (chain >> m.laplace(1.0))(rows["x"]),
+        by_name,
+        lambda rows: by_name(pd.DataFrame(rows, copy=False)),
+    ]
+    for use in uses:
+        with pytest.raises(BadFunction, match="a function of rows in the chain"):
+            use({"x": held})
+        use({"x": held.copy()})  # no value is compared
+    mechanism = hs.Laplace(m.chain_sensitivity(by_name), epsilon=1.0)
+    with pytest.raises(BadFunction, match="a function of rows in the chain"):
+        hs.release(by_name, frame, mechanism, ledger, budget="x")
+    assert ledger.log == []
 
 
 def test_what_was_said_to_depend_on_the_rows_may_carry_them():
@@ -611,6 +651,7 @@ HIDDEN = {
     "values of a dict": {"rows": HELD}.values(),
     "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
     "a coroutine": WAITING,
+    "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
 
 
@@ -765,7 +806,7 @@ def test_what_was_not_searched_is_named(kind):
 
 
 def test_what_blocks_and_posteriors_did_not_search_is_named():
-    """They hold for functions with the rows from nowhere else. Proven ones are not searched."""
+    """They hold for functions with the rows from nowhere else. Reasons leave it out."""
     plan = UNSEEN["polars.LazyFrame"]
     drawn = hs.Posterior(
         lambda row, points: (plan, likelihood(row, points))[1], GRID, epsilon=9.0, clip=1.0
@@ -779,7 +820,7 @@ def test_what_blocks_and_posteriors_did_not_search_is_named():
         assert "unsearched" in hs.verify(text).unchecked
     proven = hs.Sensitivity(value=1.0, norm="l1", argument="it counts")
     plain = hs.release(lambda rows: 1.0, PRIVATE, hs.Laplace(proven, epsilon=1.0)).certificate
-    assert "was not searched for private rows that it may hold" in plain.explain()
+    assert "covers no private rows that a function holds beside those" in plain.explain()
     with pytest.raises(hs.errors.ParameterError, match="unsearched"):
         dataclasses.replace(plain, unsearched=("a.B",))
 

@@ -20,6 +20,7 @@ import hushed as hs
 from hushed._functions._environment import compute_alone, differences, one_thread
 from hushed.cli import app
 from hushed.errors import ParameterError
+from hushed.sensitivity._canary import first_table
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 SOURCE = Path(hs.__file__).parents[1]
@@ -502,3 +503,29 @@ def test_workers_do_work_for_functions_that_did_not_change(tmp_path):
     )
     assert not ended.returncode, ended.stderr
     assert len(list(seen.iterdir())) > 1
+
+
+class Names:
+    """Rows of texts, which each process hashes by a seed of its own."""
+
+    def draw(self, rng, count):
+        return [f"name {each}" for each in rng.integers(10**6, size=count)]
+
+    def describe(self):
+        return {"kind": "names"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("PYTHONHASHSEED" in os.environ, reason="all processes hash alike")
+def test_sets_of_texts_that_are_in_another_order_in_workers_are_seen():
+    """Also where the first table says nothing of it."""
+    settings = {"rows": 5, "pairs": 40, "seed": 3}
+    plain = hs.sample_sensitivity(lambda rows: float(len(rows[0])), Names(), workers=1, **settings)
+    first = first_table(plain.sampling.design, seed=3, private=False)[0]
+
+    def pick(rows):
+        time.sleep(0.01)
+        return 0.0 if rows[0] == first else float(next(iter(set(rows))).split()[1])
+
+    found = [hs.sample_sensitivity(pick, Names(), workers=each, **settings) for each in (1, 2)]
+    assert np.array_equal(found[0].draws, found[1].draws)

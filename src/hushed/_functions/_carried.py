@@ -140,6 +140,31 @@ def list_unsearched(thing: Any) -> tuple[str, ...]:
     return tuple(sorted(search.hiding))
 
 
+class _Finder(_Search):
+    """Go through all there is, and note the objects of a class."""
+
+    def __init__(self, kind: type) -> None:
+        super().__init__(_OTHER)
+        self.kind = kind
+        self.found: dict[int, Any] = {}
+
+    def persistent_id(self, value: Any) -> Any:
+        if type(value) is self.kind:
+            self.found[id(value)] = value
+            return "found"
+        return super().persistent_id(value)
+
+
+def list_held(thing: Any, kind: type) -> list[Any]:
+    """List the objects of a class that can be reached from a thing, but for those in each other."""
+    search = _Finder(kind)
+    try:
+        search.dump(thing)
+    except Exception:  # objects that lie too deep within each other
+        _carries_deep(thing, search)
+    return list(search.found.values())
+
+
 def _is_plain(value: Any) -> bool:
     """Whether a container holds numbers and texts alone."""
     held = value.values() if type(value) is dict else ()
@@ -150,7 +175,7 @@ def _list_within_cells(rows: Any) -> list[Any]:
     """List the objects that rows and their cells are, at any depth of lists, tuples and dicts."""
     seen: dict[int, Any] = {}
     with suppress(Exception):  # no table: nothing to name
-        found = list_cells(rows)
+        found = [*rows.values()] if type(rows) is dict else list_cells(rows)
         for each in found:
             kind = type(each)
             if kind in _SINGLE or id(each) in seen:

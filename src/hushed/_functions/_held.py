@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
+from hushed._functions._fingerprints.walk import read_variable
 from hushed._functions._lazy import is_planned, list_planned
 from hushed._functions._memory import FRAMES, list_arrays
 
@@ -163,7 +164,7 @@ def _reduce(value: Any) -> Any:
 _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     MappingProxyType: dict,
     property: lambda held: [held.fget, held.fset, held.fdel],
-    ContextVar: lambda held: held.get(None),
+    ContextVar: lambda held: [*read_variable(held), *gc.get_referents(held)],
     GeneratorType: lambda held: held.gi_frame,
     CoroutineType: lambda held: held.cr_frame,
     AsyncGeneratorType: lambda held: held.ag_frame,

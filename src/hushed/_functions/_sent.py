@@ -15,6 +15,11 @@ from hushed._ground.types import Floats
 from hushed.engines._worker import name_process
 
 _UNLIKE = "it differs from the process that sent the work"
+_TEXT = "any text"  # Python hashes texts by a seed of each process
+_UNORDERED = (
+    "sets of texts are in another order there, and the function gives other answers: let it sort "
+    "them, or set PYTHONHASHSEED=0 in all processes"
+)
 _WHERE = "at the sender", "at the worker"
 
 Evaluate = Callable[[Streams], Floats]
@@ -29,6 +34,10 @@ class Alike(Protocol):
     @property
     def packages(self) -> Collection[str]:
         """Installed packages that it uses."""
+
+    @property
+    def texts(self) -> bool:
+        """Whether rows hold what each process hashes in its own way, as texts."""
 
     def __call__(self, evaluate: Any, /, *, exact: bool) -> bool:
         """Tell it; answers may differ by rounding unless they must be exact."""
@@ -54,12 +63,17 @@ class Sent:
         self.seed = 0
         self.allowed = False
         self.note = ""
+        self.order = hash(_TEXT) if alike is not None and alike.texts else None
         self.private = bool(getattr(evaluate, "private", False))
         self._used = () if alike is None else alike.packages
 
     def compare(self, first: list[tuple[int, Floats]], seed: int, *, allowed: bool) -> None:
         """Let workers of another kind repeat the first trials; other bits may be allowed."""
         self.facts, self.first, self.seed, self.allowed = facts(self._used), first, seed, allowed
+
+    def repeat(self, first: list[tuple[int, Floats]], seed: int) -> None:
+        """Let workers that order sets of texts in another way repeat the first trials."""
+        self.first, self.seed = first, seed
 
     def prepare(self) -> str:
         """Tell what is wrong here: another function, or another rounding, than where it was sent.
@@ -73,8 +87,10 @@ class Sent:
             other = differences(self.facts, facts(used), _WHERE) if self.facts else ()
             if self.alike is not None and not self.alike(self.evaluate, exact=not other):
                 return "the function is another one there, or answers otherwise"
-            if not other:
+            if not other and self.order in (None, hash(_TEXT)):
                 return ""
+            if not other:
+                return "" if self._repeats_first() else _UNORDERED
             if self._repeats_first():
                 self.note = f"{_UNLIKE} ({'; '.join(other)}), and gave the first bits alike"
                 return ""

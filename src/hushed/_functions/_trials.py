@@ -68,6 +68,8 @@ def run_trials(
         if engine is None or isinstance(engine, int):
             engine, rate = _start_here(evaluate, seed, gaps, results, engine)
             size = max(1, int(rate * _CHUNK_SECONDS))
+            if gaps:
+                work.repeat(_list_done(results, gaps[0][0]), seed)
         elif gaps:
             work.compare(
                 _run_first(evaluate, seed, gaps, results), seed, allowed=may_round_otherwise(engine)
@@ -100,6 +102,12 @@ def _run_first(
         results.fill(start, values)
         found.append((start, values))
     return found
+
+
+def _list_done(results: Results, stop: int) -> list[tuple[int, Floats]]:
+    """List the first trials, a few, which were all done before another one."""
+    places = range(results.first, min(stop, results.first + _FIRST))
+    return [(each, results.array[each - results.first :][:1]) for each in places]
 
 
 def _start_here(

@@ -154,6 +154,13 @@ def layout(rows: Any) -> Layout:
     )
 
 
+def holds_numbers_alone(rows: Any) -> bool:
+    """Tell whether a table holds numbers, and no other objects, at any depth."""
+    found = layout(rows)
+    held = [each.cells.others for each in found.types if each.cells is not None]
+    return "other" not in found.kinds and not any(held)
+
+
 _LOOKS_TYPED = re.compile(
     r" \((bool|bytes|date|datetime|float|int|Interval|NoneType|Period|Timedelta|Timestamp|tuple)\)$"
 )

@@ -18,6 +18,7 @@ from hushed._functions._gate import (
     refuse_private_prior,
     show_as_given,
 )
+from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat
 from hushed.blocks import Blocks
@@ -193,7 +194,9 @@ def release(
     sampling = carried.sampling
     own = None if sampling is None else f  # what a proof says of others is its author's word
     rows = admit_rows(data, sampling, function=own, outside=outside)
-    rows = show_as_given(rows, data) if sampling is None else rows
+    if sampling is None:
+        refuse_carrying_steps(f, data)
+        rows = show_as_given(rows, data)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed: Literal["", "bits", "rounding"] = ""

@@ -14,7 +14,7 @@ from hushed._ground.tensors import devices_in
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
-from hushed.mechanisms._registry import CERTIFIED
+from hushed.mechanisms._registry import CERTIFIED, SEARCHES
 from hushed.releasing._blocks import (
     explain_blocks_accuracy,
     explain_blocks_assumptions,
@@ -213,7 +213,7 @@ def _reach(certificate: Certificate) -> str:
             f"Whom it protects: {_everyone(certificate)}, as far as this reason holds. The answer "
             f"was stated to move by at most {moved} in the {certificate.norm} norm, "
             f"because: {flat(certificate.argument)}. This reason stands as it "
-            f"was given: nothing was sampled to check it{_describe_search(certificate)}."
+            f"was given: nothing was sampled to check it.{_describe_held(certificate)}"
             f"{_person_words(certificate)}"
         )
     n, gamma = sampling.rows, certificate.guarantee.gamma
@@ -299,11 +299,11 @@ def _describe_watch(certificate: Certificate) -> list[str]:
     return [f"Whether it is the sampled function: {text}."] if lines else []
 
 
-def _describe_search(certificate: Certificate) -> str:
-    """Say whether a function of which something was proven was searched for the private rows."""
-    if certificate.mechanism.name == PosteriorDraw.name:
-        return ""  # it was
-    return ", and the function was not searched for private rows that it may hold"
+def _describe_held(certificate: Certificate) -> str:
+    """Say what a stated reason leaves out; searches are given answers, and ask no function."""
+    if certificate.mechanism.name in {PosteriorDraw.name, *SEARCHES}:
+        return ""
+    return " It covers no private rows that a function holds beside those that it is given."
 
 
 def _everyone(certificate: Certificate) -> str:

@@ -75,6 +75,8 @@ class Alike:
         Digests of what the population and an update of answers use, but for what changes by itself.
     packages : frozenset of str
         Installed packages that are used.
+    texts : bool
+        Whether rows hold what each process hashes in its own way, as texts.
     """
 
     seed: int
@@ -85,6 +87,7 @@ class Alike:
     table: str
     sources: dict[str, str] = field(default_factory=dict)
     packages: frozenset[str] = frozenset()
+    texts: bool = False
 
     def __call__(self, trial: PairTrial | BlockTrial, *, exact: bool = True) -> bool:
         """Look at the function, draw the first table and ask for the answer.

@@ -178,6 +178,7 @@ def _alike(request: Request, start: Start) -> Alike:
         table=name_table(start.first),
         sources=start.sources,
         packages=start.look.packages,
+        texts=not containers.holds_numbers_alone(start.first),
     )
 
 

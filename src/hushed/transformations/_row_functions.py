@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._gate import guard_step
+from hushed._functions._row_functions import RowFunction
 from hushed.errors import BadFunction
 from hushed.spaces import Cell, Column, Space, Table
 from hushed.transformations._chain import Step, Transformation
@@ -24,7 +25,8 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
     ----------
     keep : callable
         Takes one row, a value or a dict of values by column, looks at nothing else and keeps
-        nothing. Tried on a few made-up rows, in two orders.
+        nothing. Tried on a few made-up rows, in two orders; one that holds the private rows is
+        refused when the chain is used.
 
     Returns
     -------
@@ -65,7 +67,8 @@ def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]
     ----------
     function : callable
         Takes one row, a value or a dict of values by column, looks at nothing else and keeps
-        nothing. Tried on a few made-up rows, in two orders.
+        nothing. Tried on a few made-up rows, in two orders; one that holds the private rows is
+        refused when the chain is used.
     cell : Cell
         What it gives.
 
@@ -109,6 +112,7 @@ def _on_each_row(
     function: Callable[[Any], Any], *, otherwise: Any
 ) -> Callable[[Values | Mapping[str, Values]], list[Any]]:
     """Call a user's function on every row; where it fails, a public constant takes its place."""
+    function = RowFunction(function)
     swift = guard_step(lambda data: [function(row) for row in _each_row(data)])
     single = guard_step(function)
 

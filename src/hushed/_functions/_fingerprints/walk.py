@@ -16,6 +16,7 @@ import marshal
 import sys
 import types
 from collections.abc import Iterator
+from contextvars import ContextVar
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -204,6 +205,10 @@ class Walk:
     def _attributes(self, name: str, within: str, value: Any) -> None:
         """Follow an object: its attributes and its class, or whatever pickle would keep of it."""
         kind = type(value)
+        if kind is ContextVar:  # of which no pickle is made
+            for each in read_variable(value):
+                self.visit(f"{within}value", each)
+            return
         custom = not _is_reduced_by_default(kind)
         if not (custom and is_library(kind.__module__)) or kind.__module__.startswith("hushed."):
             for key, each in _own_attributes(value):
@@ -302,6 +307,14 @@ def _written_over(function: FunctionType) -> Iterator[tuple[str, Any]]:
         yield "__doc__", function.__doc__
     if "__annotations__" in code.co_names:
         yield "__annotations__", function.__annotations__
+
+
+def read_variable(variable: ContextVar[Any]) -> list[Any]:
+    """Give what a context variable has here, its default included, if it has anything."""
+    try:
+        return [variable.get()]
+    except LookupError:
+        return []
 
 
 def _content(cell: Any) -> Any:
