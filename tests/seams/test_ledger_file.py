@@ -341,14 +341,27 @@ def test_a_backup_takes_no_name_beside_a_ledger(book, path, tmp_path, ending, ow
         with hs.Ledger(f"sqlite:///{other}") as second:
             second.open_budget("c", G(epsilon=1.0))
     book.charge("b", TENTH)
-    with pytest.raises(ParameterError, match=r"belongs to a ledger|exists"):
+    with pytest.raises(ParameterError, match="SQLite makes"):
         book.backup(other.with_name(other.name + ending))
     for each in (path, other):
         with hs.Ledger(f"sqlite:///{each}", create=False) as again:
             assert len(again.budgets()) == 1
-    assert book.backup(tmp_path / "copy.db-wal").exists()  # beside nothing
+    with pytest.raises(ParameterError, match="SQLite makes"):  # beside nothing, so far
+        book.backup(tmp_path / "copy.db-wal")
     with pytest.raises(ParameterError, match="zero bytes"):
         book.backup(f"{tmp_path}/a\0b")
+
+
+@pytest.mark.parametrize("ending", ["-journal", "-wal", "-SHM"])
+def test_a_ledger_has_no_name_beside_another_one(book, path, tmp_path, ending):
+    """SQLite would write over it, or the other one could not be opened any more."""
+    book.charge("b", TENTH)
+    book.close()
+    for each in (path, tmp_path / "nothing.db"):
+        with pytest.raises(ParameterError, match="SQLite makes"):
+            hs.Ledger(f"sqlite:///{each}{ending}")
+        assert not each.with_name(each.name + ending).exists()
+    assert entries(path) == 1
 
 
 def test_other_files_are_seen_through_sqlite(tmp_path):

@@ -15,7 +15,16 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError, QueryFailed
+from hushed.errors import (
+    DamagedLedger,
+    EngineUnavailable,
+    KeyInUse,
+    LedgerUnavailable,
+    NotFound,
+    ParameterError,
+    QueryFailed,
+)
+from hushed.tables import _engine as engines
 from hushed.tables import _scan as scan
 from hushed.tables._engine.duckdb import run_sql
 from hushed.tables._storage import read_answer, write_answer
@@ -175,6 +184,21 @@ class TestKeys:
         answer = hs.table(postgres.url(database), "t").count().release(**ask, ledger=book)
         assert answer.entry == 1
         assert len(book.entries("b")) == 1
+
+    def test_a_connection_lost_while_a_table_is_looked_for(self, postgres, monkeypatch):
+        """It is told as that, and not as a table that is not there."""
+        database = postgres.create_database()
+        to_postgres(pa.table({"x": [1.5] * 60}), postgres.url(database), "t")
+        cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{database}'"
+        found = engines.postgres.find_schemas
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                engines.postgres, "find_schemas", lambda *asked: postgres.run(cut) and found(*asked)
+            )
+            with pytest.raises(EngineUnavailable, match="does not answer"):
+                hs.table(postgres.url(database), "t")
+        with pytest.raises(NotFound, match="there is no table"):
+            hs.table(postgres.url(database), "other")
 
     def test_an_answer_that_cannot_be_stored_is_not_shown(self, book, table, monkeypatch):
         """The same key gives an answer later, for the charge that was made."""

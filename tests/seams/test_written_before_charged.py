@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hushed as hs
@@ -38,3 +39,29 @@ def test_what_cannot_be_written_costs_nothing(books):
     with pytest.raises(ValueError, match="serialize"):
         hs.release(np.mean, np.linspace(0, 1, 20), hs.Laplace(s, epsilon=1.0), books, budget="b")
     assert books.balance("b") == before
+
+
+@pytest.fixture
+def query(books):
+    """Give a query, and what charges it."""
+    limit = hs.Guarantee(epsilon=9.0, neighbours="add-remove")
+    books.open_budget("rows", limit)
+    return hs.table(pa.table({"x": [0.5] * 9})).count(), {"ledger": books, "budget": "rows"}
+
+
+@pytest.mark.parametrize("beta", [np.float32(0.05), np.float16(0.05)])
+def test_a_query_with_a_number_of_numpy(query, beta):
+    """Its answer was charged, and could not be stored, at the second attempt neither."""
+    table, account = query
+    answer = table.release(epsilon=1.0, beta=beta, key="k", **account)
+    assert table.release(epsilon=1.0, beta=beta, key="k", **account) == answer
+    assert answer.level == 1 - float(beta)
+
+
+def test_an_answer_of_a_query_that_cannot_be_written_costs_nothing(query, books, monkeypatch):
+    """Whatever else it may be that JSON has no word for: an empty answer is written before."""
+    table, account = query
+    monkeypatch.setattr("hushed.tables._release.present_rows", lambda *_: {"count": {1}})
+    with pytest.raises(TypeError, match="serializable"):
+        table.release(epsilon=1.0, **account)
+    assert books.balance("rows").entries == 0

@@ -32,9 +32,9 @@ from hushed.ledger._advice import advise
 from hushed.ledger._files import (
     Identity,
     check_identity,
+    check_name,
     identity_of,
     inspect,
-    is_ledger,
     is_unchanged,
 )
 from hushed.ledger._forks import active, connect_file
@@ -139,10 +139,8 @@ class Store:
             raise ParameterError("a ledger on a server is copied by its own tools, such as pg_dump")
         if "\0" in str(target):
             raise ParameterError("the name of a file holds no zero bytes")
+        check_name(target)
         try:
-            # SQLite would take it for the log of the ledger beside it.
-            if not target.exists() and is_ledger(target):
-                raise ParameterError(f"{target} is a name that belongs to a ledger; take another")
             os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise ParameterError(f"{target} exists; a backup is written to a new file") from None

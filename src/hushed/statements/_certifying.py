@@ -226,6 +226,7 @@ def _find_stored(subject: Any, ledger: Ledger, budget: str) -> tuple[LedgerEntry
             raise NotFound(f"no answer is stored in budget {budget!r} under {subject!r}")
         return find_entry(ledger, budget, number), stored
     record = kind_of_object(subject).write(subject)
+    canonical(json.loads(record))  # what no certificate can hold is told as that
     entry = find_entry(ledger, budget, getattr(subject, "entry", None))
     stored = ledger.answer(budget, entry.number)
     if stored is None:

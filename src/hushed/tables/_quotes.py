@@ -203,7 +203,7 @@ def quote_query(
     budget: str | None = None,
 ) -> Quote:
     """Quote the price of a query and its plan, and what a budget would have left after it."""
-    require_probability("beta", beta)
+    beta = require_probability("beta", beta)
     check_ledger(ledger, budget)
     can_quote = hasattr(ledger, "quote")
     left = ledger.quote(budget, plan.guarantee, loss=plan.loss) if can_quote else None

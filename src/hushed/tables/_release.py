@@ -36,6 +36,7 @@ from hushed.tables._scan import (
 )
 from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
+from hushed.tables._storage import write_answer
 from hushed.tables._warnings import data_warnings, present_rows
 
 _MOST_AGGREGATES = 100
@@ -101,7 +102,8 @@ def rehearse(
     """Do all that does not depend on the rows, before anything is charged.
 
     The engine plans the queries that will run. Then noise is added to one empty group, and an
-    answer is made of it: what a grid, a scale or an error bar would refuse is refused now.
+    answer is made and written of it: what a grid, a scale, an error bar or the form in which it is
+    stored would refuse is refused now.
     """
     secret = int(noise.uniform_integers(1 << 63))
     ready = prepare(connection, query, secret, clock, copied=True)
@@ -118,7 +120,9 @@ def rehearse(
     _draw_bounds(plan, [[0] * part.search.feature.bins for part in plan.searches])
     if plan.selection is not None:
         select_partitions(plan.selection, ["0" * 32], [0])
-    _build_answer(ready, plan, [("",) * len(query.keys.columns)] * places, empty_group, beta)
+    write_answer(
+        _build_answer(ready, plan, [("",) * len(query.keys.columns)] * places, empty_group, beta)
+    )
     return ready
 
 

@@ -246,7 +246,7 @@ class Table(QueryBuilder):
         -----
         A bisection: the result is an epsilon at which the quote was seen to keep the errors.
         """
-        require_probability("beta", beta)
+        beta = require_probability("beta", beta)
         left_out = self._read_left_out(rows_per_user)
 
         def plan(query: Query, epsilon: float) -> Plan:
@@ -332,7 +332,7 @@ class Table(QueryBuilder):
         """Start the clock, and plan the noise on these terms; nothing is asked of the engine."""
         clock = engine.Clock.start(timeout, stop)
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
-        require_probability("beta", beta)
+        beta = require_probability("beta", beta)
         terms = {"epsilon": epsilon, "delta": delta, "noise": noise, "beta": beta}
         left_out = self._read_left_out(rows_per_user)
         if left_out is not None:
@@ -344,9 +344,7 @@ class Table(QueryBuilder):
             query=self.query,
             plan=plan,
             beta=beta,
-            asked=Asked(
-                query=describe(self.query), noise=noise, beta=float(beta), left_out=left_out
-            ),
+            asked=Asked(query=describe(self.query), noise=noise, beta=beta, left_out=left_out),
             clock=clock,
             digest=digest_question(self.query, place, {**terms, "timeout": timeout}),
         )

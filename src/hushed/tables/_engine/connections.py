@@ -173,11 +173,11 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
     Ibis does not know some types, and an engine may lack the extension for a type.
     """
     reason = ""
-    unknown = warned = False
+    unknown = warned = lost = False
     try:
         return engine.find_table(backend, place, short)
     except engine.errors() as error:
-        reason = type(error).__name__
+        reason, lost = type(error).__name__, engine.is_lost(error)
         unknown = reason in ("IbisTypeError", "IOException", "HTTPException")
     except Exception as error:  # Ibis fails on a name: of a type, or of the table itself
         reason = type(error).__name__
@@ -192,6 +192,8 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
             f"a column of the table {plain_path(name, brief)} is of a type that cannot even "
             "be left out; query a view without it"
         )
+    if lost:
+        raise EngineUnavailable(f"{engine} does not answer ({reason}); no row was read")
     raise missing_table(name, engine.list_tables(backend), reason)
 
 
