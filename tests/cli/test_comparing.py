@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 
 import numpy as np
 import pytest
@@ -130,6 +132,29 @@ class TestCompare:
         assert result.returncode == 2
         assert said in error_of(result)
         assert "ward" in error_of(result)
+
+    def test_a_comparison_is_written_as_a_page(self, run, tmp_path):
+        """Everything that is printed stands in it; it is replaced, and another file is not."""
+        words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 40, "--html", "c.html", "--json")
+        for _ in range(2):
+            assert run(*words).returncode == 0
+        page = (tmp_path / "c.html").read_text()
+        found = compared(run(*words))
+        text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+        for said in (
+            found["asked"],
+            html.escape(found["advice"], quote=False).replace("'", "&#39;"),
+            *(each["promise"] for each in found["routes"]),
+            *(each["how"].replace("'", "&#39;") for each in found["routes"]),
+            *(each["reason"] for each in found["left_out"]),
+        ):
+            assert " ".join(said.split()) in text
+        assert "<svg" in page
+        assert "Certificate" not in page
+        assert not re.search(r'(?:src|href)="http', page)
+        (tmp_path / "c.html").write_text("mine")
+        assert run(*words).returncode == 2
+        assert (tmp_path / "c.html").read_text() == "mine"
 
 
 class TestStatistic:

@@ -89,6 +89,25 @@ class TestErrors:
             assert np.mean(off > error * 1.0005) <= level + 0.004
             assert np.mean(off > error * 0.9995) >= level - 0.004
 
+    def test_smooth_routes_count_the_rounding_of_the_answer(self):
+        """With next to no noise the error is half a step of the grid, 2**-46 to 2**-47 of 30."""
+        found = hs.compare(SEVEN, SAME, epsilon=1e4, trials=2)
+        for name in ("smooth, lomax", "smooth, t2"):
+            assert 30 * 2.0**-48 < route_of(found, name).error_95 < 30 * 2.0**-45
+
+    def test_errors_whose_squares_exceed_all_doubles_have_a_spread(self):
+        """Relative to the error it is that of the same question on a smaller scale."""
+        rng = np.random.default_rng(1)
+        rows = rng.uniform(0, 8e299, 40)
+        found = []
+        for unit in (1.0, 2.0**-800):
+            public = hs.populations.PublicTable(rows * unit, promise="table")
+            s = hs.statistics.median(rows=9, low=0, high=8e299 * unit)
+            route = route_of(hs.compare(s, public, epsilon=1.0, trials=20), "smooth, t2")
+            found.append(route.spread / route.error_95)
+        assert found[0] == pytest.approx(found[1], rel=1e-6)
+        assert 0 < found[0] < 1
+
     def test_table_route_has_the_chances_of_its_ranks(self):
         """Odds fall by e^epsilon with each rank off; each value counts as the nearest candidate."""
         found = hs.compare(SEVEN, SAME, epsilon=2.0, trials=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from json import loads
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +13,10 @@ from hushed.cli import _options as shared
 from hushed.cli._inputs import find_user, read_function
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
-from hushed.cli._panels import NOISE, SAMPLING
+from hushed.cli._panels import NOISE, OUTPUT, SAMPLING
 from hushed.cli._records import Source, take_records
 from hushed.cli._statistic_options import Described, read_statistic, read_statistic_population
-from hushed.cli._written import check_figure
+from hushed.cli._written import check_comparison_page, check_figure
 from hushed.errors import ParameterError
 
 
@@ -49,11 +50,13 @@ def compare(
     workers: shared.WorkersOption = None,
     keep: shared.KeepOption = None,
     plot: shared.PlotOption = None,
+    html: Annotated[Path | None, option("Write the comparison as a page.", OUTPUT)] = None,
     json: shared.JsonOption = False,
 ) -> None:
     """Compare every way to release an answer, on public rows: promise, error and calls."""
     with finish(json=json) as result:
         check_figure(plot)
+        check_comparison_page(html)
         if ".py:" in asked:
             what = _read_function(asked, public, described, user)
         else:
@@ -78,6 +81,11 @@ def compare(
 
             save_figure(comparison_figure(found), plot)
             print_note(f"written to {plot}")
+        if html is not None:
+            from hushed.plots import comparison_page  # noqa: PLC0415
+
+            html.write_text(comparison_page(found), encoding="utf-8")
+            print_note(f"page written to {html}")
         if not json:
             print_line(found.explain())
 

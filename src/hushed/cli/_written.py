@@ -14,6 +14,7 @@ from hushed.errors import NotFound, ParameterError
 _PAGES = {
     "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit</title>",
+    "comparison": "<title>Which promise, at what price: ",
 }
 
 
@@ -103,6 +104,20 @@ def check_figure(path: Path | None) -> None:
         if path.exists() and not is_figure(path):
             raise ParameterError(
                 f"--plot {path} exists and is not a figure of hushed; name another file, or "
+                "remove it"
+            )
+
+
+def check_comparison_page(path: Path | None) -> None:
+    """Refuse a page of a comparison that could not, or should not, be written."""
+    if path is not None:
+        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
+
+        altair_or_refuse()
+        _check_place("--html", path)
+        if path.exists() and not _former(path, "comparison"):
+            raise ParameterError(
+                f"--html {path} exists and is not an earlier comparison; name another file, or "
                 "remove it"
             )
 

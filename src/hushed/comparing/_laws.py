@@ -112,6 +112,7 @@ class Scaled:
     rooms: Floats  # how far the answer can go down and up before it meets an end of its range
     # Probability that the noise exceeds so many scales, in absolute value.
     exceeds: Callable[[Floats], Floats]
+    rounding: float  # what is added to every error, as the answer is rounded
 
     @property
     def tables(self) -> int:
@@ -120,13 +121,14 @@ class Scaled:
 
     def quantile(self, beta: float) -> float:
         """Error that is exceeded with probability at most beta; above the exact one by rounding."""
-        low, high = 0.0, float(self.rooms.max())
+        farthest = float(self.rooms.max())
+        low, high = 0.0, farthest
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if not low < middle < high:
                 break
             low, high = (low, middle) if self._beyond(middle) <= beta else (middle, high)
-        return high
+        return min(high + self.rounding, farthest)
 
     def _beyond(self, error: float) -> float:
         sides = (self.rooms > error).sum(axis=1) / 2
@@ -149,4 +151,7 @@ def estimate_spread(law: ErrorLaw, beta: float) -> float:
     groups = min(_GROUPS, law.tables)
     places = np.arange(law.tables)
     found = np.array([law.take(places[places % groups != g]).quantile(beta) for g in range(groups)])
-    return float(math.sqrt((groups - 1) * np.var(found)))
+    largest = float(found.max())  # whose square may exceed every double
+    if not 0 < largest < math.inf:
+        return largest
+    return largest * math.sqrt((groups - 1) * float(np.var(found / largest)))

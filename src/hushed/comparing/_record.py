@@ -138,7 +138,7 @@ class Comparison(Shown):
 
     def _card(self) -> Card:
         return Card(
-            title=_title(self),
+            title=self.title,
             text=self.explain(),
             words="\n\n".join(
                 [self.advice, *(f"{each.name}: {each.reason}" for each in self.left_out)]
@@ -149,6 +149,11 @@ class Comparison(Shown):
 
     def __str__(self) -> str:
         return self.explain()
+
+    @property
+    def title(self) -> str:
+        """What was compared, at which level, and on which tables, in one sentence."""
+        return _title(self)
 
     def price(self, route: ComparedRoute) -> float:
         """Give what routes are compared by.
@@ -173,7 +178,7 @@ class Comparison(Shown):
         str
             At most 100 columns wide.
         """
-        lines = [*_fill(_title(self)), "", *_table(self), "", *_fill(self.advice)]
+        lines = [*_fill(self.title), "", *_table(self), "", *_fill(self.advice)]
         if self.left_out:
             lines += ["", "Not applicable:"]
             for each in self.left_out:

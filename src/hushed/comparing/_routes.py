@@ -107,7 +107,7 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
     def price(epsilon: float) -> Priced:
         made = Smooth(statistic, epsilon=epsilon, noise=law)
         found = question.simulate(partial(_measure_smooth, made))
-        errors = Scaled(found[:, 0], found[:, 1:], made.exceeds)
+        errors = Scaled(found[:, 0], found[:, 1:], made.exceeds, made.rounding)
         how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r})"
         return Priced(guarantee=made.guarantee, errors=errors, how=how)
 

@@ -211,6 +211,11 @@ class Smooth(OnStatistic):
         )
 
     @property
+    def rounding(self) -> float:
+        """Half a step of the grid, which the answer is rounded to."""
+        return math.ldexp(0.5, noise.range_grid(*self.statistic.span))
+
+    @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: that of any mechanism of pure epsilon."""
         return randomised_response(self.epsilon)
@@ -263,8 +268,7 @@ class Smooth(OnStatistic):
             In the units of the answer, half a step of the grid included.
         """
         moved = self.statistic.smooth_sensitivity(public_rows, self.beta)
-        step = math.ldexp(0.5, noise.range_grid(*self.statistic.span))
-        return round_up(self.accuracy(beta) * moved, ARITHMETIC) + step
+        return round_up(self.accuracy(beta) * moved, ARITHMETIC) + self.rounding
 
     def draw(self, rows: Any) -> float:
         """Release the statistic of a table, in its public range."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 from hushed._ground.printing import flat, format_up
 from hushed.errors import MissingExtra, ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
-from hushed.plots._figures import COLOURS, altair_or_refuse, clean_spec
+from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
+from hushed.plots._pages import draw_svg, render_page
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
 from hushed.sensitivity._remarks import list_kept_ranks
@@ -111,8 +111,8 @@ def certificate_page(certificate: Certificate | Statement) -> str:
         answer, needs Jinja2 alone.
     """
     if isinstance(certificate, Statement):
-        return _render(**_show_statement(certificate))
-    return _render(
+        return render_page(**_show_statement(certificate))
+    return render_page(
         title="a private release",
         rows=list_numbers_of(certificate),
         picture=_draw_movements(certificate),
@@ -130,10 +130,10 @@ def _show_statement(statement: Statement) -> dict[str, Any]:
     if statement.kind == "budget":
         picture, caption = _draw_history(reading.subject), "How the budget was used"
     if isinstance(reading.subject, PopulationCheck):
-        picture = _draw(population_figure(reading.subject).properties(height=180))
+        picture = draw_svg(population_figure(reading.subject).properties(height=180))
         caption = "The private table among public ones"
     if isinstance(reading.subject, MovementCheck):
-        picture = _draw(moved_figure(reading.subject))
+        picture = draw_svg(moved_figure(reading.subject))
         caption = "Pairs that move further"
     context = [(name, flat(value)) for name, value in list_context(statement)]
     return {
@@ -150,32 +150,13 @@ def _show_statement(statement: Statement) -> dict[str, Any]:
     }
 
 
-def _render(**parts: Any) -> str:
-    """Fill the page in; every text is escaped."""
-    try:
-        import jinja2  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtra("a page", "plot") from None
-    page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
-    template = jinja2.Environment(autoescape=True).from_string(page)
-    return template.render(**parts)
-
-
 def _draw_movements(certificate: Certificate) -> str:
     """Draw the sampled movements, if there are any."""
     if certificate.sampling is None or not certificate.sampling.movements:
         return ""
-    return _draw(movement_figure(certificate))
+    return draw_svg(movement_figure(certificate))
 
 
 def _draw_history(report: BudgetReport) -> str:
     """Draw how much of a budget was used after each charge."""
-    return _draw(budget_over_time(report.budget, report.history).properties(height=180))
-
-
-def _draw(figure: Any) -> str:
-    """Write a figure as SVG, to stand in a page."""
-    altair_or_refuse()
-    import vl_convert  # noqa: PLC0415
-
-    return str(vl_convert.vegalite_to_svg(clean_spec(figure)))
+    return draw_svg(budget_over_time(report.budget, report.history).properties(height=180))

@@ -1,4 +1,4 @@
-"""The figure of a comparison: errors, or levels, of all routes, coloured by their promise."""
+"""A comparison as a figure and as a page: errors, or levels, of all routes beside their promise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
 from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._pages import draw_svg, render_page
+from hushed.statements._readings import Table
+
+HEADING = "Which promise, at what price: "
 
 
 def comparison_figure(comparison: Comparison) -> Any:
@@ -68,3 +72,59 @@ def comparison_figure(comparison: Comparison) -> Any:
         f"recommended: {comparison.recommended or 'none'}",
     }
     return (lines + dots + ends).properties(title=heading, width=480, height=40 + 36 * len(rows))
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """Write a comparison as one self-contained HTML page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `hushed.compare` found.
+
+    Returns
+    -------
+    str
+        HTML without references to anything outside it: the recommendation, all routes with promise,
+        error, calls and how they are written, the figure, what does not apply, and the comparison
+        as data, which is not printed.
+
+    Raises
+    ------
+    MissingExtra
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    header, *lines = comparison.list_lines()
+    written = [each.how for each in comparison.routes]
+    tables = [_table("The ways", [*header, "written"], lines, written)] if lines else []
+    left = [[each.name, each.reason] for each in comparison.left_out]
+    if left:
+        tables.append(_table("Not applicable", ["way", "reason"], left))
+    return render_page(
+        heading=f"{HEADING}{comparison.asked}",
+        rows=[
+            ("recommended", comparison.recommended or "nothing applies"),
+            ("compared", comparison.title),
+            ("seed", str(comparison.seed)),
+        ],
+        tables=tables,
+        picture=draw_svg(_for_page(comparison_figure(comparison))) if lines else "",
+        caption="Errors" if comparison.error is None else "Levels",
+        paragraphs=[("Recommendation", comparison.advice)],
+        json=comparison.to_json(),
+    )
+
+
+def _for_page(figure: Any) -> Any:
+    """Lay a figure out for a page, which is narrow and may have other fonts."""
+    room = {"left": 16, "right": 16, "top": 5, "bottom": 5}
+    return figure.properties(padding=room).configure_legend(orient="bottom", columns=1)
+
+
+def _table(
+    name: str, header: list[str], lines: list[list[str]], last: list[str] | None = None
+) -> Table:
+    """Make a table of a page, all of whose lines are shown."""
+    ends = [[]] * len(lines) if last is None else [[each] for each in last]
+    body = [tuple(line) + tuple(end) for line, end in zip(lines, ends, strict=True)]
+    return Table(name=name, lines=(tuple(header), *body), most=len(body))
