@@ -8,7 +8,12 @@ import pytest
 
 from hushed.auditing import _runs, audit
 from hushed.auditing._outputs import Encoder
-from hushed.auditing._scores.histogram import Binning, fit_histograms
+from hushed.auditing._scores.histogram import (
+    Binning,
+    Histograms,
+    fit_histograms,
+    score_together,
+)
 from hushed.auditing._scores.pattern import fit_categories, fit_mixtures
 from hushed.auditing._scores.smoothing import partition_bins
 from hushed.auditing._sequential import Betting, choose_bets, close_tests, make_grid
@@ -49,6 +54,30 @@ class TestOptimalPartitioning:
 
 
 class TestHistograms:
+    def test_several_at_once_score_as_each_by_a_search_of_its_own(self):
+        """Edges put together, shared ones and none, numbers on edges and what is no number."""
+        rng = np.random.default_rng(4)
+        family = []
+        for kept, counts in (((0, 1), (3, 60)), ((1,), (200,)), ((0, 1, 2), (7, 60, 5)), ((), ())):
+            edges = tuple(np.unique(rng.integers(-40, 40, size) / 8) for size in counts)
+            ratios = tuple(rng.normal(size=len(each) + 2) for each in edges)
+            family.append(
+                Histograms(
+                    encoder=arrays(3), maps=("values",), edges=edges, ratios=ratios, kept=kept
+                )
+            )
+        outputs = rng.integers(-50, 50, (40_000, 3)) / 8
+        outputs[rng.random(outputs.shape) < 0.1] = np.nan
+        outputs[0], outputs[1] = np.inf, -np.inf
+        together = score_together(family, outputs)
+        for each, found in zip(family, together, strict=True):
+            expected = np.zeros(len(outputs))
+            for column, edges, ratios in zip(each.kept, each.edges, each.ratios, strict=True):
+                places = np.searchsorted(edges, outputs[:, column], side="right")
+                places[np.isnan(outputs[:, column])] = len(edges) + 1
+                expected += ratios[places]
+            assert np.array_equal(found, expected)
+
     def test_pooled_columns_share_their_evidence(self):
         """Twenty faint columns with one law: the pooled score orders outputs as the true one."""
         rng = np.random.default_rng(3)

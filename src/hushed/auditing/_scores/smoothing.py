@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -60,13 +61,20 @@ def partition_bins(
 def _weigh_segments(ahead: Floats, behind: Floats) -> Floats:
     """Log-likelihood of every segment by itself, from the bin of the column to that of the row."""
     worth = np.zeros((len(ahead), len(ahead)))
-    ends, starts = np.tril_indices(len(ahead), -1)
+    ends, starts = _list_segments(len(ahead))
     a, b = ahead[ends] - ahead[starts], behind[ends] - behind[starts]
     total = np.maximum(a + b, _TINY)
     fit = a * np.log(np.maximum(a, _TINY) / total)
     fit += b * np.log(np.maximum(b, _TINY) / total)
     worth[ends, starts] = fit
     return worth
+
+
+@lru_cache(maxsize=64)  # the numbers of bins are few, and come again and again
+def _list_segments(edges: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """End and start of every segment between so many edges."""
+    ends, starts = np.tril_indices(edges, -1)
+    return ends, starts
 
 
 def fit_p_spline(first: NDArray[np.int64], second: NDArray[np.int64], offset: float) -> Floats:
