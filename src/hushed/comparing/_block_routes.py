@@ -35,12 +35,11 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
     if values is None:
         return "needs a public range of the answer, low= and high=, or candidates="
 
-    @cache  # a search asks at many epsilons; a guess depends on the size of a block alone
-    def prior(size: int) -> tuple[float, ...]:
-        return _guess_answer(question, values, size)
+    # A search asks at many epsilons; a guess depends on the size of a block alone.
+    prior = cache(partial(_guess_answer, question, values)) if guess else None
 
     def price(epsilon: float) -> Priced:
-        made = _make_blocks(question, values, epsilon, prior if guess else None)
+        made = _make_blocks(question, values, epsilon, prior)
         if made.blocks > question.rows:
             raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
         drawn = question.simulate(
