@@ -14,12 +14,14 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 APART = "peers"
 
 
+@cache
 def first_lines() -> dict[str, str]:
     """What each benchmark is about, by name; read from its file, so that nothing is imported."""
     found = {}

@@ -170,7 +170,7 @@ def test_no_pair_of_doubles_moves_the_scores_further_than_counted():
     mechanism = hs.Posterior(jagged, points, epsilon=1.0, clip=math.pi)
     width = Fraction(mechanism.mechanism.sensitivity.value)
     largest = Fraction(0)
-    for _ in range(200):
+    for _ in range(60):
         table = rng.normal(size=30) * 100
         other = table.copy()
         other[rng.integers(30)] = rng.normal() * 100

@@ -20,7 +20,7 @@ CELLS = {"a list": list, "a frame": lambda rows: pd.DataFrame({"row": pd.Series(
 
 def sampled(f, draw, **settings):
     return hs.sample_sensitivity(
-        f, hs.populations.Simulator(draw), **{"rows": 20, "pairs": 20, "workers": 1} | settings
+        f, hs.populations.Simulator(draw), **{"rows": 8, "pairs": 8, "workers": 1} | settings
     )
 
 
@@ -40,7 +40,7 @@ def test_keys_come_in_the_sampled_order(held, make):
         low, high = rng.random(n), 1e9 + rng.random(n)
         return CELLS[held]([make(a=x, b=make(c=y, d=x)) for x, y in zip(low, high, strict=True)])
 
-    turned = CELLS[held]([make(b=make(d=0.5, c=1e9), a=0.5) for _ in range(20)])
+    turned = CELLS[held]([make(b=make(d=0.5, c=1e9), a=0.5) for _ in range(8)])
     s = sampled(f, draw)
     assert abs(hs.release(f, turned, hs.Laplace(s, epsilon=1)).value - 0.5) < 100
 
@@ -58,7 +58,7 @@ def test_keys_in_no_fixed_order_stay_as_they_are():
 
     first = lambda rows: sum(next(iter(r)) == "a" for r in rows) / len(rows)  # noqa: E731
     s = sampled(first, draw)
-    rows = [{"b": 2.0, "a": 1.0}] * 20
+    rows = [{"b": 2.0, "a": 1.0}] * 8
     assert abs(hs.release(first, rows, hs.Laplace(s, epsilon=1e4)).value) < 0.1
 
 
@@ -113,9 +113,9 @@ def test_a_class_that_only_has_the_name_is_refused(held, change, wrap, ledger):
             total += inner.weigh()
         return total
 
-    s = hs.sample_sensitivity(f, population, rows=20, pairs=20, workers=1)
-    refuses(BadRows, "its name", f, CELLS[held]([wrap(new(0.5))] * 20), s, ledger)
-    same = CELLS[held]([wrap(old(0.5)) for _ in range(20)])
+    s = hs.sample_sensitivity(f, population, rows=8, pairs=8, workers=1)
+    refuses(BadRows, "its name", f, CELLS[held]([wrap(new(0.5))] * 8), s, ledger)
+    same = CELLS[held]([wrap(old(0.5)) for _ in range(8)])
     assert abs(hs.release(f, same, hs.Laplace(s, epsilon=1)).value - 10) < 100
 
 
@@ -124,9 +124,9 @@ def test_a_class_that_changed_since_is_refused(ledger):
     kind = make_class()
     people = [kind(float(x)) for x in np.random.default_rng(1).random(900)]
     f = lambda rows: float(sum(row.weigh() for row in rows))  # noqa: E731
-    s = hs.sample_sensitivity(f, hs.populations.PublicTable(people), rows=20, pairs=20, workers=1)
+    s = hs.sample_sensitivity(f, hs.populations.PublicTable(people), rows=8, pairs=8, workers=1)
     kind.weigh = lambda self: self.age if self.age != 0.5 else 1e6
-    refuses((BadRows, BadFunction), "changed|class", f, [kind(0.5)] * 20, s, ledger)
+    refuses((BadRows, BadFunction), "changed|class", f, [kind(0.5)] * 8, s, ledger)
 
 
 @pytest.mark.parametrize("kind", ["a dataclass", "a named tuple"])
@@ -142,7 +142,7 @@ def test_a_class_that_went_through_a_pickle_is_the_same(kind):
     f = lambda rows: float(sum(row.age for row in rows))  # noqa: E731
     s = sampled(f, lambda rng, n: [made(float(x)) for x in rng.random(n)])
     assert cloudpickle.loads(cloudpickle.dumps(made)) is made
-    assert hs.release(f, [made(0.5)] * 20, hs.Laplace(s, epsilon=1))
+    assert hs.release(f, [made(0.5)] * 8, hs.Laplace(s, epsilon=1))
 
 
 def test_a_class_that_counts_its_objects_is_named():
@@ -157,7 +157,7 @@ def test_a_class_that_counts_its_objects_is_named():
     f = lambda rows: float(sum(row.x for row in rows))  # noqa: E731
     s = sampled(f, draw)
     assert s.sampling.unwatched == ("rows' Row.made",)
-    assert hs.release(f, draw(np.random.default_rng(0), 20), hs.Laplace(s, epsilon=1))
+    assert hs.release(f, draw(np.random.default_rng(0), 8), hs.Laplace(s, epsilon=1))
 
 
 def test_what_is_kept_is_of_one_class(tmp_path):
@@ -166,7 +166,7 @@ def test_what_is_kept_is_of_one_class(tmp_path):
     for factor, movement in ((1.0, 1.0), (5.0, 5.0)):
         people = [make_class(factor)(float(x > 0.5)) for x in np.random.default_rng(1).random(900)]
         table = hs.populations.PublicTable(people)
-        s = hs.sample_sensitivity(f, table, rows=20, pairs=20, workers=1, keep=tmp_path / "kept")
+        s = hs.sample_sensitivity(f, table, rows=8, pairs=8, workers=1, keep=tmp_path / "kept")
         assert s.value == movement
     assert len(hs.runs.list_runs(tmp_path / "kept")) == 2
 
@@ -204,7 +204,7 @@ def test_what_a_program_added_to_frames_is_watched(library, ledger, monkeypatch)
     s = sampled(f, lambda rng, n: frame({"x": rng.random(n) * 0.99}))
     assert not s.sampling.unwatched
     kind.factor = 1e6
-    refuses(BadFunction, "changed", f, frame({"x": [0.99995] * 20}), s, ledger)
+    refuses(BadFunction, "changed", f, frame({"x": [0.99995] * 8}), s, ledger)
     del frame.weighing
 
 
@@ -237,7 +237,7 @@ def test_what_a_function_sees_of_a_cell_is_as_sampled(case):
     draw, cell, f = ODD[case]
     s = sampled(f, draw)
     column = isinstance(cell, pd.Categorical)
-    rows = pd.DataFrame({"x": cell.take([0] * 20)}) if column else [cell] * 20
+    rows = pd.DataFrame({"x": cell.take([0] * 8)}) if column else [cell] * 8
     assert abs(hs.release(f, rows, hs.Laplace(s, epsilon=1e6)).value) < 100
 
 
@@ -281,4 +281,4 @@ OTHERS = {
 def test_cells_of_another_type_are_refused(case, ledger):
     """Their class is the same; what they are is not."""
     draw, cell, f = OTHERS[case]
-    refuses(BadRows, "other types", f, [cell] * 20, sampled(f, draw), ledger)
+    refuses(BadRows, "other types", f, [cell] * 8, sampled(f, draw), ledger)

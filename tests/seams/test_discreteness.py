@@ -43,6 +43,7 @@ def continuous_gaussian(ratio, epsilon):
     return mpmath.quad(gap, [cut, cut + 3, cut + 8, cut + 20])
 
 
+@pytest.mark.slow  # of the lemma alone: no code of ours takes part
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "1", "2.5"])
 @pytest.mark.parametrize(("s", "moved"), [(3, 1), (3, 3), (8, 4), (16, 40)])
 def test_the_lemma_on_gaussian_noise(s, moved, epsilon):
@@ -55,6 +56,7 @@ def test_the_lemma_on_gaussian_noise(s, moved, epsilon):
         assert real <= bound
 
 
+@pytest.mark.slow  # of the lemma alone, too
 @pytest.mark.parametrize("epsilon", ["0", "0.1", "0.7", "1.3", "-0.4"])
 @pytest.mark.parametrize(("t", "moved"), [(3, 1), (4, 6), (8, 16), (20, 33)])
 def test_the_lemma_on_laplace_noise(t, moved, epsilon):

@@ -19,9 +19,8 @@ def _released(function, private, simulate=None, bounds=None, **settings):
     """Release with next to no noise, of a sampled sensitivity if rows can be simulated."""
     if simulate is None:
         return hs.release(function, private, hs.Laplace(_KNOWN, epsilon=1e3)).value
-    sampled = hs.sample_sensitivity(
-        function, Simulator(simulate, bounds=bounds), rows=_ROWS, **settings
-    )
+    settings = {"rows": _ROWS, "pairs": 20} | settings
+    sampled = hs.sample_sensitivity(function, Simulator(simulate, bounds=bounds), **settings)
     return hs.release(function, private, hs.Laplace(sampled, epsilon=1e6)).value
 
 

@@ -25,7 +25,7 @@ def mean(rows):
 
 
 def released(f, data, population, **settings):
-    s = hs.sample_sensitivity(f, population, rows=len(data), pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, population, rows=len(data), pairs=12, workers=1)
     return hs.release(f, data, hs.Laplace(s, epsilon=1e9), **settings)
 
 
@@ -304,7 +304,7 @@ def test_an_altered_range_does_not_verify():
 def test_a_declared_private_range_stays_off_the_certificate(private, assert_silent):
     """The ends came from the rows; that rows were clamped may be said."""
     source = P.Uniform(low=987654.321, high=987654.421)
-    s = hs.sample_sensitivity(mean, source, rows=20, pairs=40, workers=1, data_dependent=True)
+    s = hs.sample_sensitivity(mean, source, rows=20, pairs=12, workers=1, data_dependent=True)
     c = hs.release(mean, private, hs.Laplace(s, epsilon=1.0)).certificate
     assert c.sampling.support == ()
     assert "clamped to the range of the population" in c.explain()

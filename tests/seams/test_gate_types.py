@@ -49,7 +49,7 @@ ROUTES = {
 def sampled_on(make, f, kind=np.float64, rows=20):
     """Laplace with hardly any noise, from tables of one element type."""
     source = hs.populations.Simulator(lambda rng, n: make(rng.integers(0, 256, n).astype(kind)))
-    s = hs.sample_sensitivity(f, source, rows=rows, pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, source, rows=rows, pairs=12, workers=1)
     return hs.Laplace(s, epsilon=1e9)
 
 
@@ -84,7 +84,7 @@ def test_integers_beyond_the_doubles_are_rounded_in_every_container(held, ledger
         return sum(each / 2.0**50 for each in values)
 
     source = hs.populations.Simulator(lambda rng, n: make(rng.random(n) * 1e3))
-    s = hs.sample_sensitivity(scaled, source, rows=20, pairs=40, workers=1)
+    s = hs.sample_sensitivity(scaled, source, rows=20, pairs=12, workers=1)
     released = hs.release(
         scaled, make(np.array(BIG)), hs.Laplace(s, epsilon=1e9), ledger, budget="x"
     )
@@ -115,7 +115,7 @@ def test_a_population_that_changes_its_type_is_refused(route):
         return make(rng.integers(0, 256, n).astype(kind))
 
     with pytest.raises(BadRows, match="different types"):
-        hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=20, pairs=40, workers=1)
+        hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=20, pairs=12, workers=1)
 
 
 FRAMES = {
@@ -132,7 +132,7 @@ def test_nullable_and_arrow_columns(name):
     source = hs.populations.PublicTable(
         pd.DataFrame({"x": np.arange(100)}).astype({"x": wanted}).assign(y=1.5), promise="table"
     )
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=40, workers=1), epsilon=1e9)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=12, workers=1), epsilon=1e9)
     seen = []
 
     def frame(kind):
@@ -165,7 +165,7 @@ def test_arrow_columns_of_no_numbers_convert_to_no_other(wanted):
         return pd.DataFrame({"x": pd.Series([value] * 50, dtype=pd.ArrowDtype(held))})
 
     source = hs.populations.PublicTable(frame(wanted), promise="table")
-    s = hs.sample_sensitivity(lambda t: 1.0 * len(t), source, rows=50, pairs=40, workers=1)
+    s = hs.sample_sensitivity(lambda t: 1.0 * len(t), source, rows=50, pairs=12, workers=1)
     admit_rows(frame(wanted), s.sampling)
     texts = pd.DataFrame({"x": pd.Series(["a"] * 50)})
     for private in (*(frame(kind) for kind in ARROW if kind != wanted), texts):
@@ -178,7 +178,7 @@ def test_categories_in_another_order_are_put_into_the_sampled_one():
     public = pd.DataFrame({"c": pd.Categorical(list("abcb") * 10, categories=list("abc"))})
     f = lambda t: float(t["c"].cat.codes.sum())  # noqa: E731
     s = hs.sample_sensitivity(
-        f, hs.populations.PublicTable(public, promise="table"), rows=4, pairs=40, workers=1
+        f, hs.populations.PublicTable(public, promise="table"), rows=4, pairs=12, workers=1
     )
     turned = pd.DataFrame({"c": pd.Categorical(list("aacb"), categories=list("cba"))})
     assert hs.release(f, turned, hs.Laplace(s, epsilon=1e9)).value == pytest.approx(3, abs=1e-6)
@@ -197,7 +197,7 @@ def test_dates_of_another_resolution_are_refused(unit):
         return pd.DataFrame({"d": np.asarray(numbers).astype(f"M8[{unit}]")})
 
     source = hs.populations.Simulator(lambda rng, n: make(rng.integers(0, 99, n), "s"))
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=40, workers=1), epsilon=1.0)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=20, pairs=12, workers=1), epsilon=1.0)
     other = make(range(20), "s" if unit == "D" else unit)
     if unit == "D":
         assert hs.release(f, other, m)
@@ -226,7 +226,7 @@ def test_subclasses_of_arrays_are_made_plain(make):
 
     square = np.linspace(0, 1, 16).reshape(4, 4)
     source = hs.populations.Simulator(lambda rng, n: make(rng.random((n, 4))))
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1), epsilon=1e9)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=12, workers=1), epsilon=1e9)
     assert hs.release(f, make(square), m).value == pytest.approx((square**2).sum(), abs=1e-5)
     assert seen == {np.ndarray}
 
@@ -278,7 +278,7 @@ def test_mixed_lists_become_the_one_sampled_type(name):
         return float(sum(rows))
 
     source = hs.populations.Simulator(lambda rng, n: rng.random(n).tolist())
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=12, workers=1), epsilon=1.0)
     kinds.clear()
     hs.release(f, MIXED[name], m)
     assert kinds == [{float}, {float}]  # the first sampled table again, then the private one
@@ -291,7 +291,7 @@ def test_other_types_in_lists_are_refused(rows, ledger):
     """A text among numbers, a list among scalars, what is wider than a double."""
     f = lambda rows: float(len(str(rows)))  # noqa: E731
     source = hs.populations.Simulator(lambda rng, n: rng.random(n).tolist())
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=12, workers=1), epsilon=1.0)
     with pytest.raises(BadRows, match="other types of values"):
         hs.release(f, rows, m, ledger, budget="x")
     assert ledger.log == []
@@ -324,7 +324,7 @@ def test_what_is_held_within_rows_is_compared(name):
     def draw(rng, n):
         return [NESTED[name](rng.integers(0, 255, 3).astype(float)) for _ in range(n)]
 
-    s = hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=3, pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, hs.populations.Simulator(draw), rows=3, pairs=12, workers=1)
     rows = [NESTED[name](CODES[i : i + 3].astype(np.uint8)) for i in range(3)]
     with pytest.raises(BadRows, match="other types of values"):
         hs.release(f, rows, hs.Laplace(s, epsilon=1.0))
@@ -348,7 +348,7 @@ def test_objects_in_cells_keep_their_types():
         return pd.DataFrame({"x": pd.Series([*values, None], dtype=object)})
 
     source = hs.populations.PublicTable(frame(["a", "bc", "def"] * 9), promise="table")
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=40, workers=1), epsilon=1.0)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=12, workers=1), epsilon=1.0)
     assert hs.release(f, frame(["x", "yz"]), m)
     assert hs.release(f, frame(["x", np.nan]), m)
     with pytest.raises(BadRows, match="column 'x' is of type object in the sample and str"):
@@ -373,7 +373,7 @@ def test_what_hangs_on_a_frame_does_not_reach_the_function():
         return made
 
     source = hs.populations.PublicTable(frame("public"), promise="table")
-    s = hs.sample_sensitivity(f, source, rows=5, pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, source, rows=5, pairs=12, workers=1)
     private = (frame("private").iloc[3:8] * 0.3).set_flags(allows_duplicate_labels=False)
     hs.release(f, private, hs.Laplace(s, epsilon=1.0))
     assert seen == {repr(({}, True, None, list(range(5))))}
@@ -383,7 +383,7 @@ def test_a_frame_that_lies_about_its_order_is_no_way_around():
     """Polars believes a column that is said to be sorted; the function sees one that is not."""
     f = lambda t: float(t["x"].max())  # noqa: E731
     source = hs.populations.Simulator(lambda rng, n: pl.DataFrame({"x": rng.random(n)}))
-    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1), epsilon=1e9)
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=4, pairs=12, workers=1), epsilon=1e9)
     wrong = pl.DataFrame({"x": [0.5, 0.9, 0.1, 0.2]}).with_columns(pl.col("x").set_sorted())
     assert hs.release(f, wrong, m).value == pytest.approx(0.9, abs=1e-6)
 
@@ -422,7 +422,7 @@ def test_a_simulator_keeps_one_width_of_texts():
         lambda rng, n: np.array(["x" * (1 + int(k)) for k in rng.integers(0, 9, n)])
     )
     with pytest.raises(BadRows, match="one width"):
-        hs.sample_sensitivity(cells, source, rows=3, pairs=40, workers=1)
+        hs.sample_sensitivity(cells, source, rows=3, pairs=12, workers=1)
 
 
 def codes(frame):
@@ -475,7 +475,7 @@ def test_rows_with_less_or_more_in_them_than_any_sampled_one(name, ledger):
     source = hs.populations.Simulator(
         lambda rng, n: [make(float(x)) for x in rng.random(n)], bounds=bounds
     )
-    s = hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, source, rows=4, pairs=12, workers=1)
     mechanism = hs.Laplace(s, epsilon=1e9)
     plain = [make(0.5)] * 3
     assert hs.release(f, [*plain, make(0.25)], mechanism).value == pytest.approx(5.75, abs=1e-3)
@@ -496,6 +496,6 @@ def test_rows_of_many_lengths_keep_them():
     def f(rows):
         return float(sum(row.sum() for row in rows))
 
-    s = hs.sample_sensitivity(f, source, rows=4, pairs=40, workers=1)
+    s = hs.sample_sensitivity(f, source, rows=4, pairs=12, workers=1)
     data = [np.full(k, 0.5) for k in (1, 20, 3, 3)]
     assert hs.release(f, data, hs.Laplace(s, epsilon=1e9)).value == pytest.approx(13.5, abs=1e-3)

@@ -56,7 +56,7 @@ FRAMES = {
 def sampled(kind, held, function):
     """Sensitivity of a function of the people, and private rows."""
     made, read = FRAMES[held]
-    population = hs.populations.PublicTable(made([kind(age % 90) for age in range(3000)]))
+    population = hs.populations.PublicTable(made([kind(age % 90) for age in range(400)]))
 
     def asked(rows):
         return function(read(rows))
@@ -113,7 +113,7 @@ def test_objects_that_nobody_can_compare_are_refused_in_words(kind, words, held)
 
 def test_lists_in_cells_of_a_frame_are_not_written_to_unseen():
     """A copy of a frame by pandas itself shares what its cells hold."""
-    people = hs.populations.PublicTable(pd.DataFrame({"x": [[n % 7] for n in range(3000)]}))
+    people = hs.populations.PublicTable(pd.DataFrame({"x": [[n % 7] for n in range(400)]}))
 
     def remember(rows):
         for each in rows["x"]:

@@ -92,13 +92,15 @@ class TestCoverage:
         [
             (20, 4, 0.2, 400),
             pytest.param(100, 4, 0.05, 300, marks=pytest.mark.slow),
-            pytest.param(20, 4, 0.2, 5000, marks=pytest.mark.slow),
+            pytest.param(20, 4, 0.2, 1000, marks=pytest.mark.slow),
             pytest.param(400, 20, 0.05, 2000, marks=pytest.mark.slow),
-            pytest.param(5000, 49, 0.01, 4000, marks=pytest.mark.slow),
         ],
     )
     def test_disjoint_tables_are_exact(self, f, public_rows, rows, gamma, runs):
-        """The least number of rows that is accepted keeps gamma, and does not overshoot it."""
+        """The least number of rows that is accepted keeps gamma, and does not overshoot it.
+
+        A rank one lower fails twice as often, which the slow ones see but for 1e-4.
+        """
         settings = {"rows": rows, "gamma": gamma, "calibration": "marginal"}
         found = failures(f, public_rows, runs, **settings)
         assert believable(found, runs, gamma)
@@ -179,13 +181,17 @@ class TestCoverage:
         ("arrange", "runs"),
         [
             (np.sort, 100),
-            pytest.param(np.sort, 1500, marks=pytest.mark.slow),
-            pytest.param(np.copy, 1500, marks=pytest.mark.slow),
+            pytest.param(np.sort, None, marks=pytest.mark.slow),
+            pytest.param(np.copy, None, marks=pytest.mark.slow),
         ],
-        ids=["sorted-100", "sorted-1500", "drawn-1500"],
+        ids=["sorted-100", "sorted", "drawn"],
     )
     def test_blocks(self, f, protect, public_rows, rows, gamma, arrange, runs):
-        """Averages over blocks are covered with fewer public rows than private ones."""
+        """Averages over blocks are covered with fewer public rows than private ones.
+
+        So many runs see twice the failures with .997 and more.
+        """
+        runs = runs or {0.05: 1500, 0.2: 500}[gamma]
 
         def moved(function, rng, rows, protect):
             return real_movement(function, rng, rows, protect, arrange)

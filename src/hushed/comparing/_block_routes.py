@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,11 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
     if values is None:
         return "needs a public range of the answer, low= and high=, or candidates="
 
+    # A search asks at many epsilons; a guess depends on the size of a block alone.
+    prior = cache(partial(_guess_answer, question, values)) if guess else None
+
     def price(epsilon: float) -> Priced:
-        made = _make_blocks(question, values, epsilon, guess=guess)
+        made = _make_blocks(question, values, epsilon, prior)
         if made.blocks > question.rows:
             raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
         drawn = question.simulate(
@@ -72,24 +75,32 @@ def _candidates_of(question: Question) -> tuple[float, ...] | None:
 
 
 def _make_blocks(
-    question: Question, values: tuple[float, ...], epsilon: float, *, guess: bool
+    question: Question,
+    values: tuple[float, ...],
+    epsilon: float,
+    prior: Callable[[int], tuple[float, ...]] | None,
 ) -> Any:
     """Blocks, with what the population answers as a public guess if so wanted."""
     known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
     known["user"] = question.user
     made = Blocks(values, **known)
-    if not guess:
+    if prior is None:
         return made
-    prior = public_prior(
+    size = question.rows // min(made.blocks or 1, question.rows)
+    return Blocks(values, prior=prior(size), **known)
+
+
+def _guess_answer(question: Question, values: tuple[float, ...], size: int) -> tuple[float, ...]:
+    """Guess what blocks of a size will answer."""
+    return public_prior(
         question.part_function,
         question.population,
-        rows=question.rows,
-        blocks=min(made.blocks or 1, question.rows),
+        rows=size,
+        blocks=1,
         candidates=values,
         draws=_GUESSES,
         seed=question.seed,
     )
-    return Blocks(values, prior=prior, **known)
 
 
 def _measure_blocks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -285,6 +286,7 @@ def _try_route(
 def _find_price(offer: Offer, most: float) -> Priced | str:
     """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it."""
 
+    @cache  # the search comes back to the level that it finds
     def priced(step: int) -> Priced | None:
         try:
             found = offer.at(_level(step))
@@ -293,12 +295,10 @@ def _find_price(offer: Offer, most: float) -> Priced | str:
         return found if found.errors.quantile(_BETA) <= most else None
 
     last = _DECADES * _STEPS
-    if priced(last) is None:
-        return (
-            f"an error of {shown_number(most)} is not reached at any epsilon up to {_level(last):g}"
-        )
-    step = first_whole(lambda number: priced(number) is not None, known=last)
-    return offer.at(_level(step))
+    found = priced(last) and priced(first_whole(lambda at: priced(at) is not None, known=last))
+    return found or (
+        f"an error of {shown_number(most)} is not reached at any epsilon up to {_level(last):g}"
+    )
 
 
 def _level(step: int) -> float:
