@@ -68,7 +68,7 @@ def make_folder(place, analysts):
     add_dataset(
         folder, "stays", told, Guarantee(epsilon=1000, unit="user", neighbours="add-remove")
     )
-    settings, ledger = open_server(folder)
+    _, ledger = open_server(folder)
     with ledger:
         tokens = []
         for i in range(analysts):
