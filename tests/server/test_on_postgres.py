@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.server import test_approvals, test_crashes, test_threats
-from tests.server.conftest import Team, open_team
+from tests.server.conftest import Team, make_folder, open_team
 
 from hushed import Guarantee
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
@@ -19,6 +19,7 @@ from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
 from hushed.server._log import Log
+from hushed.server._moving import move_server
 from hushed.server._setup import add_dataset, check_server, invite, make_server
 from hushed.server._tokens import Scope
 
@@ -121,3 +122,52 @@ def test_a_login_that_may_change_the_table_is_told(tmp_path, postgres_url, sourc
     problems = check_server(tmp_path / "stats").problems
     assert [each for each in problems if "may change the table" in each] == list(problems)
     assert len(problems) == 1
+
+
+def test_a_server_moves_with_all_that_it_has(tmp_path, postgres_url, monkeypatch):
+    """Tokens, answers byte for byte, charges and trail; the file is not served any more."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    for team in open_team(folder, tokens):
+        made = [team.ask(team.ana, str(i)).json()["id"] for i in range(2)]
+        first = [team.answer(team.ana, each).content for each in made]
+        signed = team.send("GET", f"/v1/requests/{made[0]}/certificate", team.ana).content
+        with monkeypatch.context() as dead:
+            dead.setattr(Desk, "start", lambda *_: None)
+            waits = team.ask(team.bo, "waits", wait=0).json()["id"]
+        entries = team.desk.ledger.entries("stays")
+        left = team.desk.ledger.balance("stays").epsilon_left
+        team.desk.serve_alone()
+        with pytest.raises(LedgerUnavailable, match="another process serves this ledger"):
+            move_server(folder, postgres_url)
+    text = (folder / "hushed.toml").read_text()
+    with monkeypatch.context() as broken:
+        broken.setattr("hushed.server._moving.verify_trail", fail)
+        with pytest.raises(DamagedLedger):
+            move_server(folder, postgres_url)
+    assert (folder / "hushed.toml").read_text() == text
+    with pytest.raises(ParameterError, match="there is a ledger already"):
+        move_server(folder, postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("DROP SCHEMA public CASCADE")
+        owner.execute("CREATE SCHEMA public")
+    kept = Path(move_server(folder, postgres_url))
+    assert (folder / "hushed.toml").read_text().count("postgresql://") == 1
+    assert check_server(folder).problems == ()
+    for team in open_team(folder, tokens):
+        assert not team.desk.ledger._store.sqlite
+        assert [team.answer(team.ana, each).content for each in made] == first
+        again = team.send("GET", f"/v1/requests/{made[0]}/certificate", team.ana).content
+        assert again == signed
+        assert team.ask(team.bo, "waits").json()["id"] == waits
+        assert team.answer(team.bo, waits).status_code == 200
+        assert team.desk.ledger.entries("stays") == entries
+        assert team.desk.ledger.balance("stays").epsilon_left == left
+        assert team.ask(team.bo, "new").status_code == 201
+    kept.rename(folder / "hushed.db")
+    (folder / "hushed.toml").write_text(text)
+    with pytest.raises(DamagedLedger, match="set back to an older copy"):
+        open_desk(folder, Log())
+
+
+def fail(connection):
+    raise DamagedLedger("the trail is another one")

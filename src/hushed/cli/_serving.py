@@ -199,6 +199,21 @@ def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
                 print_note(f"problem: {each}")
 
 
+def move(
+    to: Annotated[str, typer.Option(metavar="URL", help="postgresql://USER@HOST/DATABASE.")],
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Move the ledger of a server that is stopped to PostgreSQL: all of it, or nothing."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        from hushed.server._moving import move_server  # noqa: PLC0415
+
+        kept = move_server(folder, to)
+        result.update(kept=kept)
+        if not json:
+            print_line(f"moved; the old ledger is {kept}, and is not served any more")
+
+
 def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
     """List what waits for approval, with the token in HUSHED_TOKEN."""
     with finish(json=json, stopped="stopped") as result:
@@ -253,6 +268,7 @@ serve.command("add")(add)
 serve.command("invite")(invite)
 serve.command("confirm")(confirm)
 serve.command("check")(check)
+serve.command("move")(move)
 serve.command("waiting")(list_waiting)
 serve.command("approve")(approve)
 serve.command("decline")(decline)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 VERSION = "2"
 Made = TypeVar("Made")
-_TABLES = (
+TABLES = (
     "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_people (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
     "role TEXT NOT NULL, active INTEGER NOT NULL, made TEXT NOT NULL)",
@@ -65,7 +65,7 @@ def make_tables(ledger: Ledger, claim: Callable[[Transaction], Made]) -> Made:
             raise ParameterError(
                 "this ledger belongs to a server already; make a new one for another server"
             )
-        for each in _TABLES:
+        for each in TABLES:
             run(connection, each, {})
         run(
             connection,

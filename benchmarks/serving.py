@@ -1,0 +1,231 @@
+"""What a team server does: answers a second from many analysts at once, and how long each waits.
+
+Predicted: the scan and the plan are the cost, about 80 ms of a processor for an answer from 6,000
+rows of CSV, so 20 answers a second on two cores; a stored answer is read in a few milliseconds,
+and ``/livez`` answers in a tenth of a second whatever else goes on. A charge does not grow dearer
+with the length of the ledger.
+
+A server in a process of its own, its ledger on SQLite, is asked over HTTP by threads of this one,
+each an analyst with a token and a connection of its own who waits for one answer before asking the
+next. Client and server share the processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import urllib3
+
+from hushed import Guarantee
+from hushed.server._config import read_settings
+from hushed.server._people import add_person, add_token, set_quota
+from hushed.server._setup import add_dataset, make_server, open_server
+from hushed.server._tokens import Scope
+
+ROWS = 6000
+QUERY = {
+    "user": "patient",
+    "columns": {"cost": "float", "ward": "string"},
+    "max_rows_per_user": 1,
+    "steps": [{"filter": "cost > 10"}],
+    "aggregates": [{"kind": "count"}],
+}
+MAKER = "benchmark"
+PATH = "/v1/datasets/stays"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--analysts", type=int, default=200, help="How many ask at once.")
+    parser.add_argument("--each", type=int, default=5, help="Questions of each of them.")
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def make_folder(place, analysts):
+    """Make a server with so many analysts; port and tokens."""
+    source, folder, port = place / "stays.csv", place / "stats", free_port()
+    rows = (f"P{i},{'ABCDEF'[i % 6]},{i % 50}" for i in range(ROWS))
+    source.write_text("\n".join(["patient,ward,cost", *rows, ""]))
+    make_server(folder)
+    column = {"cost": {"kind": "float", "low": 0, "high": 50}}
+    told = {"source": str(source), "user": "patient", "column": column}
+    add_dataset(
+        folder, "stays", told, Guarantee(epsilon=1000, unit="user", neighbours="add-remove")
+    )
+    _, ledger = open_server(folder)
+    with ledger:
+        tokens = []
+        for i in range(analysts):
+            person = add_person(ledger, f"analyst{i}", "analyst", actor="benchmark")
+            set_quota(
+                ledger, person, "stays", Guarantee(epsilon=10), above="stays", actor="benchmark"
+            )
+            made = add_token(ledger, person, days=1, scope=Scope(), actor="benchmark")
+            tokens.append(made[1])
+    file = folder / "hushed.toml"
+    text = file.read_text().replace("127.0.0.1:8642", f"127.0.0.1:{port}")
+    file.write_text(text.replace("requests_per_minute = 120", "requests_per_minute = 100000"))
+    assert read_settings(folder).limits.requests_per_minute == 100_000
+    return folder, port, tokens
+
+
+def start(folder, port):
+    """Start the server; the process, and the seconds until it was ready."""
+    begun = time.perf_counter()
+    with (folder.parent / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hushed", "serve", "--folder", str(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    pool = urllib3.PoolManager(retries=False)
+    while process.poll() is None:
+        try:
+            if pool.request("GET", f"http://127.0.0.1:{port}/readyz").status == 200:
+                return process, time.perf_counter() - begun
+        except urllib3.exceptions.HTTPError:
+            time.sleep(0.02)
+    sys.exit((folder.parent / "log").read_text()[-2000:])
+
+
+class Analyst:
+    """Asks, and keeps the seconds that each thing took."""
+
+    def __init__(self, port, token, number):
+        self.pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False, timeout=120)
+        self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        self.number, self.faults, self.made = number, 0, []
+        self.seconds = {"charge": [], "answer": [], "stored": [], "quote": []}
+
+    def ask(self, kind, method, path, body=None, **headers):
+        begun = time.perf_counter()
+        content = None if body is None else json.dumps(body)
+        found = self.pool.request(method, path, body=content, headers=self.headers | headers)
+        self.seconds[kind].append(time.perf_counter() - begun)
+        if found.status in (429, 503):  # it is told to wait, and does
+            self.seconds[kind].pop()
+            time.sleep(0.2)
+            return self.ask(kind, method, path, body, **headers)
+        self.faults += found.status >= 400
+        return json.loads(found.data)
+
+    def release(self, turn):
+        """Ask a question, and look for its answer until it is there."""
+        begun, body = time.perf_counter(), {"query": QUERY, "epsilon": 0.001}
+        key = {"Idempotency-Key": f"{self.number} {turn}"}
+        made = self.ask("charge", "POST", f"{PATH}/requests", body, **key)
+        while made["state"] == "charged":
+            time.sleep(0.25)
+            found = self.pool.request("GET", f"/v1/requests/{made['id']}", headers=self.headers)
+            made = json.loads(found.data)
+        self.faults += made["state"] != "answered"
+        self.made.append(made["id"])
+        self.seconds["answer"].append(time.perf_counter() - begun)
+
+    def read(self):
+        for each in self.made:
+            self.ask("stored", "GET", f"/v1/requests/{each}/answer")
+
+    def quote(self):
+        self.ask("quote", "POST", f"{PATH}/quote", {"query": QUERY, "epsilon": 0.001})
+
+
+def together(analysts, work):
+    """Let all of them work at once; the seconds until the last is done."""
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(len(analysts)) as pool:
+        list(pool.map(work, analysts))
+    return time.perf_counter() - begun
+
+
+def high(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def all_of(analysts, kind):
+    return [each for one in analysts for each in one.seconds[kind]]
+
+
+def watch(port, stop, found):
+    """Ask whether the server lives, four times a second."""
+    pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False)
+    while not stop.wait(0.25):
+        begun = time.perf_counter()
+        pool.request("GET", "/livez")
+        found.append(time.perf_counter() - begun)
+
+
+def resident(process):
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def measure(port, tokens, each):
+    """Ask, read and price; print how long it took."""
+    analysts = [Analyst(port, token, i) for i, token in enumerate(tokens)]
+    stop, alive = threading.Event(), []
+    watching = threading.Thread(target=watch, args=(port, stop, alive))
+    watching.start()
+    seconds = together(analysts, lambda one: [one.release(turn) for turn in range(each)])
+    charges, answers = all_of(analysts, "charge"), all_of(analysts, "answer")
+    print(
+        f"{len(analysts)} analysts, {each} questions each: {len(answers) / seconds:.1f} answers/s"
+    )
+    print(f"charged, 95th of 100      {1e3 * high(charges, 0.95):8.0f} ms")
+    print(f"answered, 95th of 100     {1e3 * high(answers, 0.95):8.0f} ms")
+    together(analysts, Analyst.read)
+    print(f"stored answer, 95th       {1e3 * high(all_of(analysts, 'stored'), 0.95):8.0f} ms")
+    some = analysts[:50]
+    together(some, Analyst.quote)
+    print(f"price, {len(some)} at once, 95th {1e3 * high(all_of(some, 'quote'), 0.95):8.0f} ms")
+    stop.set()
+    watching.join()
+    print(f"/livez, 99th of 100       {1e3 * high(alive, 0.99):8.0f} ms")
+    alone = Analyst(port, tokens[0], "alone")
+    for turn in range(10):
+        alone.release(turn)
+    print(f"one alone, charged        {1e3 * statistics.median(alone.seconds['charge']):8.0f} ms")
+    print(f"one alone, answered       {1e3 * statistics.median(alone.seconds['answer']):8.0f} ms")
+    return sum(one.faults for one in (*analysts, alone))
+
+
+def main(*, quick: bool, analysts: int, each: int) -> None:
+    """Serve, ask, and start again."""
+    analysts, each = (min(analysts, 5), min(each, 2)) if quick else (analysts, each)
+    load = os.getloadavg()[0]
+    print(f"{os.cpu_count()} cores, load of others {load:.1f}, {ROWS} rows, SQLite")
+    with tempfile.TemporaryDirectory() as name:
+        folder, port, tokens = make_folder(Path(name), analysts)
+        process, ready = start(folder, port)
+        try:
+            before = resident(process)
+            faults = measure(port, tokens, each)
+            print(f"memory                    {before:8.0f} MB, then {resident(process):.0f} MB")
+            begun = time.perf_counter()
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            print(f"stopped in                {time.perf_counter() - begun:8.1f} s")
+            process, again = start(folder, port)
+            print(f"ready in                  {ready:8.1f} s, again in {again:.1f} s")
+        finally:
+            process.kill()
+            process.wait()
+    print(f"faults                    {faults:8d}")

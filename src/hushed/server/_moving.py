@@ -1,0 +1,153 @@
+"""Move a server from its file to PostgreSQL: all of its ledger, as it is, or nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushed._printing import plain_path
+from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.ledger import Ledger
+from hushed.ledger._rows import run
+from hushed.ledger._together import reading, writing
+from hushed.server._alone import serving_alone
+from hushed.server._audit import add_event, trail_head, verify_trail
+from hushed.server._config import FILE, Settings, parse_settings
+from hushed.server._mark import write_mark
+from hushed.server._opening import mark_path, open_own
+from hushed.server._people import MACHINE
+from hushed.server._schema import TABLES, fetch_all, has_tables
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+# In an order in which each refers to those before it. Of entries, PostgreSQL has an author, too.
+_COPIED = {
+    "hushed_budgets": "name, body, digest",
+    "hushed_heads": "budget, entries, digest",
+    "hushed_entries": "budget, number, body, digest",
+    "hushed_answers": "budget, number, body, digest",
+    "hushed_s_state": "*",
+    "hushed_s_people": "*",
+    "hushed_s_tokens": "*",
+    "hushed_s_datasets": "*",
+    "hushed_s_grants": "*",
+    "hushed_s_requests": "*",
+    "hushed_s_certificates": "*",
+    "hushed_s_audit": "*",
+}
+_AT_ONCE = 1000
+_LEDGER = re.compile(r"^\[ledger\][ \t]*(#.*)?$", re.MULTILINE)
+_URL = re.compile(r"^url[ \t]*=.*$", re.MULTILINE)
+
+
+def move_server(folder: Path, url: str) -> str:
+    """Move the ledger of a server that is stopped; where the old file is now.
+
+    The settings name the new ledger only when all of it is there and was checked. Then the mark of
+    the server is one that the old file does not have, so that nobody serves it any more.
+    """
+    if not url.startswith(("postgresql://", "postgresql+psycopg://")):
+        raise ParameterError("a server moves to postgresql://USER@HOST/DATABASE")
+    settings, old, _ = open_own(folder)
+    with old:
+        if not old._store.sqlite:
+            raise ParameterError("the ledger of this server is on PostgreSQL: use its own tools")
+        path = old._store.path
+        text = _rewrite(folder, settings, url)
+        with serving_alone(old), Ledger(url) as new:
+            head = _copy(old, new)
+            _check(old, new)
+            _replace(folder / FILE, text)
+            write_mark(mark_path(folder, settings), head)
+    kept = path.with_name(f"{path.name}.moved")
+    with suppress(OSError):  # it is refused anyway
+        path.rename(kept)
+        return str(kept)
+    return str(path)
+
+
+def _copy(old: Ledger, new: Ledger) -> tuple[int, str]:
+    """Copy all rows in one transaction; number and digest of the event that tells of it."""
+    with reading(old) as source, writing(new) as target:
+        there = run(target, "SELECT COUNT(*) FROM @.hushed_budgets", {}).fetchone()[0]
+        if there or has_tables(target):
+            raise ParameterError(
+                "there is a ledger already: give an empty database, or an empty schema in the "
+                "address; what an attempt has left that was cut off may be dropped"
+            )
+        for each in TABLES:
+            run(target, each, {})
+        for table, columns in _COPIED.items():
+            _copy_table(source, target, table, columns)
+        add_event(target, actor=MACHINE, action="moved the server", about="postgresql")
+        return trail_head(target)
+
+
+def _copy_table(source: Transaction, target: Any, table: str, columns: str) -> None:
+    rows = fetch_all(source, f"SELECT {columns} FROM @.{table}")  # noqa: S608  (of the list above)
+    for first in range(0, len(rows), _AT_ONCE):
+        names = list(rows[0])
+        values = ", ".join(f":{name}" for name in names)
+        statement = f"INSERT INTO @.{table} ({', '.join(names)}) VALUES ({values})"  # noqa: S608
+        run(target, statement, rows[first : first + _AT_ONCE])  # type: ignore[arg-type]
+
+
+def _check(old: Ledger, new: Ledger) -> None:
+    """Check chains and balances of what was copied; the settings still name the old ledger."""
+    names = [each.name for each in old.budgets()]
+    same = names == [each.name for each in new.budgets()]
+    for name in names:
+        same = same and old.verify(name) == new.verify(name)
+    with reading(old) as source, reading(new) as target:
+        verify_trail(target)
+        for table in _COPIED.keys() - {"hushed_s_audit"}:  # which has one event more
+            statement = f"SELECT COUNT(*) FROM @.{table}"  # noqa: S608
+            counts = [run(each, statement, {}).fetchone()[0] for each in (source, target)]
+            same = same and counts[0] == counts[1]
+    if not same:
+        raise DamagedLedger(
+            "what arrived is not what was sent: the server stays on its file. Drop the new tables, "
+            "and look for who else writes there"
+        )
+
+
+def _rewrite(folder: Path, settings: Settings, url: str) -> str:
+    """Name the new ledger in the text of the settings; all else stays as it is, remarks too."""
+    import tomli_w  # noqa: PLC0415
+
+    text = (folder / FILE).read_text(encoding="utf-8")
+    line = tomli_w.dumps({"url": url}).strip()
+    begin = _LEDGER.search(text)
+    if begin is None:
+        changed = f"{text.rstrip()}\n\n[ledger]\n{line}\n"
+    else:
+        end = text.find("\n[", begin.end())
+        section = text[begin.end() : None if end < 0 else end]
+        named = _URL.sub(lambda _: line, section, count=1)
+        named = named if _URL.search(section) else f"\n{line}{section}"
+        changed = text[: begin.end()] + named + ("" if end < 0 else text[end:])
+    wanted = settings.model_copy(update={"ledger": settings.ledger.model_copy(update={"url": url})})
+    with suppress(ValueError):
+        if parse_settings(changed) == wanted:
+            return changed
+    raise ParameterError(f"{FILE} names the ledger in a way that is not changed here: use [ledger]")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace the settings; on the disk when this returns."""
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        raise NotFound(
+            f"{plain_path(path)} cannot be written ({error.strerror}): the server stays on its "
+            "file. Drop the new tables before another try"
+        ) from None
