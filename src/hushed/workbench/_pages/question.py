@@ -24,11 +24,13 @@ from hushed.workbench._views.composer import (
 )
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.exports import Source, write_question
+from hushed.workbench._views.joins import ENDINGS
 from hushed.workbench._views.messages import say_error
 from hushed.workbench._views.preview import preview_answer
 from hushed.workbench._views.pricing import Held, price_question
 from hushed.workbench._views.question import read_question
 from hushed.workbench._views.releases import find_price, say_largest_error
+from hushed.workbench._workspace import list_files
 
 _BEGINNING = {"stat.1.kind": "count", "epsilon": "1", "moved": "epsilon"}
 
@@ -44,7 +46,7 @@ class _Pages:
         self, draft: Draft, fields: Mapping[str, str], *, checked: bool = False
     ) -> Composer:
         """Read the form, and move the slider that is not held."""
-        described = self.tables.read(draft)
+        described = self.tables.ask(draft, fields)
         question = read_question(described, fields)
         held: Held = read_held(fields)
         live = price_question(question, fields, held, self.find_left(described.budget))
@@ -57,6 +59,7 @@ class _Pages:
             url=f"{self.bench.root}/tables/{draft.id}/question",
             described=described,
             question=question,
+            list_files=lambda: list_files(self.bench.workspace, ENDINGS),
         )
 
     def find_left(self, budget: str) -> float | None:
