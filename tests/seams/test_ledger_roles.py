@@ -363,6 +363,27 @@ def test_a_missing_right_is_told_with_who_can_grant_it(team):
     assert "try again" not in str(refused.value)
 
 
+def test_pages_of_the_workbench_say_who_cannot_pay(team, tmp_path):
+    """An auditor lacks a right, and a server that takes no changes is said to be one."""
+    from starlette.testclient import TestClient
+
+    from hushed.workbench import create_app
+
+    def find_banner(who):
+        guard = create_app(tmp_path, port=8000, ledger=team[who])
+        with TestClient(guard, base_url="http://127.0.0.1:8000") as client:
+            page = client.get(guard.address).text
+        assert "The ledger cannot be used" not in page
+        return page.partition('id="ledger-lock"')[2][:400]
+
+    assert "its owner can grant" in find_banner("eve")
+    assert find_banner("ada") == ""
+    with psycopg.connect(team["owner"], autocommit=True) as owner:
+        owner.execute("ALTER ROLE ada SET default_transaction_read_only = on")
+    assert "it takes no changes" in find_banner("ada")
+    assert find_banner("owner") == ""
+
+
 def test_charges_reach_the_disk_behind_a_pooler_that_forgets(postgres, postgres_url):
     """What was set for a session is gone with it; a charge waits for the disk still."""
     database = make_url(postgres_url).database

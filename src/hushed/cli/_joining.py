@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import hushed as hs
 from hushed._ground.printing import plain_path
+from hushed._rows._texts import read_texts
 from hushed.cli._query_options import Asked, Many
 from hushed.cli._tables import is_parquet, read_cells
 from hushed.cli._written import shares_files
@@ -99,7 +99,7 @@ def _join_users(
         for each in columns:
             if each in defaults:
                 text = defaults.pop(each)
-                default[each] = text if types.get(each) == "string" else _read_texts([text])[0]
+                default[each] = text if types.get(each) == "string" else read_texts([text])[0]
     return request.join_users(name, user=user, columns=columns, default=default)
 
 
@@ -109,34 +109,6 @@ def _read_column(
     """Read the cells of a public column, and the value that is stated for rows without a match."""
     if typed:
         texts = any(isinstance(cell, str) for cell in cells)
-        return cells, list(stated) if texts else _read_texts(stated)
-    read = _read_texts([*cells, *stated])
+        return cells, list(stated) if texts else read_texts(stated)
+    read = read_texts([*cells, *stated])
     return read[: len(cells)], read[len(cells) :]
-
-
-def _read_texts(texts: Sequence[str]) -> list[Any]:
-    """Read public texts as the first type that suits them all; an empty one is missing."""
-    for read in (_read_whole, _read_bool, _read_decimal):
-        try:
-            return [read(text.strip()) if text.strip() else None for text in texts]
-        except ValueError:
-            continue
-    return [text if text.strip() else None for text in texts]
-
-
-def _read_whole(text: str) -> int:
-    if not re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", text):  # with a leading zero it is a code
-        raise ValueError
-    return int(text)
-
-
-def _read_bool(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError
-    return text.lower() == "true"
-
-
-def _read_decimal(text: str) -> float:
-    if re.fullmatch(r"[-+]?0[0-9_].*", text):
-        raise ValueError
-    return float(text)

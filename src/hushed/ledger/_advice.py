@@ -11,14 +11,20 @@ _LETTERS = (
     "a letter of a name (of a budget, or of a sampled function), note, key or answer is not in the "
     "encoding of this database: take other letters, or keep the ledger in a database in UTF8"
 )
+TAKES_NO_CHANGES = (
+    "it takes no changes, as a standby server does: give the address of the primary one"
+)
+LACKS_A_RIGHT = (
+    "this login lacks a right: its owner can grant those that hushed ledger roles prints"
+)
 _ADVICE = {
     "SQLITE_READONLY": _WRITABLE,
     "SQLITE_CANTOPEN": _WRITABLE,
     "SQLITE_PERM": _WRITABLE,
     "SQLITE_FULL": "the disk is full: make room",
     "22P05": _LETTERS,
-    "25006": "it takes no changes, as a standby server does: give the address of the primary one",
-    "42501": "this login lacks a right: its owner can grant those that hushed ledger roles prints",
+    "25006": TAKES_NO_CHANGES,
+    "42501": LACKS_A_RIGHT,
 }
 
 

@@ -17,6 +17,7 @@ from hushed.ledger._balance import Balance, Moment
 from hushed.ledger._cache import BalanceCache
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._forks import watch
+from hushed.ledger._rights import find_write_problem
 from hushed.ledger._store import Store, connect
 from hushed.ledger._walks import export_entries, trace_balance, verify_entries
 
@@ -64,6 +65,10 @@ class LedgerReader(Shown):
     def close(self) -> None:
         """Close the connections; the next use opens them again."""
         self._store.close()
+
+    def _find_write_problem(self) -> str:
+        """Say why no charge of this login is taken; nothing if it is."""
+        return find_write_problem(self._store)
 
     def budgets(self) -> tuple[Budget, ...]:
         """All budgets.

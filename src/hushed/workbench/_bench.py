@@ -106,6 +106,13 @@ class Workbench:
         except HushedError as error:
             return (), str(error)
 
+    def find_lock(self) -> str:
+        """Say why the ledger takes no charges; nothing if it does, or cannot be asked."""
+        try:
+            return self.ledger()._find_write_problem()
+        except HushedError:
+            return ""
+
     def show(
         self, request: Request, template: str, status: int = 200, /, **found: Any
     ) -> HTMLResponse:
@@ -118,6 +125,7 @@ class Workbench:
             "workspace": self.workspace,
             "gauges": [each for each in gauges if wanted in ("", each.name)],
             "ledger_problem": problem,
+            "ledger_lock": self.find_lock() if template.startswith("page_") else "",
             "read_only": self.drafts.find_problem() if template.startswith("page_") else "",
             "theme": self._find_theme(),
             "path": request.url.path.removeprefix(self.root),

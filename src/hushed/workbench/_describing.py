@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
 
-from hushed.errors import ParameterError
+from hushed.errors import HushedError, ParameterError
 from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._marks import mark_source
+from hushed.workbench._privates import require_public
 from hushed.workbench._tables import is_lost
 from hushed.workbench._views.data import find_public, find_source
 from hushed.workbench._views.fields import Form
+from hushed.workbench._views.joins import ENDINGS, FIELDS, join_public
 from hushed.workbench._views.question import Described
+from hushed.workbench._workspace import find_file
 
 PREFIX = "data."
 _MOST = 16
@@ -25,6 +30,27 @@ class Descriptions:
         self._bench = bench
         self._lock = threading.Lock()
         self._known: OrderedDict[object, Described] = OrderedDict()
+
+    def ask(self, draft: Draft, fields: Mapping[str, str]) -> Described:
+        """Describe the table with the columns that a question joins from a public file."""
+        described, name = self.read(draft), fields.get("join", "")
+        if not name:
+            return described
+        form, bench = Form(draft.part(PREFIX)), self._bench
+        try:
+            path = find_file(bench.workspace, name, ENDINGS)
+            key = (*(fields.get(each, "") for each in FIELDS), draft.id, mark_source(path))
+            with self._lock:
+                found = self._known.get(key)
+            if found is not None and found.base is described:
+                return found
+            own = find_source(bench.workspace, form, "") if form.text("file") else None
+            require_public(path, own, bench.list_privates(draft.id))
+        except HushedError as error:
+            return replace(described, problems={"join": error.message})
+        found = join_public(described, fields, path)
+        self._keep(key, found)
+        return found
 
     def read(self, draft: Draft) -> Described:
         """Describe the table of a draft.
@@ -51,8 +77,11 @@ class Descriptions:
                 reason = next(iter(view.errors.values()), "say first what the table is")
                 raise ParameterError(f"the page Data is not complete: {reason}")
             found = view.described
-            with self._lock:
-                self._known[key] = found
-                while len(self._known) > _MOST:
-                    self._known.popitem(last=False)
+            self._keep(key, found)
         return found
+
+    def _keep(self, key: object, found: Described) -> None:
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > _MOST:
+                self._known.popitem(last=False)

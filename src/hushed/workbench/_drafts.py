@@ -242,7 +242,8 @@ class Drafts:
             with closing(sqlite3.connect(self._path, timeout=30)) as connection:
                 for statement in _TABLES:
                     connection.execute(statement)
-                connection.execute("BEGIN IMMEDIATE")
+                if not reads:  # who reads waits for nobody who writes
+                    connection.execute("BEGIN IMMEDIATE")
                 with connection:
                     yield connection
         except (OSError, sqlite3.Error) as error:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -24,12 +25,15 @@ from hushed.workbench._views.composer import (
 )
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.exports import Source, write_question
+from hushed.workbench._views.joins import ENDINGS
 from hushed.workbench._views.messages import say_error
 from hushed.workbench._views.preview import preview_answer
 from hushed.workbench._views.pricing import Held, price_question
 from hushed.workbench._views.question import read_question
 from hushed.workbench._views.releases import find_price, say_largest_error
+from hushed.workbench._workspace import list_files
 
+_FRESH = 1.0  # seconds: the ledger is asked no more often while somebody types
 _BEGINNING = {"stat.1.kind": "count", "epsilon": "1", "moved": "epsilon"}
 
 
@@ -39,15 +43,19 @@ class _Pages:
 
     bench: Workbench
     tables: Descriptions
+    known: dict[str, tuple[float, float | None]] = field(default_factory=dict)
 
     def compose(
-        self, draft: Draft, fields: Mapping[str, str], *, checked: bool = False
+        self, draft: Draft, fields: Mapping[str, str], *, checked: bool = False, soon: bool = False
     ) -> Composer:
-        """Read the form, and move the slider that is not held."""
-        described = self.tables.read(draft)
+        """Read the form, and move the slider that is not held.
+
+        At a key press, ``soon``, what is left of the budget may be what it was a second ago.
+        """
+        described = self.tables.ask(draft, fields)
         question = read_question(described, fields)
         held: Held = read_held(fields)
-        live = price_question(question, fields, held, self.find_left(described.budget))
+        live = price_question(question, fields, held, self.find_left(described.budget, soon=soon))
         first = next(iter(live.errors), "") if checked else ""
         return Composer(
             draft=draft,
@@ -57,16 +65,22 @@ class _Pages:
             url=f"{self.bench.root}/tables/{draft.id}/question",
             described=described,
             question=question,
+            list_files=lambda: list_files(self.bench.workspace, ENDINGS),
         )
 
-    def find_left(self, budget: str) -> float | None:
+    def find_left(self, budget: str, *, soon: bool = False) -> float | None:
         """Ask what is left of a budget; None if that cannot be told."""
         if not budget:
             return None
+        at, left = self.known.get(budget, (-_FRESH, None))
+        if soon and time.monotonic() - at < _FRESH:
+            return left
         try:
-            return self.bench.ledger().balance(budget).epsilon_left
+            left = self.bench.ledger().balance(budget).epsilon_left
         except HushedError:
-            return None
+            left = None
+        self.known[budget] = time.monotonic(), left
+        return left
 
     def keep(self, view: Composer, turn: int) -> Draft:
         """Write down what was typed."""
@@ -146,7 +160,7 @@ def _add_parts(router: APIRouter, pages: _Pages) -> None:
     @router.post("/live")
     def update(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         try:
-            view = pages.compose(bench.drafts.get(identity), fields)
+            view = pages.compose(bench.drafts.get(identity), fields, soon=True)
         except ParameterError:  # the page Data was changed meanwhile, and says what is missing
             return Response(headers={"HX-Redirect": f"{bench.root}/tables/{identity}/data"})
         pages.keep(view, turn)

@@ -63,13 +63,13 @@ class _Pages:
 
     def plan(self, draft: Draft) -> Planned:
         """Plan the question of a draft, with all that no row decides."""
-        described = self.tables.read(draft)
+        fields = begin_fields(draft)
+        described = self.tables.ask(draft, fields)
         if not described.budget:
             raise ParameterError(
                 "the table has no budget, so that nothing would count what is released: choose one "
                 "on the page Data"
             )
-        fields = begin_fields(draft)
         question = read_question(described, fields)
         live = price_question(question, fields, read_held(fields), None)
         if live.errors or question.table is None or live.epsilon is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -12,6 +12,8 @@ from hushed._ground.printing import shown
 from hushed.workbench._drafts import Draft
 from hushed.workbench._svg import Picture
 from hushed.workbench._views.fields import Form
+from hushed.workbench._views.joins import FIELDS as JOIN
+from hushed.workbench._views.joins import describe_joined
 from hushed.workbench._views.preview import MADE_UP, PUBLIC
 from hushed.workbench._views.pricing import Held, Live
 from hushed.workbench._views.question import (
@@ -68,6 +70,23 @@ class Composer:
     price: Price | None = None
     price_problem: str = ""
     largest_error: str = ""
+    list_files: Callable[[], tuple[str, ...]] = tuple  # that may be public
+
+    @property
+    def joinable(self) -> Choices:
+        """Files whose columns can be added."""
+        return (("", "no file"), *_pairs(self.list_files()))
+
+    @property
+    def join_keys(self) -> Choices:
+        """Columns by which a file can be joined."""
+        known = (self.described.base or self.described).columns(GROUPABLE)
+        return (("", "the column that both have"), *_pairs(known))
+
+    @property
+    def join_words(self) -> str:
+        """Which columns were added."""
+        return describe_joined(self.described)
 
     @property
     def live_url(self) -> str:
@@ -257,7 +276,7 @@ class Composer:
     @property
     def slots(self) -> list[str]:
         """Fields that have a place for an error on the page."""
-        found = ["group", "where_text", "error", "epsilon", *self.more_slots]
+        found = [*JOIN, "group", "where_text", "error", "epsilon", *self.more_slots]
         if self.form.fields.get("group"):
             found += ["group2", "keys"]
         rows = [f"where.{n}" for n in self.conditions] + [f"stat.{n}" for n in self.statistics]

@@ -66,16 +66,14 @@ def make_up(described: Described, seed: int | None = None) -> Table:
 
     size = min(described.rows or _ROWS, _MOST_ROWS)
     rng = np.random.default_rng(seed)
-    columns = {
-        name: _make_column(described, name, kind, size, rng)
-        for name, kind in described.kinds.items()
-    }
+    kinds = (described.base or described).kinds  # a join adds the others
+    columns = {name: _make_column(described, name, kind, size, rng) for name, kind in kinds.items()}
     user = described.table.user
     if user is not None:
         people = rng.integers(max(1, size // _ROWS_OF_USER), size=size)
         text = described.table.columns[user] == "string"
         columns[user] = [f"person {each}" for each in people] if text else people.tolist()
-    types = {name: kind for name, kind in described.kinds.items() if kind != "other"}
+    types = {name: kind for name, kind in kinds.items() if kind != "other"}
     return table(pa.table(columns), user=user, types=types)  # type: ignore[arg-type]
 
 

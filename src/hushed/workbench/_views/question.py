@@ -46,6 +46,8 @@ class Described:
     rows: int | None = None  # public guess of the number of rows
     max_rows_per_user: int | None = None
     public: Table | None = None  # a public table of the same columns
+    base: Described | None = None  # without the columns that a join added
+    problems: Mapping[str, str] = field(default_factory=dict)  # with a join, by field
 
     def columns(self, types: Iterable[str]) -> tuple[str, ...]:
         """List the columns of some types."""
@@ -80,7 +82,7 @@ class Question:
 
 def read_question(described: Described, fields: Mapping[str, str]) -> Question:
     """Read what is asked; what cannot be used is told at its field."""
-    form = Form(fields)
+    form = Form(fields, dict(described.problems))
     table = _bound(described, form, described.table)
     table = _keep_rows(described, form, table)
     private = bool(form.text("group")) and form.text("keys") == "private"

@@ -8,6 +8,7 @@ from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
+from hushed.tables._joins import Join
 from hushed.workbench._svg import Picture, draw_gauge
 from hushed.workbench._views.question import Described, Question
 from hushed.workbench._views.sentences import say_meaning
@@ -97,6 +98,10 @@ def describe_offer(described: Described, question: Question, quote: Quote, price
         text = getattr(getattr(step, "condition", None), "text", None)
         if text is not None:
             steps.append(flat(text))
+        elif isinstance(step, Join):
+            added = ", ".join(shown(each.name) for each in step.columns)
+            rest = "kept" if step.keeps_all else "left out"
+            steps.append(f"{added}: joined by {shown(step.on)}; rows without a match are {rest}")
     lines = quote.explain(distances=False).split("\n")
     return Offer(
         question=_say_question(described, question),
@@ -117,7 +122,7 @@ def _say_question(described: Described, question: Question) -> str:
     asked = " and ".join(question.labels.values())
     groups = question.table.keys.columns
     by = f", for each {' and '.join(map(shown, groups))}" if groups else ""
-    where = ", of the rows that fulfil the conditions below" if question.table.steps else ""
+    where = ", of the rows and columns described below" if question.table.steps else ""
     place = shown(described.place) if described.place != "rows" else ""
     file = described.source.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     name = place or shown(file) or "the table"
