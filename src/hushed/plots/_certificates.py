@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hushed._ground.printing import flat, format_up
-from hushed.errors import MissingExtra, ParameterError
+from hushed.errors import ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.plots._fits import moved_figure, population_figure

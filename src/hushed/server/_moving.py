@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._printing import plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hushed._printing import brief, shown
+from hushed._ground.printing import brief, shown
 from hushed._rows._texts import read_bool, read_texts
 from hushed.errors import ParameterError
 from hushed.workbench._views.fields import Form
