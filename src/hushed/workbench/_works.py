@@ -88,9 +88,9 @@ class Work:
         Kind of the job that its form becomes.
     title, name, empty : str
         Heading of the list, name of a new draft, what an empty list says.
-    read : callable
+    words_of : callable
         From what was typed, and the tables and functions there are, to the words of a command, and
-        what is wrong by field. Whether a public file is a private one is asked by `read_form`.
+        what is wrong by field.
     show : callable
         What the page shows of a job beside how it is.
     """
@@ -101,14 +101,13 @@ class Work:
     title: str
     name: str
     empty: str
-    read: Read
+    words_of: Read
     show: Show
 
-
-def read_form(work: Work, typed: Mapping[str, str], files: Files) -> ReadForm:
-    """Read a form; a private file in place of a public one is refused, whatever the work."""
-    words, errors = work.read(typed, files.tables, files.functions)
-    return words, files.refuse_private(typed) | errors
+    def read(self, typed: Mapping[str, str], files: Files) -> ReadForm:
+        """Read a form; a private file in place of a public one is refused, whatever the work."""
+        words, errors = self.words_of(typed, files.tables, files.functions)
+        return words, files.refuse_private(typed) | errors
 
 
 def home_of(bench: Workbench) -> Path:
@@ -140,7 +139,7 @@ def show_work(
     """Show the form of a draft, and how its job is."""
     state, files = find_job(bench, draft, work.job), look_around(bench)
     typed = draft.part(FORM)
-    words, _ = read_form(work, typed, files)
+    words, _ = work.read(typed, files)
     found = describe_state(bench, work, draft, state)
     return bench.show(
         request,
@@ -208,7 +207,7 @@ def _add_jobs(router: APIRouter, bench: Workbench, work: Work) -> None:
     @router.post(base + "/{identity}/run")
     def run(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         draft = save_form(bench, find_draft(bench, work, identity), fields, turn)
-        words, errors = read_form(work, draft.part(FORM), look_around(bench))
+        words, errors = work.read(draft.part(FORM), look_around(bench))
         if errors:
             return show_work(bench, work, request, draft, errors)
         bench.require_writable()

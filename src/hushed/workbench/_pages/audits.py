@@ -38,7 +38,7 @@ WORK = Work(
     title="Check a mechanism",
     name="An audit",
     empty="Pick a broken mechanism from the zoo and see it caught.",
-    read=_read,
+    words_of=_read,
     show=_show,
 )
 

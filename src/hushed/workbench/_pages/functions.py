@@ -33,7 +33,6 @@ from hushed.workbench._works import (
     home_of,
     look_around,
     make_work_router,
-    read_form,
 )
 
 _PRICE = "price."
@@ -71,7 +70,7 @@ WORK = Work(
     name="A function",
     empty="Nothing here yet. Put a Python file with a function of the rows into the folder, and a "
     "file with public rows like the private ones.",
-    read=read_sampling,
+    words_of=read_sampling,
     show=_show,
 )
 
@@ -106,7 +105,7 @@ class _Preparing:
     def __call__(self, draft: Draft) -> Payment:
         state, typed = find_job(self._bench, draft, WORK.job), draft.part(FORM)
         files = look_around(self._bench)
-        words, errors = read_form(WORK, typed, files)
+        words, errors = WORK.read(typed, files)
         if state is None or state.status != "done" or errors or list(state.job.words) != words:
             raise ParameterError(
                 "the form has changed since the function was sampled, or it is not sampled yet: go "

@@ -26,7 +26,6 @@ from hushed.workbench._works import (
     add_forms,
     find_draft,
     look_around,
-    read_form,
     save_form,
     show_work,
 )
@@ -44,7 +43,7 @@ WORK = Work(
     name="A check",
     empty="Nothing here yet. A check tells whether private rows contradict a public population; it "
     "reads the rows, and costs.",
-    read=read_check,
+    words_of=read_check,
     show=_show,
 )
 
@@ -56,14 +55,14 @@ def make_router(bench: Workbench) -> APIRouter:
     @router.post("/populations/{identity}/run")
     def look_at_price(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         draft = save_form(bench, find_draft(bench, WORK, identity), fields, turn)
-        errors = read_form(WORK, draft.part(FORM), look_around(bench))[1]
+        errors = WORK.read(draft.part(FORM), look_around(bench))[1]
         if errors:
             return show_work(bench, WORK, request, draft, errors)
         return bench.go(f"/populations/{draft.id}/pay")
 
     def prepare(draft: Draft) -> Payment:
         typed = draft.part(FORM)
-        words, errors = read_form(WORK, typed, look_around(bench))
+        words, errors = WORK.read(typed, look_around(bench))
         promise = guarantee_of(typed)
         if errors or promise is None:
             raise ParameterError("the form is not complete: go back to it")

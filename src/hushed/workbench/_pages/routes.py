@@ -37,7 +37,7 @@ WORK = Work(
     name="A comparison",
     empty="Nothing here yet. Compare the ways to release a median of made-up ages: no private row "
     "is needed or seen.",
-    read=read_comparison,
+    words_of=read_comparison,
     show=_show,
 )
 
