@@ -41,7 +41,7 @@ _PRICE = "price."
 def _show(bench: Workbench, draft: Draft, state: JobState | None) -> dict[str, Any]:
     typed = draft.part(FORM)
     found: dict[str, Any] = {"pairs": count_pairs(typed), "watched": None, "priced": None}
-    words, _ = read_form(WORK, typed, look_around(bench))
+    words, _ = WORK.read(typed, look_around(bench))
     found |= describe_trial(bench, draft, words)
     if state is None:
         return found

@@ -18,7 +18,6 @@ from hushed.workbench._works import (
     find_job,
     home_of,
     look_around,
-    read_form,
     save_form,
     show_work,
 )
@@ -43,7 +42,7 @@ def make_trial_router(bench: Workbench, work: Work) -> APIRouter:
     @router.post(base)
     def begin(request: Request, identity: str, fields: Fields, turn: Turn) -> Response:
         draft = save_form(bench, find_draft(bench, work, identity), fields, turn)
-        words, errors = read_form(work, draft.part(FORM), look_around(bench))
+        words, errors = work.read(draft.part(FORM), look_around(bench))
         if errors:
             return show_work(bench, work, request, draft, errors)
         bench.require_writable()
@@ -54,7 +53,7 @@ def make_trial_router(bench: Workbench, work: Work) -> APIRouter:
     @router.get(base)
     def show(request: Request, identity: str) -> Response:
         draft = find_draft(bench, work, identity)
-        words, _ = read_form(work, draft.part(FORM), look_around(bench))
+        words, _ = work.read(draft.part(FORM), look_around(bench))
         address = f"{bench.root}/{work.path}/{draft.id}"
         found = describe_trial(bench, draft, words)
         return bench.show(request, "part_trial.html", address=address, **found)
