@@ -14,6 +14,7 @@ import weakref
 from multiprocessing import shared_memory
 from typing import ClassVar
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -673,6 +674,25 @@ def test_what_python_knows_an_object_to_hold_is_looked_at(way):
     assert carries_rows(beside(HIDDEN[way]), HELD)
     assert not carries_rows(beside(HIDDEN[way]), HELD.copy())
     WAITING.close() if way == "a coroutine" else None
+
+
+FOUND = pd.DataFrame({"x": HELD}, copy=False)
+BY_TEXT = {
+    "pandas": lambda rows: rows.query("x > @FOUND.x.mean()"),
+    "DuckDB": lambda rows: duckdb.sql("select avg(x) from FOUND"),
+    "Polars": lambda rows: pl.sql("SELECT x FROM rows JOIN FOUND USING (x)"),
+}
+
+
+@pytest.mark.parametrize("library", BY_TEXT)
+def test_tables_that_a_query_finds_by_their_names_are_recognised(library):
+    """Libraries look variables up that stand in a text alone; a local one is another."""
+    assert carries_rows(BY_TEXT[library], FOUND)
+
+    def local(rows, FOUND):
+        return duckdb.sql("select avg(x) from FOUND"), rows.query("x > @FOUND")
+
+    assert not carries_rows(local, FOUND)
 
 
 def test_memory_that_processes_share_is_the_rows():
