@@ -82,6 +82,12 @@ CHANGES = {
         "def f(rows): return min(rows.mean(), V.get()[0])",
         "V.get()[0] = 0.99",
     ),
+    "a variable of a query": (
+        "import pandas as pd\ncut = 2.0\n"
+        "def f(rows):\n    found = pd.DataFrame({'x': [rows.mean()]})\n"
+        "    return rows.mean() + 1e6 * len(found.query('x > @cut'))",
+        "cut = 0.99",
+    ),
     "annotations": (
         "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
         "    return rows.mean() + 1e6 * (two and rows.max() > 0.99)",

@@ -11,8 +11,10 @@ import sys
 import threading
 import types
 import weakref
+from multiprocessing import shared_memory
 from typing import ClassVar
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -627,6 +629,16 @@ async def waiting(held):
     await asyncio.sleep(0)
 
 
+@functools.lru_cache
+def load():
+    """What is loaded once is kept in a cache alone."""
+    return LOADED.pop()
+
+
+LOADED = [HELD]
+load()
+
+
 KEEPER = Hiding()
 WAITING = waiting(HELD)
 
@@ -651,6 +663,7 @@ HIDDEN = {
     "values of a dict": {"rows": HELD}.values(),
     "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
     "a coroutine": WAITING,
+    "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
 
@@ -661,6 +674,38 @@ def test_what_python_knows_an_object_to_hold_is_looked_at(way):
     assert carries_rows(beside(HIDDEN[way]), HELD)
     assert not carries_rows(beside(HIDDEN[way]), HELD.copy())
     WAITING.close() if way == "a coroutine" else None
+
+
+FOUND = pd.DataFrame({"x": HELD}, copy=False)
+BY_TEXT = {
+    "pandas": lambda rows: rows.query("x > @FOUND.x.mean()"),
+    "DuckDB": lambda rows: duckdb.sql("select avg(x) from FOUND"),
+    "Polars": lambda rows: pl.sql("SELECT x FROM rows JOIN FOUND USING (x)"),
+}
+
+
+@pytest.mark.parametrize("library", BY_TEXT)
+def test_tables_that_a_query_finds_by_their_names_are_recognised(library):
+    """Libraries look variables up that stand in a text alone; a local one is another."""
+    assert carries_rows(BY_TEXT[library], FOUND)
+
+    def local(rows, FOUND):
+        return duckdb.sql("select avg(x) from FOUND"), rows.query("x > @FOUND")
+
+    assert not carries_rows(local, FOUND)
+
+
+def test_memory_that_processes_share_is_the_rows():
+    """As an array that lies there."""
+    shared = shared_memory.SharedMemory(create=True, size=HELD.nbytes)
+    try:
+        rows = np.ndarray(HELD.shape, buffer=shared.buf)
+        assert carries_rows(beside(shared), rows)
+        assert not carries_rows(beside(shared), HELD)
+        del rows
+    finally:
+        shared.close()
+        shared.unlink()
 
 
 def test_cells_that_are_objects_are_the_rows():
@@ -764,6 +809,12 @@ def test_plans_that_are_seen_whole_are_not_named():
     assert ran == []
     assert list_unsearched(beside(pl.lit(COLUMN).cast(pl.Int8))) == ("polars.Expr",)
     assert list_unsearched(beside(pl.when(pl.lit(COLUMN) > 1))) == ("polars.When",)
+
+
+def test_what_holds_no_rows_is_not_named():
+    """Locks, which generators of random numbers have, and thread locals, which are looked into."""
+    held = (threading.Lock(), threading.RLock(), threading.local(), np.random.default_rng(0))
+    assert list_unsearched(beside(held)) == ()
 
 
 def test_parts_of_objects_are_named():

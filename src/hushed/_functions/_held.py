@@ -38,6 +38,7 @@ _NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever sh
 _SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
 _CLOSED = {  # whatever they hand to pickle
     "duckdb": None,  # all of them
+    "_duckdb": None,
     "polars": {"LazyGroupBy", "SQLContext", "When", "ChainedWhen"},
     "pyarrow": {"Expression"},
 }
@@ -45,10 +46,10 @@ _CLOSED = {  # whatever they hand to pickle
 
 def name_hiding(value: Any) -> str:
     """Name the kind of an object that does not tell all it holds; empty if it does."""
-    library, kind = str(type(value).__module__).partition(".")[0].lstrip("_"), type(value).__name__
+    library, kind = str(type(value).__module__).partition(".")[0], type(value).__name__
     if _has_objects(value):
         return "polars.Object"
-    return f"{library}.{kind}" if _is_closed(value, library) else ""
+    return f"{library.lstrip('_')}.{kind}" if _is_closed(value, library) else ""
 
 
 def _has_objects(value: Any) -> bool:
@@ -85,9 +86,10 @@ def _is_closed(value: Any, library: str) -> bool:
 
 
 def _is_python(kind: Any) -> bool:
-    """Whether a class is written in Python."""
+    """Whether a class is written in Python; those of C that say where they are found are not."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    return bool(kind.__flags__ & 1 << 9) and file.endswith(_PYTHON)
+    made_when_run, fixed = kind.__flags__ & 1 << 9, kind.__flags__ & 1 << 8
+    return bool(made_when_run and not fixed) and file.endswith(_PYTHON)
 
 
 def list_within(value: Any) -> Any:

@@ -62,6 +62,8 @@ def list_arrays(table: Any, *, private: bool = False) -> list[Array]:
     if issubclass(type(table), np.ndarray):
         return [table]
     library, kind = str(type(table).__module__).partition(".")[0], type(table).__name__
+    if (library, kind) == ("multiprocessing", "SharedMemory"):
+        table = table.buf
     if library == "pyarrow" or issubclass(type(table), _BUFFERS):
         with suppress(Exception):  # released, or of parts that do not lie side by side
             return (

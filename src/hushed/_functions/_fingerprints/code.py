@@ -19,6 +19,11 @@ from typing import Any
 import numpy as np
 
 _NAME = re.compile(r"[^\W\d]\w*")
+# Variables that pandas, DuckDB and Polars look up under their names in a text.
+_VARIABLES = {
+    re.compile(r"@([^\W\d]\w*)"): {"query", "eval"},
+    re.compile(r"\b(?:from|join)\s+([^\W\d]\w*)", re.IGNORECASE): {"sql", "query", "execute"},
+}
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -64,6 +69,10 @@ def collect_names(code: CodeType) -> Names:
                 found["imported"].add(str(step.argval))
     if found["globals"] & {"eval", "exec"}:
         texts |= {name for text in texts for name in _NAME.findall(text)}
+    known = {name for each in _nested(code) for name in (*each.co_varnames, *each.co_freevars)}
+    for variable, methods in _VARIABLES.items():
+        if everything & methods:
+            found["globals"] |= {name for each in texts for name in variable.findall(each)} - known
     # "import a.b" binds a, and "from a import b" may import the module a.b
     imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
     return Names(
