@@ -185,6 +185,29 @@ class TestKeys:
         assert answer.entry == 1
         assert len(book.entries("b")) == 1
 
+    def test_a_file_replaced_during_a_query_is_paid_once(self, tmp_path, book):
+        """Under its key the query is asked again of the new file, at no cost."""
+        path = tmp_path / "rows.csv"
+        path.write_text("x\n" + "1.5\n" * 60)
+
+        class Replacing:
+            """Charges, and then the file is replaced."""
+
+            def __getattr__(self, name):
+                return getattr(book, name)
+
+            def charge(self, *arguments, **named):
+                entry = book.charge(*arguments, **named)
+                path.write_text("x\n" + "1.5\n" * 90)
+                return entry
+
+        ask = {"epsilon": 5.0, "budget": "b", "key": "may"}
+        with pytest.raises(QueryFailed, match="again under the key 'may', at no cost"):
+            hs.table(path).count().release(**ask, ledger=Replacing())
+        answer = hs.table(path).count().release(**ask, ledger=book)
+        assert (answer.entry, len(book.entries("b"))) == (1, 1)
+        assert answer == hs.table(path).count().release(**ask, ledger=book)
+
     def test_a_connection_lost_while_a_table_is_looked_for(self, postgres, monkeypatch):
         """It is told as that, and not as a table that is not there."""
         database = postgres.create_database()

@@ -65,3 +65,9 @@ def test_an_answer_of_a_query_that_cannot_be_written_costs_nothing(query, books,
     with pytest.raises(TypeError, match="serializable"):
         table.release(epsilon=1.0, **account)
     assert books.balance("rows").entries == 0
+
+
+def test_blocks_with_a_number_of_numpy():
+    """What a certificate of blocks holds is plain: their chance of saying nothing, too."""
+    blocks = hs.Blocks(np.linspace(0, 1, 9), epsilon=30.0, blocks=3, beta=np.float32(0.05))
+    assert json.loads(json.dumps(blocks.beta)) == float(np.float32(0.05))

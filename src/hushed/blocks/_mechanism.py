@@ -139,7 +139,7 @@ class Blocks:
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         require_one_of("unit", self.unit, get_args(RowUnit))
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        require_probability("beta", self.beta)
+        object.__setattr__(self, "beta", require_probability("beta", self.beta))
         if not isinstance(self.limits, Limits):
             raise ParameterError(
                 f"limits must be a hs.blocks.Limits, got {type(self.limits).__name__}",

@@ -23,7 +23,7 @@ _GONE = "; the connection is lost: open the table again"
 
 
 class ConnectionLost(QueryFailed):
-    """The connection to the engine is lost; this does not depend on the rows."""
+    """The connection, or the file that was opened, is lost; this does not depend on the rows."""
 
 
 class _TimeOver(Exception):
@@ -124,7 +124,7 @@ def _run(connection: Connection, query: PlannedQuery, clock: Clock) -> Sequence[
     if rows is None and clock.stopped:
         raise KeyboardInterrupt
     if connection.changed and connection.file is not None:
-        raise QueryFailed(f"{connection.file.name} changed while it was read; open it again")
+        raise ConnectionLost(f"{connection.file.name} changed while it was read; open it again")
     if rows is None:
         require_time(connection, clock)
         if gone:
