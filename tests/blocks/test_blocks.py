@@ -76,6 +76,16 @@ def test_scores_are_those_of_the_definition(kind):
                 assert np.abs(moved).max() <= 1
 
 
+def test_reference_values():
+    """Numbers that were derived independently: blocks by the rule, and scores of five answers."""
+    wanted = {(1.0, 50): 28, (1.0, 200): 34, (2.0, 50): 14, (2.0, 200): 17}
+    for (epsilon, count), blocks in wanted.items():
+        assert hs.Blocks(np.arange(float(count)), epsilon=epsilon).blocks == blocks
+    drawn = hs.Blocks(np.arange(11.0), epsilon=50.0).aggregation
+    scores = drawn.scores(np.array([2.0, 4.0, 5.0, 7.0, 9.0]))
+    assert scores.tolist() == [-2.5, -2.5, -1.5, -1.5, -0.5, 0, -0.5, -0.5, -1.5, -1.5, -2.5]
+
+
 @pytest.mark.slow_cases("exponential-prior", "exponential-even")
 @pytest.mark.parametrize("prior", [None, [1, 2, 0, 4]], ids=["even", "prior"])
 @pytest.mark.parametrize("kind", ["exponential", "votes"])

@@ -196,6 +196,9 @@ def test_reference_thresholds():
         for each in (0.25, 0.5, 1.0, 2.0)
     ]
     assert found == [52, 26, 13, 6]
+    test = hs.ProposeTest(s, bound=0.5, epsilon=2.0, delta=1e-6).test
+    tails = [test.chance(13 - most) for most in (0, 3, 13)]
+    assert tails == pytest.approx([0.26894142, 0.013389805, 6.078962e-07], rel=1e-7)
 
 
 def test_epsilon_is_split_in_exact_decimals():

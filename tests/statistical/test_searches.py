@@ -8,7 +8,10 @@ from scipy import stats
 from tests.frequencies import pvalue_of_counts
 
 import hushed as hs
+from hushed import noise
 from hushed.mechanisms import _bound_search as bounds
+from hushed.mechanisms import _top_k as top
+from hushed.noise import _joint as joint
 
 pytestmark = pytest.mark.slow
 
@@ -30,8 +33,8 @@ def audited(mechanism, pairs, **options):
         mechanism,
         pairs,
         claim=hs.Guarantee(epsilon=1.0, neighbours=options.pop("neighbours", "replace-one")),
-        samples=10_000,
-        confidence=0.99,
+        samples=options.pop("samples", 10_000),
+        confidence=options.pop("confidence", 0.99),
         workers=1,
         **options,
     )
@@ -70,6 +73,48 @@ def test_the_audit_spares_the_search_for_a_bound():
         neighbours="add-remove",
     )
     assert report.verdict == "not refuted"
+
+
+COUNTS = hs.proven_sensitivity(1.0, "sup", neighbours="add-remove", argument="counts of rows")
+TOP = hs.TopK(2, COUNTS, epsilon=1.0, monotone=True)
+LEADER = hs.NoisyMax(COUNTS, epsilon=1.0, monotone=True)
+RISEN = ((2.0, 2.0, 0.0, 3.0), (3.0, 3.0, 0.0, 3.0))
+AHEAD = ((0.0, 0.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0))
+
+
+def top_two(rows, *, factor=1):
+    """Both places in one number."""
+    steps = top.list_steps(np.array(rows), TOP.grid)
+    first, second = joint.select_top(steps, k=2, rate=TOP.rate * factor).tolist()
+    return 10.0 * first + second
+
+
+def leader_with_gap(rows):
+    told = LEADER.draw(rows)
+    return float(told.index), float(round(told.gap))
+
+
+def leader_with_value(rows):
+    """The noisy maximum itself, in place of the gap."""
+    noisy = np.array(rows) + np.array([noise.discrete_laplace(1.0) for _ in rows])
+    return float(noisy.max())
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "verdict"),
+    [
+        (top_two, RISEN, "not refuted"),
+        (lambda rows: top_two(rows, factor=4), RISEN, "violated"),
+        (leader_with_gap, RISEN, "not refuted"),
+        (leader_with_value, AHEAD, "violated"),
+    ],
+    ids=["top k", "top k at four times its rate", "gap", "noisy maximum itself"],
+)
+def test_the_audit_tells_choices_from_their_broken_twins(mechanism, pair, verdict):
+    """Two of four candidates, and the best one with its gap."""
+    claimed = {"relation": "answers", "neighbours": "add-remove"}
+    report = audited(mechanism, [pair], samples=4_000, confidence=0.99999, **claimed)
+    assert report.verdict == verdict, report.explain()
 
 
 def test_outcomes_come_as_often_as_the_law_says():
