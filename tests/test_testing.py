@@ -86,6 +86,9 @@ def test_mistakes_are_no_failures_of_the_mechanism():
     """A test that was set up wrongly ends with the library's own error."""
     with pytest.raises(ParameterError):
         assert_private(noisy_sum(1.0), math.inf, pairs=PAIRS, batch=True)
+    for truth in (True, np.True_):
+        with pytest.raises(ParameterError, match="claim must be an epsilon"):
+            assert_private(noisy_sum(1.0), truth, pairs=PAIRS, batch=True)
     with pytest.raises(ParameterError):
         assert_sensitivity(np.mean, -1.0, UNIT, rows=4)
     with pytest.raises(ParameterError, match="an epsilon, such as"):

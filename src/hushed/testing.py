@@ -202,7 +202,7 @@ def assert_sensitivity(
 
 def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
-    if isinstance(claim, str):
+    if isinstance(claim, str | bool | np.bool_):
         raise ParameterError(
             f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
             parameter="claim",

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import hushed as hs
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction, BadRows, ParameterError
 
 RELATIONS = ["replace-one", "add-remove"]
 COINS = hs.populations.Simulator(
@@ -263,3 +263,23 @@ def test_a_chain_without_a_proof_is_refused(wrong):
     """Convergence diagnostics prove nothing, and a delta of 1 promises nothing."""
     with pytest.raises(ParameterError):
         hs.posterior.chain_guarantee(1.0, **wrong)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(
+    ("draw", "reason"),
+    [
+        (lambda rng, count: np.linspace(0.0, 1.0, count), "did not use rng"),
+        (lambda rng, count: np.full(count, rng.random()), "more alike"),
+    ],
+)
+def test_pairs_of_rows_come_from_a_population_of_independent_rows(draw, reason, batch):
+    """Of tables of two rows it is seen, too, that all are one, or that two rows are."""
+
+    def nearness(row, p):
+        return -((row[:, None] - p) ** 2) if batch else -((row[0] - p) ** 2)
+
+    with pytest.raises(BadRows, match=reason):
+        hs.sample_likelihood_range(
+            nearness, GRID, hs.populations.Simulator(draw), rows=5, gamma=0.5, batch=batch
+        )

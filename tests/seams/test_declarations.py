@@ -272,12 +272,14 @@ IN_ORDER = {
     "waiting times": lambda rng, n: np.cumsum(rng.exponential(size=n))[::-1],
     "two groups": lambda rng, n: np.repeat([0.0, 3.0], [n // 2, n - n // 2]) + rng.normal(size=n),
     "two spreads": lambda rng, n: np.repeat([50.0, 1], [n // 2, n - n // 2]) * rng.normal(size=n),
+    "the only column": lambda rng, n: np.sort(rng.random(n))[:, None],
     "a sorted column": lambda rng, n: np.stack([np.sort(rng.random(n)), rng.random(n)], axis=1),
     "texts": lambda rng, n: sorted(rng.choice(["no", "yes"], n).tolist()),
 }
 IN_COMMON = {
     "an offset": lambda rng, n: 2 * rng.normal() + rng.normal(size=n),
     "a scale": lambda rng, n: rng.exponential() ** 4 * rng.normal(size=n),
+    "an offset of the only column": lambda rng, n: rng.normal() + rng.normal(size=(n, 1)),
     "a walk": lambda rng, n: rng.permutation(np.cumsum(rng.normal(size=n))),
     "one of ten tables": lambda rng, n: np.random.default_rng(rng.integers(10)).normal(size=n),
     "a share": lambda rng, n: (rng.random(n) < rng.random()).astype(int),

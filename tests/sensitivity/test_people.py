@@ -490,3 +490,29 @@ def test_a_certificate_says_in_words_where_people_come_from(law, said):
     assert "drawn from a law of people (" in text
     assert f"{said}), and the noise" in text
     assert "{" not in text
+
+
+def test_one_table_that_is_filled_again_for_each_person_is_as_good_as_new_ones():
+    """What a function of a law of people gives is kept before it is asked for the next person."""
+    filled = np.empty((2, 1))
+
+    def again(rng):
+        filled[:] = rng.random((2, 1))
+        return filled
+
+    def total(table):
+        return table[:, 1].sum()
+
+    each = [
+        hs.sample_sensitivity(total, Users(rows), rows=5, user=0, gamma=0.2, workers=1).draws
+        for rows in (again, lambda rng: rng.random((2, 1)))
+    ]
+    assert np.array_equal(*each)
+    assert each[0].max() > 0.5
+
+
+def test_people_who_have_one_number_in_common_are_refused():
+    """A table of one column besides that of people is looked at, as one of several is."""
+    common = Simulator(lambda rng, n: np.c_[np.arange(n), np.full(n, rng.random())])
+    with pytest.raises(hs.errors.BadRows, match="more alike"):
+        hs.sample_sensitivity(lambda t: t[:, 1].mean(), common, rows=8, user=0, gamma=0.2)

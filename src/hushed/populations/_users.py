@@ -12,6 +12,7 @@ from hushed._ground.checks import is_whole
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
+from hushed._rows._owned import copy_rows
 from hushed._rows._people import (
     bundle_rows,
     check_holds_numbers,
@@ -176,7 +177,7 @@ class Users:
             check_columns(self._ranges, containers.layout(rows))
             if not is_within(rows, self._ranges):
                 raise BadRows("the function gave rows outside of its bounds, or missing values")
-        return rows
+        return copy_rows(rows)  # the function may fill one table again and again
 
     def _draw_sizes(self, rng: np.random.Generator, count: int) -> Integers:
         if self._law is not None:

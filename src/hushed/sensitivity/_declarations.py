@@ -28,6 +28,7 @@ from hushed.spaces import Norm, size
 
 _SMALL = 1e-6  # share of the sampled sensitivity that order, or company, may move an answer by
 _TABLES, _MOST_TABLES, _ROWS = 16, 64, 2000  # drawn to compare; more of small ones
+_PAIRS = 256  # tables of one row, of which each has but one more to compare it with
 _ORDERED_TABLES, _ORDERS = 3, 2
 _BENT_TABLES = 48  # with one cell of one row at three values
 _ALONE = 64  # tables of a block that are asked on their own
@@ -55,8 +56,8 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
     if _stands_still(drawn):  # an honest law of few values may repeat itself, but not that often
         raise BadRows(
             "the population gave equal rows, or an equal column, from unequal generators, as "
-            "if it did not use rng: take all randomness of draw(rng, count) from rng, and "
-            "leave out a column that does not vary from table to table"
+            "if it did not use rng: take all randomness of draw(rng, count) from rng, give a new "
+            "table at each call, and leave out a column that does not vary from table to table"
         )
     check_independence(drawn)
     if design.rows >= _FEW_ROWS and any(map(_all_differ, drawn[0])):
@@ -70,7 +71,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
 
 def _count_tables(rows: int) -> int:
     """Count the tables that are compared: few rows tell little of what they have in common."""
-    return min(max(_TABLES, _ROWS // rows), _MOST_TABLES)
+    return min(max(_TABLES, _ROWS // rows), _MOST_TABLES) if rows > 1 else _PAIRS
 
 
 def check_source(population: Population, rows: int, *, seed: int) -> None:
@@ -98,14 +99,20 @@ def _columns(table: Any) -> list[Any]:
         return [table[name] for name in table.dtype.names]
     if held == "array":
         flat = table.reshape(len(table), -1)
-        return list(flat.T) if 1 < flat.shape[1] <= _MOST_COLUMNS else [table]
+        return list(flat.T) if 1 <= flat.shape[1] <= _MOST_COLUMNS else [table]
     if held == "pandas":
         return [table.iloc[:, i].to_numpy() for i in range(table.shape[1])]
     return [table[name].to_list() for name in table.columns]
 
 
 def _stands_still(drawn: list[list[Any]]) -> bool:
-    """Whether a column that varies within a table is the same in all of them."""
+    """Whether a column that varies within a table is the same in all of them, or all columns are.
+
+    One that counts may be: it numbers the rows. But it says nothing of a table that has no other.
+    """
+    same = len({content(columns) for columns in drawn}) == 1
+    if same and any(_distinct(column[:_FIRST]) > 1 for column in drawn[0]):
+        return True
     return any(
         _varies(column[0]) and len({content([each]) for each in column}) == 1
         for column in zip(*drawn, strict=True)
