@@ -123,7 +123,9 @@ def test_clipping_counts_twice_for_a_replaced_row_and_once_for_a_removed_one():
         assert mechanism.weight == pytest.approx(0.5 if neighbours == "replace-one" else 1.0)
     replaced = [("a" * 30 + one, "a" * 30 + other) for one, other in product("ab", repeat=2)]
     assert largest_loss(law["add-remove"], replaced) > 1.5  # so the relation matters
-    removed = [("a" * n + "b" * m, "a" * n + "b" * (m + 1)) for n in range(1, 9) for m in range(30)]
+    removed = [
+        ("a" * n + "b" * m, "a" * n + "b" * (m + 1)) for n in (1, 2, 8) for m in (0, 1, 2, 29)
+    ]
     loss = largest_loss(law["add-remove"], removed)
     assert 1 - 1e-6 < loss <= 1 + 1e-12
 

@@ -437,8 +437,9 @@ def test_killed_spenders_lose_nothing(book, path):
         last = 0
         for _ in range(25):
             last = int(running.stdout.readline())
-        running.kill()
-        rest = running.communicate()[0].split("\n")[:-1]  # the last line may be cut
+        with running:
+            running.kill()  # communicate() would leave out what was read ahead
+            rest = running.stdout.read().split("\n")[:-1]  # the last line may be cut
         last = int(rest[-1]) if rest else last
         assert last <= entries(path) <= last + 1
         book.charge("b", G(epsilon=2.0**-30))

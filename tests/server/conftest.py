@@ -27,6 +27,7 @@ from hushed.server._setup import add_dataset, confirm_dataset, invite, make_serv
 from hushed.server._tokens import Scope
 from hushed.server._workers import Workers
 
+_DOCUMENT: dict[str, Any] = {}
 ORIGIN = "http://127.0.0.1:8642"
 CANARY = "424242"
 QUERY: dict[str, Any] = {
@@ -126,10 +127,11 @@ def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     logged = StringIO()
     desk = open_desk(folder, Log(logged), shared_workers())
     served = make_app(desk)
-    document = served._app.openapi()  # asked of the app: no line of the log tells of it
+    if not _DOCUMENT:  # that of every server; to write it takes half a second
+        _DOCUMENT.update(served._app.openapi())  # of the app: no line of the log tells of it
     with TestClient(served, base_url=ORIGIN, raise_server_exceptions=False) as client:
         yield Team(
-            folder=folder, desk=desk, client=client, logged=logged, document=document, **tokens
+            folder=folder, desk=desk, client=client, logged=logged, document=_DOCUMENT, **tokens
         )
 
 

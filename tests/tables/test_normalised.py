@@ -180,7 +180,9 @@ TIMES = ("m > '2020-01-01'", "year(m) > 1", "month(m) > 0", "m == v", "m in ['20
 class TestTimes:
     """Times of every unit and with any value compare alike, as microseconds or missing."""
 
-    @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Rome"])
+    @pytest.mark.parametrize(
+        "zone", [None, pytest.param("UTC", marks=pytest.mark.slow), "Europe/Rome"]
+    )
     @pytest.mark.parametrize(
         ("source", "unit"),
         [*(("frame", unit) for unit in ("s", "ms", "us", "ns")),
