@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from unittest.mock import Mock
 
@@ -322,6 +324,42 @@ def test_17_a_connection_that_asks_nothing_is_ended():
     assert transport.close.called
 
 
+def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
+    """New connections for those that are ended: the slowest go, and who has asked stays."""
+    import h11
+
+    from hushed.server import _patience
+
+    class Line(_patience.Impatient):
+        def __init__(self):
+            self.conn, self.cycle = h11.Connection(h11.SERVER), None
+            self.loop, self.transport = Mock(), Mock()
+
+        def hear(self, data):
+            self.conn.receive_data(data)
+            while self.conn.next_event() not in (h11.NEED_DATA, h11.PAUSED):
+                if self.conn.their_state is h11.DONE:
+                    break
+            self._wait()
+
+    monkeypatch.setattr(_patience, "MOST_WAITING", 3)
+    monkeypatch.setattr("uvicorn.protocols.http.h11_impl.H11Protocol.connection_made", Mock())
+    monkeypatch.setattr(Line, "_slow", {})
+    *_, last = lines = [Line() for _ in range(6)]
+    for each, data in zip(
+        lines,
+        [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HT"]
+        + [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"] * 4,
+        strict=True,
+    ):
+        each.connection_made(each.transport)
+        each.hear(data)
+    closed = [each.transport.close.called for each in lines]
+    assert closed == [False, True, True, False, False, False]
+    last.hear(b"12345678")
+    assert last not in Line._slow
+
+
 @pytest.mark.parametrize(
     "text",
     ["a" * 501 + " > 1", "not " * 70 + "cost > 1"],
@@ -439,6 +477,25 @@ def test_25_a_changed_file_is_not_asked(team):
     assert team.charges() == 0
 
 
+def test_25_a_file_that_was_rewritten_in_place_is_not_asked(team):
+    """Of the same size, and given the time that it had."""
+    source = team.folder.parent / "stays.csv"
+    before, text = source.stat(), source.read_text()
+    with source.open("r+") as file:
+        file.write(text.replace("P1,B,1", "P1,B,9"))
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = source.stat()
+    assert (after.st_ino, after.st_size, after.st_mtime_ns) == (
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    )
+    found = team.ask(team.ana, "one")
+    assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    assert open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
+    assert team.charges() == 0
+
+
 def test_26_logs_hold_no_query_and_no_token(team):
     """Constants of a query, notes, names and tokens stay out; each line is JSON."""
     step = {"filter": "ward == 'secretward'"}
@@ -541,6 +598,24 @@ def test_19_the_limit_of_open_requests_holds_in_a_race(team, monkeypatch):
     codes = [team.ask(team.ana, f"k{i}", wait=0, epsilon=0.01).status_code for i in range(11)]
     assert codes == [202] * 10 + [429]
     assert team.charges() == 10
+
+
+def test_shares_that_are_given_at_once_are_all_given(team):
+    """The last one counts; and one that was opened before a crash keeps no other one out."""
+    path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+    limit = team.desk.ledger.balance("stays").budget.limit
+    team.desk.ledger.open_budget("stays/ana/2", replace(limit, epsilon=0.3))
+    with ThreadPoolExecutor(6) as pool:
+        sizes = [0.5, 0.5, 0.5, 0.4, 0.4, 0.4]
+        given = [
+            pool.submit(team.send, "PUT", path, team.sam, json={"epsilon": size}) for size in sizes
+        ]
+    assert [each.result().status_code for each in given] == [200] * 6
+    (share,) = team.send("GET", "/v1/me", team.ana).json()["shares"]
+    events = team.send("GET", "/v1/audit?most=1000", team.sam).json()["items"]
+    last = [each for each in events if each["action"] == "gave a share"][-1]
+    assert f"epsilon {share['epsilon']!r}" in last["about"]
+    assert team.ask(team.ana, "one").status_code == 201
 
 
 def test_24_nobody_is_called_as_the_server_is(quiet):

@@ -29,6 +29,7 @@ class Dataset:
     table: Table | None = field(repr=False)  # its columns
     rows: Table | None = field(default=None, repr=False)  # and here rows are read, one at a time
     lock: Any = field(default_factory=threading.Lock, repr=False)
+    known: str = ""  # fingerprint of the table when it was opened
     stale: str = ""  # why nobody may ask; for the log and the steward
 
     @property
@@ -140,6 +141,7 @@ def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) ->
         require_budget(ledger, settings)
     except HushedError as error:
         return Dataset(id=name, settings=settings, source=source, table=None, stale=error.message)
+    seen = fingerprint(table)
     with reading(ledger) as connection:
         statement = (
             "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
@@ -150,8 +152,10 @@ def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) ->
         stale = "it was written into the file and not confirmed"
     elif known["config_digest"] != digest_of(settings) or known["budget"] != settings.budget:
         stale = "its description was changed"
-    elif known["fingerprint"] != fingerprint(table):
+    elif known["fingerprint"] != seen:
         stale = "its file was changed"
     if stale:
         stale += f": look at it, then run hushed serve confirm {name}"
-    return Dataset(id=name, settings=settings, source=source, table=table, rows=rows, stale=stale)
+    return Dataset(
+        id=name, settings=settings, source=source, table=table, rows=rows, known=seen, stale=stale
+    )

@@ -73,6 +73,8 @@ def require_table(dataset: Dataset) -> Table:
     """Give the table of a data set that may be asked."""
     if dataset.stale or dataset.table is None:
         raise Problem("dataset_changed")
+    if fingerprint(dataset.table) != dataset.known:  # it may come back, and is looked at again
+        raise Problem("dataset_unavailable")
     return dataset.table
 
 
@@ -154,7 +156,7 @@ def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms, do: str) -> Ju
     told = {
         "do": do,
         "source": asdict(dataset.source),
-        "fingerprint": fingerprint(require_table(dataset)),
+        "fingerprint": dataset.known,
         "asked": asked.model_dump(mode="json"),
         "run_seconds": limits.run_seconds,
         "check_seconds": limits.check_seconds,

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from typing import ClassVar
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_SECONDS = 10.0
+MOST_WAITING = 500  # connections from which the rest of a request is awaited; half of all places
 
 
 class Impatient(H11Protocol):
     """Speaks HTTP/1.1, and waits for the head of a request only so long; Uvicorn waits for ever.
 
     The body of a request is waited for by the guard, and what comes after an answer by Uvicorn.
+    Somebody who opens a new connection for each one that is ended would still keep all places. So
+    when many are waited for, the one that has been slow for longest is ended: whoever asks at once
+    is never among them.
     """
 
     _patience: asyncio.TimerHandle | None = None
+    _slow: ClassVar[dict[Impatient, None]] = {}  # in the order in which they began to be slow
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait."""
         super().connection_made(transport)
+        self._slow[self] = None
         self._wait()
+        if len(self._slow) > MOST_WAITING:
+            oldest = next(iter(self._slow))
+            del self._slow[oldest]
+            oldest.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Read, and go on waiting unless that was the rest of a head."""
@@ -30,9 +42,15 @@ class Impatient(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._rest()
+        self._slow.pop(self, None)
         super().connection_lost(exc)
 
     def _wait(self) -> None:
+        # A request that is whole is answered; between two of them nobody is slow yet.
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._slow.pop(self, None)
+        elif self not in self._slow:
+            self._slow[self] = None
         if self.cycle is not None and not self.cycle.response_complete:
             self._rest()
         elif self._patience is None:

@@ -6,6 +6,7 @@ import re
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed.errors import BudgetExists, NotFound, ParameterError
@@ -14,7 +15,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
-from hushed.server._audit import add_event
+from hushed.server._audit import add_event, trail_head
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, is_secret, make_token, split_token
 
@@ -229,33 +230,50 @@ def set_quota(
             raise ParameterError("a share is for an analyst: a steward asks nothing")
         statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
         known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
-    number = max(known, default=0) + 1
-    budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
     share = replace(limit, epsilon=cap.epsilon, delta=cap.delta)
-    try:
-        ledger.open_budget(budget, share, note=f"share of {found['name']} in {dataset}")
-    except BudgetExists:
-        # It was opened before a crash, or at the same time: only an empty one of this size fits.
-        opened = ledger.balance(budget)
-        if opened.entries or opened.budget.limit != share:
-            raise
-    values = {"person": person, "dataset": dataset, "number": number, "budget": budget}
-    with writing(ledger) as connection:
-        run(
-            connection,
-            "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
-            "AND dataset = :dataset AND ended IS NULL",
-            {"at": now(), "person": person, "dataset": dataset},
-        )
-        run(
-            connection,
-            "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, made) "
-            "VALUES (:person, :dataset, :number, :budget, :made)",
-            values | {"made": now()},
-        )
-        about = f"{found['name']} {dataset} epsilon {cap.epsilon!r} delta {cap.delta!r}"
-        add_event(connection, actor=actor, action="gave a share", about=about)
+    about = f"{found['name']} {dataset} epsilon {cap.epsilon!r} delta {cap.delta!r}"
+    for number in count(max(known, default=0) + 1):
+        budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
+        try:
+            ledger.open_budget(budget, share, note=f"share of {found['name']} in {dataset}")
+        except BudgetExists:
+            # Opened before a crash, or by somebody else now: only an empty one of this size fits.
+            opened = ledger.balance(budget)
+            if opened.entries or opened.budget.limit != share:
+                continue
+        with writing(ledger) as connection:
+            trail_head(connection, lock=True)  # who gives a share at the same time waits here
+            if not _is_given(connection, person, dataset, number):
+                _give(connection, person, dataset, number, budget)
+                add_event(connection, actor=actor, action="gave a share", about=about)
+                break
     return Grant(dataset=dataset, budget=budget)
+
+
+def _is_given(connection: Transaction, person: str, dataset: str, number: int) -> bool:
+    statement = (
+        "SELECT number FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
+        "AND number = :number"
+    )
+    found = fetch_one(connection, statement, person=person, dataset=dataset, number=number)
+    return found is not None
+
+
+def _give(connection: Transaction, person: str, dataset: str, number: int, budget: str) -> None:
+    """Let a share count in place of the one before."""
+    values = {"person": person, "dataset": dataset, "at": now()}
+    run(
+        connection,
+        "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
+        "AND dataset = :dataset AND ended IS NULL",
+        values,
+    )
+    run(
+        connection,
+        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, made) "
+        "VALUES (:person, :dataset, :number, :budget, :at)",
+        values | {"number": number, "budget": budget},
+    )
 
 
 def list_grants(ledger: Ledger, person: str) -> tuple[Grant, ...]:

@@ -6,10 +6,12 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hushed.tables._engine.parts import list_parts
 from hushed.tables._open import open_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from hushed._ground.types import ColumnType
     from hushed.tables import Table
@@ -37,6 +39,20 @@ class Source:
 
 
 def fingerprint(table: Table) -> str:
-    """Digest size and time of the files of a table; empty where it lies in a database."""
-    state = table.connection.state
-    return "" if state is None else hashlib.sha256(repr(state).encode()).hexdigest()
+    """Digest what a system knows of the files of a table; empty where it lies in a database.
+
+    Inode, size and time of when it was opened; and when it was written last by the clock of the
+    system as it is now, which nobody sets back: a file of the same size may be given its old time.
+    """
+    found = table.connection
+    if found.state is None or found.file is None:
+        return ""
+    told = [found.state, *(_written(each) for each in list_parts(found.file) or (found.file,))]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _written(path: Path) -> int | None:
+    try:
+        return path.stat().st_ctime_ns
+    except OSError:
+        return None

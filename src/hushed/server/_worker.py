@@ -64,7 +64,8 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
     except HushedError:
         line.send_bytes(BEGUN)
         return {"problem": "dataset_unavailable"}
-    limits = resource.getrlimit(resource.RLIMIT_AS)
+    kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU)
+    before = [(kind, resource.getrlimit(kind)) for kind in kinds]
     line.send_bytes(BEGUN)
     _limit(told)
     try:
@@ -72,8 +73,9 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
     except MemoryError:
         return {"problem": "too_much"}
     finally:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, limits)
+        for kind, limits in before:  # the next table is opened without them
+            with suppress(ValueError, OSError):
+                resource.setrlimit(kind, limits)
         if table.connection.changed:
             tables.pop(known, None)
 

@@ -124,6 +124,9 @@ class Workers:
                     self.ended += 1
                 self._drop(worker)
                 raise _too_much(told) from None
+            except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
+                self._drop(worker)
+                raise
             self._give_back(worker)
         if found.get("problem") == "too_much":
             raise _too_much(told)
