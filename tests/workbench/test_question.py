@@ -320,4 +320,9 @@ def test_a_price_that_does_not_fit_offers_the_largest_that_does(described, tmp_p
         dear = find_price(ledger, "stays", question, question.table.quote(epsilon=1.5, rows=500))
         assert (dear.fits, dear.largest) == (False, "1")
         assert not [shape for shape in dear.gauge.shapes if shape.look == "hatch"]
+        private = read_question(described, ASKED | {"keys": "private", "delta": "1e-6"})
+        quote = private.table.quote(epsilon=0.4, delta=1e-6, rows=500)
+        tight = find_price(ledger, "stays", private, quote)
+        assert (tight.fits, tight.largest) == (False, "")  # no smaller epsilon helps
+        assert "1, delta 0 is left" in tight.sentence
         assert ledger.balance("stays").entries == 0

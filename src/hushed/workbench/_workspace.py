@@ -54,7 +54,9 @@ class Workspace:
 def open_workspace(folder: Path, ledger: str | None = None, *, practice: bool = False) -> Workspace:
     """Open a folder that exists."""
     if not folder.is_dir():
-        raise NotFound(f"there is no folder {brief(str(folder))}")
+        raise NotFound(
+            f"there is no folder {brief(str(folder))}: make it (it may be empty) or name another"
+        )
     folder = folder.resolve()
     if not os.access(folder, os.R_OK | os.X_OK):
         raise ParameterError(f"the folder {brief(str(folder))} cannot be read")

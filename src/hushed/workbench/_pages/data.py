@@ -128,7 +128,7 @@ def show_data(
     """Show the page, or its part that changes while one types."""
     view = bench.describe(draft)
     gauges, _ = bench.gauges()
-    budgets = [("", "no budget: what is released is not counted")]
+    budgets = [("", "none yet: a release needs one")]
     budgets += [(each.name, each.sentence) for each in gauges]
     return bench.show(
         request,

@@ -101,7 +101,7 @@ class _Pages:
                     view.question, view.live.sliders.error_of, found["price"].largest
                 )
             else:
-                found["price_problem"] = "No budget: a release without one is not counted."
+                found["price_problem"] = "No budget yet: choose the one that pays on the page Data."
         except HushedError as error:
             found["price_problem"] = say_error(error)
         return replace(view, **found)

@@ -20,7 +20,10 @@ from hushed.workbench._views.recent import Charge, list_charges
 
 NEIGHBOURS = (
     ("add-remove", "one is added or removed (questions to tables need this)"),
-    ("replace-one", "one is replaced by another (functions and audits need this)"),
+    (
+        "replace-one",
+        "one is replaced by another (functions of a public number of rows)",
+    ),
 )
 UNITS = (("user", "one person, with all rows"), ("row", "one row"))
 

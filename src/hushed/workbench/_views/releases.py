@@ -52,12 +52,16 @@ def find_price(ledger: Ledger, budget: str, question: Question, quote: Quote) ->
             epsilon=epsilon, **question.terms.as_arguments(), ledger=ledger, budget=budget
         )
     except Overspent as error:
+        left_now = format_down(error.epsilon_left, 4)
+        slack = f", delta {format_down(before.delta_left, 3)}" if delta else ""
+        # Where delta does not fit, no smaller epsilon does.
+        helps = error.epsilon_left > 0 and delta <= before.delta_left
         return Price(
-            sentence=f"This does not fit: {format_down(error.epsilon_left, 4)} is left of the "
+            sentence=f"This does not fit: {left_now}{slack} is left of the "
             f"budget {shown(budget)}; this costs {cost}.",
             after=error.message,
             fits=False,
-            largest=format_down(error.epsilon_left, 4) if error.epsilon_left > 0 else "",
+            largest=left_now if helps else "",
             gauge=_draw(before, None),
         )
     left: Balance = priced.left
