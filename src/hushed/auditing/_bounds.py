@@ -256,7 +256,7 @@ class JointTest:
 
 @lru_cache(maxsize=1)
 def _weigh_other_counts(
-    hits: float, samples: float, spent: float
+    hits: int, samples: int, spent: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Weigh what the count on the other table may be, which neither claim nor hits change.
 
