@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
@@ -42,6 +41,8 @@ _MOST_TABLES = 20  # that one process keeps open
 
 def main() -> None:
     """Judge what comes over standard input, a socket, until it ends."""
+    import resource  # noqa: PLC0415  (not on all systems)
+
     line = Connection(os.dup(0))
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -58,6 +59,8 @@ def main() -> None:
 
 def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
     """Open the table, which is not limited, and then judge, which is."""
+    import resource  # noqa: PLC0415  (not on all systems)
+
     known = json.dumps(told["source"], sort_keys=True)
     try:
         table = _find_table(tables, known, told)
@@ -97,6 +100,8 @@ def _limit(told: dict[str, Any]) -> None:
 
     Where a system knows no such limit, the server's own clock is left.
     """
+    import resource  # noqa: PLC0415  (not on all systems)
+
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(used.ru_utime + used.ru_stime + told["check_seconds"])
     with suppress(ValueError, OSError):

@@ -20,7 +20,8 @@ from hushed.server._problems import Problem
 
 READY, BEGUN = b"ready", b"begun"  # as `_worker` says them
 _START_SECONDS = 60.0  # to load the library, and to open a table
-_WAITS = 5.0  # of a question for others, in multiples of its own limit; it may sleep as long, too
+_TURN_SECONDS = 30.0  # to wait for others, and for a process that still starts
+_WAITS = 5.0  # how long judging may take in all, in multiples of its limit: it may wait for others
 _MOST_OF_PERSON = 8  # questions that wait to be judged; each of them keeps a thread
 _MOST_JUDGED = 1000  # by one process
 _LONGEST = 64 * 1024 * 1024  # bytes of what a process tells
@@ -115,7 +116,7 @@ class Workers:
 
     def ask(self, person: str, told: dict[str, Any]) -> dict[str, Any]:
         """Have a question judged; raises `Problem` where that takes more than it may."""
-        with self._turn(person, told["check_seconds"] * _WAITS):
+        with self._turn(person):
             worker = self._begin(told)
             try:
                 found = worker.hear(told["check_seconds"] * _WAITS)
@@ -162,7 +163,7 @@ class Workers:
             each.end()
 
     @contextmanager
-    def _turn(self, person: str, seconds: float) -> Iterator[None]:
+    def _turn(self, person: str) -> Iterator[None]:
         """Wait for one of the processes, as long as that takes at most."""
         mine = (object(), person)
         with self._changed:
@@ -171,7 +172,7 @@ class Workers:
             self._asking[person] += 1
             self._line.append(mine)
             try:
-                if not self._changed.wait_for(lambda: self._first() is mine, seconds):
+                if not self._changed.wait_for(lambda: self._first() is mine, _TURN_SECONDS):
                     raise Problem("busy", wait=2)
                 self._running[person] += 1
             finally:
