@@ -44,6 +44,21 @@ def test_each_row_is_an_outlier_by_itself():
     assert np.mean([each[-1] > 1 for each in drawn]) == pytest.approx(0.1, abs=0.05)
 
 
+def test_two_simulators_that_fill_one_array_are_mixed_as_they_were_drawn():
+    held = np.empty(1000)
+
+    def fill(value):
+        def draw(_rng, _count):
+            held[:] = value
+            return held
+
+        return Simulator(draw)
+
+    rows = Contaminated(fill(1.0), fill(9.0), share=0.1).draw(np.random.default_rng(0), 1000)
+    assert 50 < np.count_nonzero(rows == 9.0) < 150  # binomial(1000, 0.1): 5.3 deviations
+    assert np.count_nonzero(rows == 1.0) == 1000 - np.count_nonzero(rows == 9.0)
+
+
 def test_outliers_are_part_of_the_sampled_movement():
     """With 1 row in 10 far away, the mean moves by about 5 / n instead of 1 / n."""
     f, mixed = np.mean, Contaminated(UNIT, FAR, share=0.1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hushed._ground.checks import require_probability
 from hushed._rows import _containers as containers
-from hushed._rows._owned import strip_rows
+from hushed._rows._owned import copy_rows, strip_rows
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import Population, PublicTable, description, support
@@ -102,7 +102,10 @@ class Contaminated:
         """
         places = np.arange(count)
         places[rng.random(count) < self.share] += count
-        parts = [strip_rows(each.draw(rng, count)) for each in (self.base, self.outliers)]
+        # Two functions may fill the same table: what one gave is copied before the other is asked.
+        parts = [
+            copy_rows(strip_rows(each.draw(rng, count))) for each in (self.base, self.outliers)
+        ]
         for name, part in zip(("base", "outliers"), parts, strict=True):
             if len(part) != count:
                 raise BadRows(
