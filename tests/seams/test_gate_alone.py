@@ -21,6 +21,7 @@ ANSWERS = {
     "_functions/_calls.py",
     "_functions/_gate.py",
     "sensitivity/_pairs.py",
+    "sensitivity/_timing.py",
     "sensitivity/_updates.py",
     "sensitivity/_canary.py",
     "sensitivity/_declarations.py",
