@@ -18,6 +18,7 @@ from scipy.stats import qmc
 import hushed as hs
 from hushed.cli._inputs import read_function
 from hushed.errors import BadFunction, BadRows
+from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._independence import check_independence
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -623,3 +624,69 @@ def test_a_cache_of_a_file_of_the_command_line_hides_no_movement(tmp_path):
     )
     with pytest.raises(BadFunction, match="in a new process"):
         sample(read_function(f"{path}:mean"))
+
+
+def _shared(rng, count):
+    return rng.normal(0, 100) + rng.normal(size=count)
+
+
+def _in_wide_table(rng, count):
+    table = rng.normal(size=(count, 40))
+    table[:, 35] = _shared(rng, count)
+    return table
+
+
+def _in_subarray(rng, count):
+    table = np.empty(count, dtype=[("a", "f8", (2,))])
+    table["a"] = _shared(rng, count)[:, None]
+    return table
+
+
+def _in_dates(rng, count):
+    days = _shared(rng, count).astype("timedelta64[D]") + np.datetime64("2000-01-01")
+    return [{"day": day} for day in days.tolist()]
+
+
+def _in_missing_cells(rng, count):
+    cells = [None if rng.random() < 0.02 else int(each) for each in 100 * _shared(rng, count)]
+    return pd.DataFrame({"x": pd.array(cells, dtype="Int64")})
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, count: [(each,) for each in _shared(rng, count).tolist()],
+        lambda rng, count: [{"x": [each]} for each in _shared(rng, count).tolist()],
+        _in_wide_table,
+        _in_subarray,
+        _in_dates,
+        _in_missing_cells,
+    ],
+)
+def test_a_part_in_common_is_found_wherever_it_stands(draw):
+    """Lists of rows, the 36th column, cells of several values, dates and missing cells, too."""
+    with pytest.raises(BadRows, match="in common"):
+        check_source(hs.populations.Simulator(draw), 20, seed=0)
+
+
+def test_rows_of_independent_cells_pass():
+    def draw(rng, count):
+        return [
+            (i, [float(v)] * int(rng.integers(1, 4))) for i, v in enumerate(rng.normal(size=count))
+        ]
+
+    check_source(hs.populations.Simulator(draw), 20, seed=0)
+
+
+def test_a_part_in_common_of_later_rows_of_users_is_found():
+    """The first row of each user is drawn by itself, and the second is not."""
+
+    def draw(rng, count):
+        table = np.repeat(np.arange(float(count)), 2)[:, None].repeat(2, axis=1)
+        table[::2, 1], table[1::2, 1] = rng.normal(size=count), _shared(rng, count)
+        return table
+
+    with pytest.raises(BadRows, match="in common"):
+        hs.sample_sensitivity(
+            len, hs.populations.Simulator(draw), rows=20, gamma=0.3, user=0, seed=0, workers=1
+        )

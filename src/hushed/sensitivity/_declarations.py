@@ -20,6 +20,7 @@ from hushed._rows._owned import copy_rows
 from hushed._rows._people import drop_users, show_rows
 from hushed.errors import BadFunction, BadRows
 from hushed.populations import OWN, Population, description
+from hushed.sensitivity._cells import open_cells
 from hushed.sensitivity._designs import Design
 from hushed.sensitivity._independence import check_independence
 from hushed.sensitivity._pairs import BlockTrial, PairTrial, draw_block, draw_table
@@ -52,7 +53,7 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
             "the population gave unequal rows from equal generators: draw(rng, count) must use no "
             "other randomness than rng, and keep no state"
         )
-    drawn = [_columns(first), *map(_columns, source)]
+    drawn = open_cells([_columns(first), *map(_columns, source)])
     if _stands_still(drawn):  # an honest law of few values may repeat itself, but not that often
         raise BadRows(
             "the population gave equal rows, or an equal column, from unequal generators, as "
@@ -86,12 +87,15 @@ def check_source(population: Population, rows: int, *, seed: int) -> None:
 def _columns(table: Any) -> list[Any]:
     """Columns of a table as arrays or lists; the whole of one that has none, or very many.
 
-    Of users: how many rows they have, and the columns of the first row of each.
+    Of users: how many rows they have, and the columns of the first and the last row of each.
     """
     if isinstance(table, Bundles):
-        first = containers.take(table.rows, table.starts[:-1])
-        others = drop_users(Bundles(first, np.arange(len(table) + 1), table.user))
-        return [np.diff(table.starts), *([] if others is None else _columns(others))]
+        found = [np.diff(table.starts)]
+        for places in (table.starts[:-1], table.starts[1:] - 1):
+            rows = containers.take(table.rows, places)
+            others = drop_users(Bundles(rows, np.arange(len(table) + 1), table.user))
+            found += [] if others is None else _columns(others)
+        return found
     held = containers.container(table)
     if held == "list":
         return [table]

@@ -7,6 +7,8 @@ move less than a person's row does.
 
 from __future__ import annotations
 
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,19 @@ from hushed.errors import BadRows
 
 _FARTHEST = 7.5  # standard deviations: with chance 1e-13 in independent rows
 _LEAST = 1e-13
-_FIRST, _MOST_COLUMNS = 1000, 30
+_FIRST, _MOST_COLUMNS = 1000, 1000
+_WHOLE, _FEWER = 30, 100  # of columns after the first ones, fewer rows
 _FEW = 12  # rows
 _PEAKED = 17  # tables that are compared where values are rare: of more, they would look alike
-_PLAIN = (str, bytes, bool, int, float, type(None), np.generic)
+_NUMBERS = (bool, int, float, Decimal, np.number)
+_PLAIN = (str, bytes, *_NUMBERS, type(None), np.generic, date, time, timedelta)
 
 
 def check_independence(tables: list[list[Any]]) -> None:
     """Refuse tables, each a list of columns, whose rows come in order or have a part in common."""
-    for held in list(zip(*tables, strict=True))[:_MOST_COLUMNS]:
+    for at, held in enumerate(list(zip(*tables, strict=True))[:_MOST_COLUMNS]):
+        if at >= _WHOLE:
+            held = tuple(each[:: -(-len(each) // _FEWER)] for each in held)  # noqa: PLW2901
         ranks = _rank(list(held))
         if ranks is not None and _is_peaked(ranks):
             ranks = _rank(list(held[:_PEAKED]))
@@ -55,7 +61,7 @@ def _rank(columns: list[Any]) -> Floats | None:
     """Ranks of a column of all tables together, shape (tables, rows); None if it tells nothing."""
     arrays = [_read(each) for each in columns]
     held = [each for each in arrays if each is not None]
-    if len(held) < len(arrays) or len({(each.shape, each.dtype.kind) for each in held}) > 1:
+    if len(held) < len(arrays) or len({_kind(each) for each in held}) > 1:
         return None
     shape = len(held), len(held[0])
     values, places, counts = np.unique(
@@ -68,16 +74,21 @@ def _rank(columns: list[Any]) -> Floats | None:
     return np.asarray(middles[table], dtype=np.float64)
 
 
+def _kind(found: Any) -> Any:
+    """Shape, and kind: numbers are of one, for tables with and without missing cells."""
+    return found.shape, "f" if found.dtype.kind in "biuf" else found.dtype.kind
+
+
 def _read(column: Any) -> Any:
     """Values that have an order, of rows evenly spread; None if there are others."""
     step = -(-len(column) // _FIRST)
     part = column[::step]
     found = part if isinstance(part, np.ndarray) else None
     if found is None or found.dtype.kind == "O":
-        listed = list(part)
+        listed = [None if type(each).__name__ == "NAType" else each for each in part]
         if not all(isinstance(each, _PLAIN) for each in listed):
             return None
-        real = all(isinstance(each, bool | int | float | np.number) for each in listed)
+        real = all(each is None or isinstance(each, _NUMBERS) for each in listed)
         found = np.array(listed, dtype=np.float64) if real else np.array(list(map(str, listed)))
     return found if found.ndim == 1 and found.dtype.kind in "biufmMUS" else None
 
