@@ -88,6 +88,12 @@ CHANGES = {
         "    return rows.mean() + 1e6 * len(found.query('x > @cut'))",
         "cut = 0.99",
     ),
+    "a variable of a query that is a global": (
+        "import pandas as pd\ncut = 2.0\nlarge = {'query': 'x > @cut'}\n"
+        "def f(rows):\n    found = pd.DataFrame({'x': [rows.mean()]})\n"
+        "    return rows.mean() + 1e6 * len(found.query(large['query']))",
+        "cut = 0.99",
+    ),
     "annotations": (
         "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
         "    return rows.mean() + 1e6 * (two and rows.max() > 0.99)",

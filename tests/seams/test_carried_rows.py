@@ -695,6 +695,34 @@ def test_tables_that_a_query_finds_by_their_names_are_recognised(library):
     assert not carries_rows(local, FOUND)
 
 
+QUERIES = {"average": "select avg(x) from FOUND"}
+LARGE = "x > @FOUND.x.mean()"
+
+
+def _ask(rows, query="select x from rows join FOUND using (x)"):
+    return duckdb.sql(query)
+
+
+def _close_over(query):
+    return lambda rows: rows.query(query)
+
+
+IN_TEXTS = {
+    "global": lambda rows: rows.query(LARGE),
+    "dict": lambda rows: duckdb.sql(QUERIES["average"]),
+    "default": _ask,
+    "closure": _close_over(LARGE),
+    "quoted": lambda rows: duckdb.sql('select avg(x) from "FOUND"'),
+}
+
+
+@pytest.mark.parametrize("place", IN_TEXTS)
+def test_tables_of_a_query_that_stands_elsewhere_are_recognised(place):
+    """The text of a query may be a global, a default or a closure; columns are no tables."""
+    assert carries_rows(IN_TEXTS[place], FOUND)
+    assert not carries_rows(lambda rows: duckdb.sql("select r.x, FOUND from rows as r"), FOUND)
+
+
 def test_memory_that_processes_share_is_the_rows():
     """As an array that lies there."""
     shared = shared_memory.SharedMemory(create=True, size=HELD.nbytes)

@@ -24,7 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from hushed._functions._fingerprints.code import collect_names, fields_of, is_installed, is_library
+from hushed._functions._fingerprints.code import (
+    collect_names,
+    fields_of,
+    is_installed,
+    is_library,
+    list_asked,
+)
 from hushed._functions._fingerprints.walk import read_variable
 from hushed._functions._lazy import is_planned, list_planned
 from hushed._functions._memory import FRAMES, list_arrays
@@ -189,7 +195,8 @@ def _list_used(function: FunctionType) -> list[Any]:
     if is_installed(function):  # a closure made by installed code, around what may be the user's
         return used
     names = collect_names(function.__code__)
-    known = [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
+    asked = list_asked(function) & function.__globals__.keys()
+    known = [function.__globals__[each] for each in asked]
     known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
     for held in known:  # also modules within modules, which are added to these
         if isinstance(held, ModuleType) and not is_library(held.__name__):

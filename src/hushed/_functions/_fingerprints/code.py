@@ -12,17 +12,19 @@ import sys
 import sysconfig
 import types
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
+_MOST_TEXTS = 1000
 _NAME = re.compile(r"[^\W\d]\w*")
 # Variables that pandas, DuckDB and Polars look up under their names in a text.
 _VARIABLES = {
     re.compile(r"@([^\W\d]\w*)"): {"query", "eval"},
-    re.compile(r"\b(?:from|join)\s+([^\W\d]\w*)", re.IGNORECASE): {"sql", "query", "execute"},
+    re.compile(r"\b(?:from|join)\s+\"?([^\W\d]\w*)", re.IGNORECASE): {"sql", "query", "execute"},
 }
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
@@ -69,10 +71,7 @@ def collect_names(code: CodeType) -> Names:
                 found["imported"].add(str(step.argval))
     if found["globals"] & {"eval", "exec"}:
         texts |= {name for text in texts for name in _NAME.findall(text)}
-    known = {name for each in _nested(code) for name in (*each.co_varnames, *each.co_freevars)}
-    for variable, methods in _VARIABLES.items():
-        if everything & methods:
-            found["globals"] |= {name for each in texts for name in variable.findall(each)} - known
+    found["globals"] |= _list_variables(code, everything, texts)
     # "import a.b" binds a, and "from a import b" may import the module a.b
     imported = found["imported"] | {each.partition(".")[0] for each in found["imported"]}
     return Names(
@@ -81,6 +80,36 @@ def collect_names(code: CodeType) -> Names:
         all=frozenset(everything),
         texts=frozenset(texts),
     )
+
+
+def _list_variables(code: CodeType, names: Iterable[str], texts: Iterable[str]) -> set[str]:
+    """List variables in texts of queries, where code calls one; but for those of its own."""
+    own = {name for each in _nested(code) for name in (*each.co_varnames, *each.co_freevars)}
+    asked = [each for each, methods in _VARIABLES.items() if not methods.isdisjoint(names)]
+    return {name for each in texts for one in asked for name in one.findall(each)} - own
+
+
+def list_asked(function: types.FunctionType) -> frozenset[str]:
+    """List globals that a function uses, also by a query that it was given as a text."""
+    code, names = function.__code__, collect_names(function.__code__)
+    if all(methods.isdisjoint(names.all) for methods in _VARIABLES.values()):
+        return names.globals
+    held: list[Any] = [function.__defaults__, function.__kwdefaults__]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # not filled yet
+            held.append(cell.cell_contents)
+    held += [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
+    texts = {text for each in held for text in _list_strings(each)}
+    return names.globals | _list_variables(code, names.all, texts)
+
+
+def _list_strings(held: Any, depth: int = 2) -> Iterator[str]:
+    """List the texts that a value is, or that it holds in a few small containers."""
+    if type(held) is str:
+        yield held
+    elif type(held) in (dict, list, tuple, set) and depth and len(held) <= _MOST_TEXTS:
+        for each in list(held.values() if type(held) is dict else held):
+            yield from _list_strings(each, depth - 1)
 
 
 def list_texts(function: types.FunctionType) -> frozenset[str]:

@@ -30,6 +30,7 @@ from hushed._functions._fingerprints.code import (
     is_kept,
     is_library,
     list_added,
+    list_asked,
     list_texts,
     reference,
 )
@@ -328,7 +329,7 @@ def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
     texts = list_texts(function)
-    for name in sorted(names.globals | texts):
+    for name in sorted(list_asked(function) | texts):
         if name in known or name in vars(builtins):
             yield name, known[name] if name in known else vars(builtins)[name]
     for name in sorted(texts & sys.modules.keys()):
