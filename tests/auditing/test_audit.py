@@ -583,6 +583,7 @@ class TestKinds:
         with pytest.raises(BadFunction, match="cannot be started"):
             quick(Command([str(tmp_path / "none")]))
 
+    @pytest.mark.slow
     def test_a_mechanism_of_this_library(self):
         """An object with a method draw is run on the answer itself; its bits do not tell."""
         import hushed as hs
@@ -594,6 +595,7 @@ class TestKinds:
         loud = quick(hs.Laplace(one, epsilon=3.0), batch=False, samples=6000)
         assert loud.verdict == "violated"
 
+    @pytest.mark.slow
     def test_an_opendp_measurement(self):
         """A measurement of OpenDP is called on the rows."""
         import opendp.prelude as dp

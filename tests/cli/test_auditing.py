@@ -142,6 +142,7 @@ def test_low_bits_are_told_apart_from_a_wrong_scale(folder):
     assert "--no-bits" not in done.stdout
 
 
+@pytest.mark.slow
 def test_what_only_fails_is_not_judged(folder):
     """A program that is not there would be refuted by nothing: exit 2, with what it said."""
     words = (sys.executable + " none.py", "--command", "--claim-epsilon", 1, "--samples", 9000)

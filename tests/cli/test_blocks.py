@@ -178,6 +178,7 @@ def test_a_simulation_in_processes_of_their_own(run, tmp_path):
     assert record["simulation"]["failed"] == 0
 
 
+@pytest.mark.slow
 def test_a_budget_is_charged_and_an_answer_kept(run, tmp_path):
     """A key asks once; what does not fit is refused and costs nothing."""
     book = f"sqlite:///{tmp_path}/budget.db"

@@ -70,6 +70,7 @@ def test_a_changed_certificate_is_no_certificate(folder):
     assert "does not have the charge" in found.stdout
 
 
+@pytest.mark.slow
 def test_a_report_lists_a_budget_and_a_study_adds_up(folder):
     """One page for everything that was released; and the promise of chosen releases together."""
     done = run(folder, "report", "sqlite:///l.db", "clinic", "--html", "r.html", "--out", "r.json")

@@ -70,6 +70,7 @@ def test_the_private_file_is_no_population_of_its_own_check(run):
 MOVEMENT = ("check-movement", "private.csv", "f.py:oldest", "--rows", "2", "--gamma", "0.2")
 
 
+@pytest.mark.slow
 def test_how_often_private_tables_move_further_is_the_exit_code(run, tmp_path):
     """1 where far more pairs move than gamma allows; a figure, and an answer in the ledger."""
     (tmp_path / "f.py").write_text("def oldest(rows):\n    return float(rows['age'].max())\n")

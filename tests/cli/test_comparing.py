@@ -82,6 +82,7 @@ class TestCompare:
         assert record["neighbours"] == "add-remove"
         assert record["categories"]
 
+    @pytest.mark.slow
     def test_levels_and_a_figure(self, run, tmp_path):
         """--error finds levels; --plot writes a figure, and says so on standard error."""
         words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 30)

@@ -189,6 +189,7 @@ class TestPlots:
         json_of(result)
         assert str(target) in result.stderr.replace("\n", "")
 
+    @pytest.mark.slow
     def test_source_units_and_legend(self, tmp_path):
         """The figure carries its source, its units and a legend."""
         target = tmp_path / "cost.svg"

@@ -29,6 +29,7 @@ def run(tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_an_answer_as_text_and_as_json(run):
     """Two groups, three outputs, error bars; the same as one JSON object."""
     words = (
@@ -490,6 +491,7 @@ class TestJoins:
         assert "holds the private rows" in " ".join(ended.stderr.split())
 
 
+@pytest.mark.slow
 def test_figures_of_an_answer_and_of_a_price(run, tmp_path):
     """Drawn as asked; a file that is no figure, or an input, is refused before a charge."""
     words = ("--count", "--mean", "cost:0:500", "--epsilon", 1)

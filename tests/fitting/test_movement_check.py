@@ -72,6 +72,7 @@ def test_pairs_on_which_the_function_fails_move_further():
     assert round(hs.check_movement(picky, rows, s, epsilon=SURE).moved) in (0, 1)
 
 
+@pytest.mark.slow
 def test_rows_that_move_more_than_gamma_allows_contradict(sampled):
     """Rows of 0 and 1 make a maximum jump; words, figures and the trip through JSON."""
     rows = (np.random.default_rng(2).random(55_000) < 0.1).astype(float)

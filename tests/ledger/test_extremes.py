@@ -122,6 +122,7 @@ def test_huge_distances_of_scores():
     assert 1.99e200 <= chain.map(1.0) <= 2.01e200
 
 
+@pytest.mark.slow
 def test_more_threads_than_connections(tmp_path):
     """Where another process keeps the file and threads queue up, each is refused in our words."""
     path, found = tmp_path / "budget.db", []

@@ -145,6 +145,7 @@ def most_laplace(size, limit, delta):
     return number
 
 
+@pytest.mark.slow_cases("renyi")
 @pytest.mark.slow_cases("adaptive", "zcdp")
 @pytest.mark.parametrize("method", ["adaptive", "zcdp", "renyi", "gaussian", "pld"])
 def test_many_small_charges_cost_what_the_rule_says(plain, method):

@@ -162,6 +162,7 @@ class TestNoise:
                 assert exact <= found <= exact * (1 + 1e-5)
                 assert release.guarantee(1, delta=found).epsilon == pytest.approx(epsilon, 1e-9)
 
+    @pytest.mark.slow
     def test_like_the_mechanisms(self):
         """The smallest scale for a target is that of the mechanism with the same sensitivity."""
         s = m.chain_sensitivity(SUM)
@@ -172,6 +173,7 @@ class TestNoise:
         s = m.chain_sensitivity(SUM, norm="l2")
         assert found == pytest.approx(hs.Gaussian(s, epsilon=0.5, delta=1e-6).scale, rel=1e-6)
 
+    @pytest.mark.slow
     def test_draws(self):
         """Draws are answers with noise: on the mean within five standard errors of 2000 draws."""
         rows = [0.25] * 20
@@ -352,6 +354,7 @@ class TestBackwards:
             assert reached(found + 1) > target
         assert m.largest_distance(SIZED >> t.count() >> m.laplace(1.0), 0.5) == 2**40
 
+    @pytest.mark.slow
     def test_smallest_scale(self):
         """The found scale keeps the target, and one smaller by a hair does not."""
         for step, target in (

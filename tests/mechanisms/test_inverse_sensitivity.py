@@ -135,6 +135,7 @@ def test_draws_have_the_exact_law(statistic, values, private, prior):
     assert pvalue_of_counts(counts[likely], 2000 * law[likely]) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_accuracy_is_kept():
     """The drawn value is explained by so many changed rows except with probability beta."""
     rows = np.arange(200.0)

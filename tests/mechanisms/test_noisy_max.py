@@ -106,6 +106,7 @@ def test_ties_go_to_the_first_and_count_in_the_gap(monkeypatch, noise, index, ga
     assert (told.index, told.gap / step) == (index, gap)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_law():
     """4,000 draws with noise of 2 units: the index, and the gap."""
     mechanism = hs.NoisyMax(counted(), epsilon=0.5, monotone=True)

@@ -153,6 +153,7 @@ def test_what_two_roundings_may_hide_of_a_mean_is_covered():
     assert mechanism.noise_scale * Fraction(1, 2) >= math.floor(above) + 1
 
 
+@pytest.mark.slow
 def test_answers_and_refusals_have_their_laws():
     """The share of refusals, and the noise of answers; false alarm 1e-9."""
     s = hs.statistics.median(rows=40, low=0, high=100)

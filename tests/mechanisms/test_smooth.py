@@ -158,6 +158,7 @@ def test_the_tail_hides_the_smoothing_to_the_last_digit(epsilon, law):
     assert mechanism.beta > 0
 
 
+@pytest.mark.slow
 def test_draws_have_the_scale_of_the_smooth_sensitivity():
     """Counts on the reference rows at epsilon = 1, where S is 11.776 at r = 0.8."""
     rows = [1, 2, 4, 7, 11, 16, 22]

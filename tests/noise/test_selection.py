@@ -130,6 +130,7 @@ def test_a_near_tie_is_settled_by_further_words() -> None:
         assert not words.left
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("scores0", "scores2")
 @pytest.mark.parametrize("scores", [[0.0, 1.0, 2.0, 4.0], [5.0] * 6, [1e9, 1e9 + 0.5, 0.0]])
 def test_the_winner_follows_the_law(scores: list[float]) -> None:

@@ -112,6 +112,7 @@ def test_a_finished_figure_is_not_run_again(tmp_path, installed):
     assert second.seconds == 0
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("seed")
 @pytest.mark.parametrize(
     "change",

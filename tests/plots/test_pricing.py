@@ -25,6 +25,7 @@ def test_cost_marks_the_optimum():
     assert "37,805.86 at ε = 0.2742" in chart.to_json(ensure_ascii=False)
 
 
+@pytest.mark.slow
 def test_cost_has_one_legend(tmp_path):
     """Each basis is named once, with the colour and the dash of its line."""
     chart = pricing.cost_against_level(CostModel(per_person=5500, people=100), 0.5)

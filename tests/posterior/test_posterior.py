@@ -49,6 +49,7 @@ def test_the_odds_are_those_of_the_tempered_posterior():
     assert mechanism.chances_on(coins(7, 12)) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_exact_probabilities():
     """Chi-square of 5,000 draws against the formula."""
     mechanism = hs.Posterior(coin, GRID, epsilon=4.0, clip=LONGEST)

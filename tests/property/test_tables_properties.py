@@ -63,6 +63,7 @@ def check_user(rows, groups, limit, secret):
     check(plan, here, there)
 
 
+@pytest.mark.slow
 @settings(max_examples=2)
 @USERS
 @example([(0, "ab"[i % 2], 7.0) for i in range(9)] + [(1, "b", 1.0)], 1, 2, 5)

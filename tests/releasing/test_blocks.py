@@ -57,6 +57,7 @@ def ledger(tmp_path):
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "which", ["exponential", *(pytest.param(x, marks=pytest.mark.slow) for x in list(MADE)[1:])]
 )
@@ -147,6 +148,7 @@ def test_bad_use_costs_nothing(ledger):
     assert ledger.balance("b").entries == 0
 
 
+@pytest.mark.slow
 def test_a_function_that_fails_on_some_rows_answers_in_silence(capfd):
     """Nobody can tell that it failed, or where: it counts as the lowest candidate."""
 
@@ -239,6 +241,7 @@ def test_what_is_said_of_the_answer_holds_between_candidates_and_without_a_weigh
     assert able in hs.release(word, ROWS, votes).certificate.explain()
 
 
+@pytest.mark.slow
 def test_limits_are_said_in_units_that_can_be_read_aloud():
     """Exactly, and in bytes only where there is no larger unit without a fraction."""
     limits = hs.blocks.Limits(memory=2**31)
@@ -251,6 +254,7 @@ def test_limits_are_said_in_units_that_can_be_read_aloud():
         assert said in hs.Certificate.from_json(json.dumps(loaded)).explain()
 
 
+@pytest.mark.slow
 def test_a_certificate_without_a_loss_is_refused_in_words():
     """Of a prior there is nothing to build again; what is stated of it is read as carefully."""
     which = MADE["prior"]

@@ -214,6 +214,7 @@ def test_overshooting_is_as_rare_as_the_formula_says():
         assert stats.binomtest(int((passed >= m).sum()), runs, chance).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_the_rows_above_are_as_few_as_the_accuracy_says():
     """Of 400 searches those that leave more rows above are at most 5 % (false alarm 1e-6)."""
     plan = bounds.BoundSearch(COUNT, epsilon=1.0)

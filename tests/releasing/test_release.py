@@ -428,6 +428,7 @@ def test_other_errors_of_hushed_are_silent(private, assert_silent):
         assert_silent(caught.value)
 
 
+@pytest.mark.slow
 def test_release_noise_cannot_be_seeded():
     """Two processes with every known seed set release different values."""
     script = (

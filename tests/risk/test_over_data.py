@@ -56,6 +56,7 @@ def test_the_laplace_risk_is_that_of_quadrature(sensitivity, level):
     assert found.mean_delta <= found.delta
 
 
+@pytest.mark.slow_cases("l2")
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_simulated_losses_are_beyond_the_level_as_often(norm):
     """200,000 fresh pairs with noise, for Laplace and for Gaussian noise on two numbers."""
@@ -105,6 +106,7 @@ def test_many_movements_are_merged_upwards(monkeypatch, sensitivity):
         assert 0 <= getattr(merged, field) - getattr(exact, field) < 0.03
 
 
+@pytest.mark.slow
 def test_the_published_number_is_theorem_6(sensitivity):
     """Share, samples and dimensions are those of the sampling; above the level there is none."""
     mechanism = hs.Laplace(sensitivity, epsilon=1.0)

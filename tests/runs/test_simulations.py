@@ -69,6 +69,7 @@ def test_tables_are_shared_out_among_processes(tmp_path):
         assert found == here
 
 
+@pytest.mark.slow
 def test_a_comparison_goes_on(tmp_path):
     """All routes of a statistic, and of a function, find what they find alone; twice."""
 

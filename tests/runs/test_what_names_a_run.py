@@ -173,6 +173,7 @@ def test_every_field_of_a_request_is_tried():
     assert set(OTHERS) == {each.name for each in dataclasses.fields(Request)}
 
 
+@pytest.mark.slow
 def test_no_request_takes_the_movements_of_another(tmp_path):
     """All of them kept in one folder, each finds what it finds alone, twice."""
     asked = [{}, *(each for several in OTHERS.values() for each in several)]

@@ -66,6 +66,7 @@ def hushed_in(folder, *words):
     return ran(folder, "-c", "from hushed.cli import main; main()", *words)
 
 
+@pytest.mark.slow
 def test_a_failure_names_the_package_s_own_line(folder):
     """The last line of ours is named, not the user's, although both lie below that folder."""
     done = ran(folder, "broken.py", *RELEASE)

@@ -521,6 +521,7 @@ def test_a_prior_can_be_sent_without_what_it_was_made_from():
 INCOMES = np.sort(np.random.default_rng(8).random(60))
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("given0", "given2")
 @pytest.mark.parametrize("given", [INCOMES, INCOMES[3:9], pd.Series(INCOMES, copy=False)])
 def test_candidates_are_not_the_private_rows(given):
@@ -598,6 +599,7 @@ def test_weights_are_not_the_private_rows():
             hs.release(asked, INCOMES, mechanism)
 
 
+@pytest.mark.slow_cases("given0")
 @pytest.mark.parametrize("given", [INCOMES, INCOMES[3:9]])
 def test_given_rows_are_not_the_private_ones(given):
     """The certificate shows them, cell by cell."""
@@ -884,6 +886,7 @@ def test_what_was_not_searched_is_named(kind):
     assert hs.sample_sensitivity(mean, UNIT, rows=9, gamma=0.5, workers=1).sampling.unsearched == ()
 
 
+@pytest.mark.slow
 def test_what_blocks_and_posteriors_did_not_search_is_named():
     """They hold for functions with the rows from nowhere else. Reasons leave it out."""
     plan = UNSEEN["polars.LazyFrame"]

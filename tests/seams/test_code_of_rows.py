@@ -160,6 +160,7 @@ def test_a_class_that_counts_its_objects_is_named():
     assert hs.release(f, draw(np.random.default_rng(0), 8), hs.Laplace(s, epsilon=1))
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_of_one_class(tmp_path):
     """A run with objects of another class of that name is another run."""
     f = lambda rows: float(sum(row.weigh() for row in rows))  # noqa: E731
@@ -277,6 +278,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow_cases("columns in another order, of a frame within a row")
 @pytest.mark.parametrize("case", OTHERS)
 def test_cells_of_another_type_are_refused(case, ledger):
     """Their class is the same; what they are is not."""

@@ -94,6 +94,7 @@ def test_order_is_tried_in_every_container(held):
         )
 
 
+@pytest.mark.slow
 def test_the_order_is_tried_on_streams_of_its_own():
     """Declared or not, the trials draw the same tables; only the position differs."""
     plain, declared = [], []
@@ -536,6 +537,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("class")
 @pytest.mark.parametrize(
     "case",
@@ -549,6 +551,7 @@ def test_a_cache_under_what_neighbours_have_in_common_hides_no_movement(case):
             sample(f, **settings)
 
 
+@pytest.mark.slow
 def test_rows_of_a_public_table_are_mixed_anew():
     """Those that are dealt are the same the second time, and their answers were kept."""
     table = hs.populations.PublicTable(np.random.default_rng(1).random(7000))
@@ -587,6 +590,7 @@ BY_TEXT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", [w if w == "globals" else pytest.param(w, marks=pytest.mark.slow) for w in BY_TEXT]
 )

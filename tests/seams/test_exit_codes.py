@@ -318,6 +318,7 @@ def folder(prepared, tmp_path):
     return tmp_path / "here"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="C takes nothing back there")
 def test_exit_of_c_is_no_verdict(folder):
     """A function that ends the process in C ends it with words, and the code of no verdict."""
@@ -346,6 +347,7 @@ def test_the_workbench_ends_before_it_serves(tmp_path):
         assert told in done.stderr.lower()
 
 
+@pytest.mark.slow_cases("blocks-1")
 @pytest.mark.slow_cases("process-1", "process-0_0", "process-2", "process-0_1", "blocks-0")
 @pytest.mark.parametrize(
     ("words", "code", "kind", "run"),
@@ -436,6 +438,7 @@ def test_a_failure_outside_of_any_command(folder, kind):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("words1-15")
 @pytest.mark.parametrize(
     ("words", "number"),

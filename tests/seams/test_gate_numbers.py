@@ -185,6 +185,7 @@ def test_a_stop_within_the_function_says_what_was_paid(paid, ledger, press_ctrl_
     assert caught.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_the_command_says_it_too(tmp_path):
     """Exit code 130, and the charge on standard error."""
     (tmp_path / "f.py").write_text(

@@ -234,6 +234,7 @@ def test_a_missing_cell_of_a_list_becomes_a_number_as_others_are(kind):
     assert repr(found[:2]) == repr(wanted)
 
 
+@pytest.mark.slow
 def test_a_range_with_one_end():
     """Below 0 there is no waiting time; above, any is possible."""
     data = np.array([-5.0, 0.5, 1e9, NAN, 1.0])
@@ -245,6 +246,7 @@ def test_a_range_with_one_end():
     assert "clamped to [0, infinity)" in r.certificate.explain()
 
 
+@pytest.mark.slow
 def test_missing_values_stay_where_the_population_has_them():
     """A NaN that was sampled is no row outside; where none was, it becomes the low end."""
     seen = {}

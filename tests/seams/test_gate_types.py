@@ -316,6 +316,7 @@ NESTED = {
 }
 
 
+@pytest.mark.slow_cases("frames")
 @pytest.mark.parametrize("name", NESTED)
 def test_what_is_held_within_rows_is_compared(name):
     """A row may be a table itself: small integers in it wrap around as anywhere."""

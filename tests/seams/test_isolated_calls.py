@@ -169,6 +169,7 @@ def by_value():
     cloudpickle.unregister_pickle_by_value(module)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ways", [(1, 3, 4, 6), pytest.param((2, 5, 7, 8, 9), marks=pytest.mark.slow)]
 )

@@ -94,6 +94,7 @@ NOTEBOOK = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("one", "second")
 @pytest.mark.parametrize(
     "how",
@@ -411,6 +412,7 @@ def started(text, *arguments):
     )
 
 
+@pytest.mark.slow
 def test_two_processes_with_several_handles_each(book, path):
     """Handles are opened and closed while charging: together exactly what the limit holds."""
     both = [started(SPENDER, path) for _ in range(2)]
@@ -430,6 +432,7 @@ ENDLESS = """
 """
 
 
+@pytest.mark.slow
 def test_killed_spenders_lose_nothing(book, path):
     """Killed in the midst of charging, again and again: what was told is recorded."""
     for _ in range(4):

@@ -76,6 +76,7 @@ def in_child(job):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("sqlite-4")
 @pytest.mark.parametrize("children", [4, pytest.param(12, marks=pytest.mark.slow)])
 def test_children_forked_while_threads_charge_do_not_hang(children, book, url):

@@ -363,6 +363,7 @@ def test_a_missing_right_is_told_with_who_can_grant_it(team):
     assert "try again" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_pages_of_the_workbench_say_who_cannot_pay(team, tmp_path):
     """An auditor lacks a right, and a server that takes no changes is said to be one."""
     from starlette.testclient import TestClient

@@ -38,6 +38,7 @@ def calls_of(function):
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("1024.0", "1.0")
 @pytest.mark.parametrize("size", [1.0, 1024.0, 1e6])
 def test_a_law_that_counts_ten_million_times_is_soon_composed(size):
@@ -93,6 +94,7 @@ def test_a_law_beyond_all_doubles_stops_nobody(postgres, postgres_url, bound, co
             book.charge("b", G(epsilon=0.01))
 
 
+@pytest.mark.slow
 def test_a_used_up_budget_is_soon_read(tmp_path):
     """Nothing fits: that is asked once, and not once more for each smaller epsilon."""
     with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:

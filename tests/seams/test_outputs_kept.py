@@ -82,6 +82,7 @@ def test_a_full_device_loses_no_answer(folder, extra):
         assert book.balance("b").entries == 1
 
 
+@pytest.mark.slow
 def test_a_broken_pipe_loses_no_answer():
     """Whoever was to read the answer is gone."""
     reading, writing = os.pipe()
@@ -105,6 +106,7 @@ def test_other_commands_on_a_full_device(folder, arguments, extra):
     assert ("the charge stands as entry 1" in done.stderr) == ("charge" in arguments)
 
 
+@pytest.mark.slow
 def test_an_error_on_a_full_device_keeps_its_exit_code():
     """The refusal was told on standard error; that its JSON is lost changes nothing."""
     with open("/dev/full", "w") as full:
@@ -180,6 +182,7 @@ def ledger_names():
     return ["e.db", "./sub/../e.db", "e.db-wal", "e.db-shm", "link.svg", os.path.abspath("e.db")]
 
 
+@pytest.mark.slow
 def test_no_option_writes_over_a_ledger(folder):
     """Not with --force, and not under another name: by content, not by what is on the line."""
     other = "sqlite:///other.db"

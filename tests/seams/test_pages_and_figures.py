@@ -205,6 +205,7 @@ def test_the_picture_of_costs_shows_no_cost_below_it():
         assert 0 <= Decimal(level) - decimal(best.epsilon) <= decimal(best.epsilon) / 1000
 
 
+@pytest.mark.slow_cases("html")
 @pytest.mark.slow_cases("png")
 @pytest.mark.parametrize("suffix", ["html", "svg", "png"])
 def test_no_name_runs_or_stops_a_program(suffix, tmp_path):

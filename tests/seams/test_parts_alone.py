@@ -179,6 +179,7 @@ def test_one_row_changes_one_part(which, even):
     assert sum(one != another for one, another in found) == 1
 
 
+@pytest.mark.slow
 def test_a_call_is_sent_what_is_its_own():
     """A text as wide as the longest of all rows, and all categories, do not reach a call."""
     texts, kinds = np.array(["a", "b" * 50]), pd.Series(["a", "b"], dtype="category")

@@ -37,6 +37,7 @@ def safe(text):
 
 
 class TestShown:
+    @pytest.mark.slow
     @given(st.text())
     def test_one_plain_line(self, text):
         """Whatever the text: printable, on one line, of bounded length, with no columns in it."""
@@ -87,6 +88,7 @@ class TestAnswers:
             assert safe(str(caught.value))
             assert "\n" not in str(caught.value)
 
+    @pytest.mark.slow
     def test_selected_keys_on_the_command_line(self, tmp_path):
         """Clean as text, untouched as JSON."""
         with duckdb.connect(str(tmp_path / "t.db")) as made:

@@ -85,6 +85,7 @@ def believable(count, runs, gamma):
 class TestCoverage:
     """What gamma says, for the law itself."""
 
+    @pytest.mark.slow
     @pytest.mark.slow_cases("20-4-0.2-400-gated_sum", "20-4-0.2-400-sum_if_distinct")
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def asked(table, ledger):
 class TestTypes:
     """A column of any type costs nothing unless it is answered, and breaks no other query."""
 
+    @pytest.mark.slow
     def test_of_postgres(self, postgres_url, ledger):
         with psycopg.connect(postgres_url) as made:
             made.execute("CREATE TYPE mood AS ENUM ('sad', 'ok')")
@@ -138,6 +139,7 @@ class TestTypes:
         with pytest.raises(ParameterError, match="query a view without it"):
             hs.table(postgres_url, "t")
 
+    @pytest.mark.slow
     def test_of_duckdb(self, tmp_path, ledger):
         with duckdb.connect(str(tmp_path / "t.db")) as made:
             for i, (kind, cell) in enumerate(DUCKDB.items()):
@@ -348,6 +350,7 @@ class TestNoise:
             query.release(epsilon=1.0, delta=1e-6, noise="gaussian", ledger=ledger, budget="b")
         assert ledger.log == []
 
+    @pytest.mark.slow
     @pytest.mark.slow_cases("0.001-0.9999999999999999", "0.001-1e-300")
     @pytest.mark.parametrize(
         ("epsilon", "beta"),
@@ -399,6 +402,7 @@ class TestSize:
                 query.release(epsilon=50.0, ledger=ledger, budget="b")
             assert ledger.log == []
 
+    @pytest.mark.slow
     def test_keys_that_are_not_selected_take_no_memory(self):
         """Two thousand keys of one row each, of which none is released, with ten thousand bins."""
         table = hs.table(pa.table({"x": [1.0] * 2000, "g": list(range(2000))}))
@@ -428,6 +432,7 @@ class TestSize:
 class TestTime:
     """A query may have a time limit, and one that is stopped says what was paid."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
     @pytest.mark.filterwarnings("ignore:endless is a view")
     def test_a_query_that_is_stopped_stays_paid(self, engine, request, tmp_path, ledger):
@@ -454,6 +459,7 @@ class TestTime:
         assert len(ledger.log) == 1
         hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("key", [pytest.param(None, marks=pytest.mark.slow), "k"])
     def test_a_wait_for_the_ledger_costs_no_answer(self, key, tmp_path):
         """The time in which others hold the ledger is not the time of the query."""
@@ -469,6 +475,7 @@ class TestTime:
             assert query.release(**paid, timeout=3).value("count") > 40
             assert book.answer("b", 1) is not None
 
+    @pytest.mark.slow
     def test_time_that_ends_while_an_answer_is_read_stays_paid(self, ledger, monkeypatch):
         """How many keys are read may be private; no noise is drawn any more."""
         kept = _release.run_scan
@@ -485,6 +492,7 @@ class TestTime:
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=2)
         assert len(ledger.log) == 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "step", [pytest.param("prepare", marks=pytest.mark.slow), "_build_answer"]
     )
@@ -636,6 +644,7 @@ class TestWay:
             hs.table(f"duckdb:///{tmp_path / 't.db'}", source)
         assert "SECRETPW" not in str(caught.value)
 
+    @pytest.mark.slow
     def test_the_name_of_a_file_is_no_table(self, tmp_path, monkeypatch):
         """DuckDB would read it with a reader that guesses types, and fails on cells."""
         monkeypatch.chdir(tmp_path)

@@ -82,6 +82,7 @@ class TestWorkers:
             each.join()
         assert told == ["bits"] * 40
 
+    @pytest.mark.slow
     @needs_threads
     def test_the_function_sees_one_thread_everywhere(self, tmp_path):
         """Probe, trials, workers, canary and release; afterwards all threads are back."""
@@ -137,6 +138,7 @@ class TestLimits:
         assert told == [{1}, before] * 2
         assert blas() == before
 
+    @pytest.mark.slow
     def test_threads_that_overlap_leave_nothing_behind(self):
         """Eight threads go in and out for a while: within, always one; afterwards, as before."""
         before, wrong, stop = blas(), [], time.monotonic() + 2
@@ -248,6 +250,7 @@ class TestOtherProcessors:
         path.write_text(released.certificate.to_json())
         return path
 
+    @pytest.mark.slow
     @pytest.mark.slow_cases("Haswell")
     @pytest.mark.skipif(kernel() in ("", "Sandybridge"), reason="needs an OpenBLAS of many kernels")
     @pytest.mark.parametrize("core", ["Haswell", "Sandybridge"])
@@ -379,6 +382,7 @@ STATES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

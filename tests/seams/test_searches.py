@@ -43,6 +43,7 @@ class TestLevels:
         curve = CURVES[name](level)
         assert curve.delta(curve.epsilon(delta)) <= delta
 
+    @pytest.mark.slow
     @settings(max_examples=40)
     @given(LEVELS, SLACKS)
     def test_a_full_gaussian_filter_keeps_its_limit(self, epsilon, delta):

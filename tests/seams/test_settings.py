@@ -155,6 +155,7 @@ def _rarely_overflowing(rows):
         return 1000.0
 
 
+@pytest.mark.slow
 def test_workers_answer_under_the_same_settings():
     """What was set here, and is not set in workers, moves the same tables by as much."""
     with np.errstate(over="raise"):
@@ -176,6 +177,7 @@ def _rarely_warning(rows):
     return rows.mean()
 
 
+@pytest.mark.slow
 def test_workers_take_the_same_warnings_for_errors():
     """They do the work under the filters of the process that asks."""
     with warnings.catch_warnings():

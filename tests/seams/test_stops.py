@@ -186,6 +186,7 @@ def test_a_count_of_pairs_goes_on_where_a_row_cannot_be_copied(book):
     assert abs(found.moved) < 3  # of equal rows no pair moves, but that one may
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", ["list", pytest.param("pandas", marks=pytest.mark.slow)])
 def test_blocks_of_such_cells_fail_alone(held):
     """The part that cannot be sent has no answer, and the release has one."""

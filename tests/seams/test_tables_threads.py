@@ -42,6 +42,7 @@ def all_answered(found):
 
 
 class TestThreads:
+    @pytest.mark.slow
     @pytest.mark.slow_cases("frame")
     def test_eight_threads_are_all_answered(self, source):
         """Nothing is charged without an answer, and none is delivered to another query."""

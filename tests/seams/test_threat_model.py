@@ -84,6 +84,7 @@ def test_what_is_said_past_python_is_heard(way, capfd, private):
     assert str(SECRET) in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_function_may_end_the_process(tmp_path):
     """The charge stays, no answer is stored, and the end tells of the rows each time."""
     program = """if True:

@@ -33,6 +33,7 @@ class Ends(hs.Blockwise):
         return 1000
 
 
+@pytest.mark.slow_cases("Total")
 @pytest.mark.parametrize("kind", [Total, Ends])
 def test_what_only_looks_like_an_average_over_blocks_is_taken_whole(kind):
     """Its movement was divided by the number of blocks, though its answer is no average."""

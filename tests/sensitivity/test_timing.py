@@ -28,6 +28,7 @@ class Counting:
         return float(np.mean(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [

@@ -133,6 +133,7 @@ def noted_mean(rows):
     return float(rows.mean())
 
 
+@pytest.mark.slow
 def test_a_table_with_many_neighbours_is_evaluated_thrice_and_not_once_for_each():
     """All but a few checks: the table, the neighbour that moves furthest, and a random one."""
     ASKED.clear()

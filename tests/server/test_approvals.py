@@ -42,6 +42,7 @@ def actions(team):
     return [(each["actor"], each["action"]) for each in items]
 
 
+@pytest.mark.slow
 def test_a_dear_request_is_charged_when_it_is_approved(team, sue):
     """Nothing before that; then one charge, in the asker's name, and an answer for the asker."""
     assert team.ask(team.ana, "cheap", epsilon=0.2).status_code == 201

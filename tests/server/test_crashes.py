@@ -194,6 +194,7 @@ def test_a_budget_that_is_there_is_not_called_another_one(tmp_path):
     add_dataset(folder, "stays", told, replace(limit, epsilon=1.0))
 
 
+@pytest.mark.slow
 def test_a_limit_that_was_lowered_takes_no_paid_answer_away(tmp_path, monkeypatch):
     """It was paid under the limits of its time, and is answered after the next start."""
     tokens = make_folder(tmp_path)

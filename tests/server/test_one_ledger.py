@@ -97,6 +97,7 @@ def test_the_mark_is_older_after_a_crash_and_never_missing(folder):
         open_desk(folder, Log())
 
 
+@pytest.mark.slow
 def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
     """A full disk: the request waits, charged, and is answered when there is room again."""
     with monkeypatch.context() as full:

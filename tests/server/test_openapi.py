@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 from tests.server.documented import PROBLEM
 
@@ -62,6 +63,7 @@ def test_every_model_is_closed_and_every_input_bounded(quiet):
             assert all({"minimum", "maximum"} <= set(kind) for kind in numbers), path
 
 
+@pytest.mark.slow
 def test_what_every_role_is_told_is_documented(quiet):
     """Every address, by everybody, with nothing and with nonsense; `Team.send` checks it."""
     ids = {"dataset": "stays", "request": "0" * 36, "person": "nobody", "token": "none"}

@@ -97,6 +97,7 @@ def test_3_a_failure_keeps_its_charge(team, monkeypatch):
     assert team.charges() == 4
 
 
+@pytest.mark.slow
 def test_4_people_together_stay_within_the_budget_of_the_data_set(team):
     """Shares of 0.6 and 0.6 of 1.0: ten tenths are paid, whoever asks."""
     asked = [(team.ana if i % 2 else team.bo, f"k{i}") for i in range(12)]
@@ -149,6 +150,7 @@ def test_7_what_is_anothers_does_not_exist(team):
     assert hidden.status_code == 404
 
 
+@pytest.mark.slow
 def test_8_and_9_a_key_is_paid_once_and_means_one_question(team):
     """Many at once under one key: one charge, the same answer; another question is refused."""
     with ThreadPoolExecutor(8) as pool:

@@ -87,6 +87,7 @@ def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):
     assert quiet.charges() == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_died_while_idle_refuses_nobody(quiet):
     """Somebody else ended it; the question is not blamed for it."""
     told, workers = told_of(quiet), shared_workers()

@@ -73,6 +73,7 @@ def run_race(processes, url, runners, rounds):
     return winners
 
 
+@pytest.mark.slow_cases("sqlite")
 def test_eight_processes_race_for_the_last_unit(processes, url):
     """One process gets it, seven are refused; nothing is charged twice."""
     assert run_race(processes, url, 8, 2) == {0: 1, 1: 1}

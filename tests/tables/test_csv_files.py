@@ -37,6 +37,7 @@ print(middle - before, bytes_read() - middle)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux counts bytes")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_no_row_is_read_before_the_release(suffix, tmp_path):
@@ -102,6 +103,7 @@ def test_a_name_that_holds_an_end_of_line_is_refused(name, across, tmp_path):
         hs.table(path, newlines_in_values=across)
 
 
+@pytest.mark.slow
 def test_a_first_line_without_end_is_refused(tmp_path):
     """Its names would end somewhere, and the rest of it would be a row."""
     path = tmp_path / "t.csv"

@@ -137,6 +137,7 @@ def on_duckdb(frame):
 
 
 class TestEngines:
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", [pytest.param("polars", marks=pytest.mark.slow), *SERVERS])
     def test_engines_agree_bit_for_bit(self, engine, frame, on_duckdb, placed):
         """Every exact cell of a query on nasty values is the same as on DuckDB."""
@@ -145,6 +146,7 @@ class TestEngines:
         assert there == on_duckdb
         assert sum(map(sum, (c for c in there.values if isinstance(c[0], int)))) != 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", [pytest.param("polars", marks=pytest.mark.slow), *SERVERS])
     @pytest.mark.parametrize("texts", [CONDITIONS, NUMBERS[::3], NUMBERS[1::3], NUMBERS[2::3]])
     def test_the_whole_language_agrees(self, engine, texts, frame, placed):
@@ -154,6 +156,7 @@ class TestEngines:
         assert found[0] == found[1]
         assert len({column[0] for column in found[0].values}) > len(texts) / 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_a_table_without_rows(self, engine, frame, placed):
         """All zeros for public keys, none for private ones, and one zero without any."""
@@ -171,6 +174,7 @@ class TestEngines:
         assert private.keys == ()
         assert private.users == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_one_odd_row_fails_nothing_and_moves_no_other(self, engine, placed):
         """The cells of the plain rows are the same with and without the oddest rows beside them."""
@@ -182,6 +186,7 @@ class TestEngines:
         assert [c[0] for c in found[0].values] == [c[0] for c in found[1].values]
         assert [c[1] for c in found[1].values[:2]] == [len(odd), len(odd)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_public_keys_of_every_kind(self, engine, placed):
         """Keys find exactly their own rows, whatever marks a text holds, alone or among others."""
@@ -213,6 +218,7 @@ class TestEngines:
             assert found[3] == sum(int(clipped(r["n"], -20, 50) or 0) for r in own)
             assert found[4] == sum(bool(r["well"]) for r in own)
 
+    @pytest.mark.slow
     def test_frames_and_files_hold_the_same(self, frame, tmp_path):
         """Polars frames, Parquet, Arrow and DuckDB files give the cells of the Arrow frame."""
         import polars as pl
@@ -337,6 +343,7 @@ class TestPrivateKeys:
         with pytest.raises(hs.errors.QueryFailed):
             fetch_keys(prepare(query.connection, query.query, SECRET), [chosen[0], "0" * 32])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", SERVERS)
     @pytest.mark.parametrize("columns", [("city", "well"), ("day", "ten")])
     def test_engines_name_the_same_keys(self, engine, columns, frame, placed):

@@ -180,6 +180,7 @@ TIMES = ("m > '2020-01-01'", "year(m) > 1", "month(m) > 0", "m == v", "m in ['20
 class TestTimes:
     """Times of every unit and with any value compare alike, as microseconds or missing."""
 
+    @pytest.mark.slow_cases("frame-us-None", "parquet-ns-Europe/Rome", "parquet-us-None")
     @pytest.mark.parametrize(
         "zone", [None, pytest.param("UTC", marks=pytest.mark.slow), "Europe/Rome"]
     )
@@ -320,6 +321,7 @@ class TestGroups:
 
     ONE, OTHER = "axzbolbvaaaaabae", "sjdgwulnoyevfcdz"
 
+    @pytest.mark.slow
     def test_colliding_keys_are_two_groups(self):
         """Private keys that a fast hash takes for one are counted, and named, apart."""
         both = duckdb.execute(f"SELECT hash('{self.ONE}') = hash('{self.OTHER}')").fetchall()
@@ -349,6 +351,7 @@ class TestGroups:
                 [0, 2],
             )
 
+    @pytest.mark.slow_cases("postgres")
     @pytest.mark.parametrize("engine", ENGINES)
     def test_opaque_names_tell_pairs_of_keys_apart(self, engine, placed):
         """Keys whose texts run together alike have different names, and none without the key."""
@@ -584,6 +587,7 @@ class TestCsv:
 
 
 class TestTypes:
+    @pytest.mark.slow
     def test_bad_declarations_are_refused(self, tmp_path, postgres_url):
         """Unknown columns and types, types that cannot be, databases with types of their own."""
         frame = pa.table({"n": [1, 2], "d": [MOMENT.date()] * 2, "l": [[1], [2]]})
@@ -612,6 +616,7 @@ class TestTypes:
             assert counts(query) == [6 if cells[2] == 3 else 3]
         assert len(set(prices)) == 1
 
+    @pytest.mark.slow
     def test_columns_of_objects_are_text(self):
         """What a frame keeps as Python objects says nothing of its type by its cells."""
         import pandas as pd

@@ -34,6 +34,7 @@ def total(source, **settings):
     return round(query.release(epsilon=1e5).value("sum_cost"), 1)
 
 
+@pytest.mark.slow
 def test_all_files_of_a_folder_are_one_table(folder):
     """As those of its pattern, and as the rows together; a user's rows may be in several."""
     assert total(folder) == total(str(folder) + "/") == total(folder / "*.parquet") == 15.0
@@ -189,6 +190,7 @@ def test_no_row_of_any_file_is_read_before_the_release(tmp_path):
     assert after > 4_000_000
 
 
+@pytest.mark.slow
 def test_a_command_takes_a_folder_and_a_pattern(folder, tmp_path):
     """In quotation marks, so that the shell does not open the pattern."""
     for source, count in (("visits", "4"), ("visits/part-*.parquet", "3")):

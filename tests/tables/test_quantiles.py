@@ -61,6 +61,7 @@ class TestCandidates:
         assert np.abs(np.array(found) - wanted)[:2].sum() <= 2 * loose
         assert found[2:] == wanted[2:].tolist()
 
+    @pytest.mark.slow
     def test_the_default_follows_the_range(self):
         """As hushed.statistics; a number alone means even ones, as does a range below 0."""
         table = hs.table(pa.table({"x": [1.0]}))

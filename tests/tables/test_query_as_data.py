@@ -155,6 +155,7 @@ def check_law(csv, drawn):
     return query
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(drawn=asked())
 def test_data_and_python_ask_the_same_query(csv, drawn):
@@ -174,6 +175,7 @@ def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
     check_notebook(csv, query)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(drawn=asked(beside=True))
 def test_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
@@ -214,6 +216,7 @@ def check_command(csv, query, saved):
     return words
 
 
+@pytest.mark.slow
 def test_a_command_has_options_where_they_say_all_and_the_whole_query_elsewhere(csv, tmp_path):
     """A weight, a name or a key with a comma has no option."""
     table = hs.table(csv, user="who", types=TYPES).filter("-cost < 3")

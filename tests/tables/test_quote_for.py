@@ -40,6 +40,7 @@ def kept(query, errors, epsilon, **terms):
     return all(quote.accuracy(name) <= most for name, most in errors.items())
 
 
+@pytest.mark.slow_cases("solve-terms1")
 @pytest.mark.parametrize("terms", [{}, GAUSSIAN])
 @pytest.mark.parametrize("share", ["weights", "solve"])
 def test_the_quote_keeps_every_error_and_a_smaller_epsilon_does_not(terms, share, table):
@@ -53,6 +54,7 @@ def test_the_quote_keeps_every_error_and_a_smaller_epsilon_does_not(terms, share
     assert found.quote == found.table.quote(epsilon=found.epsilon, rows=1000, **terms)
 
 
+@pytest.mark.slow_cases("mean_x", "quantiles_x")
 @pytest.mark.parametrize("name", THREE)
 def test_the_epsilon_is_that_of_a_grid(name, table):
     """The first of a fine grid whose quote keeps the error, for each output alone."""
@@ -63,6 +65,7 @@ def test_the_epsilon_is_that_of_a_grid(name, table):
     assert found.binding == (name,)
 
 
+@pytest.mark.slow_cases("terms0-12-True")
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize(
     ("terms", "steps"), [({}, 12), pytest.param(GAUSSIAN, 12, marks=pytest.mark.slow)]
@@ -84,6 +87,7 @@ def test_no_weights_of_a_grid_need_less(terms, steps, private, table):
     assert tried == math.comb(steps - 1, 2)
 
 
+@pytest.mark.slow
 def test_gaussian_weights_are_the_best_of_a_fine_grid(table):
     """Of two sums, whose shares are one number."""
     wanted = {"a": 300.0, "b": 40.0}
@@ -182,6 +186,7 @@ class TestCommand:
     ASKED = ("--count", "--mean", "cost:0:100")
     ERRORS = ("--error", "count=8", "--error", "mean_cost=6", "--about-rows", 200)
 
+    @pytest.mark.slow
     def test_it_is_quoted_and_released_at_the_epsilon_of_python(self, run, tmp_path):
         """With what decides it; the price is charged, and the saved query has the weights."""
         rows = pa.table({"cost": [5.0] * 200})

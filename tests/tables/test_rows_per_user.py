@@ -78,6 +78,7 @@ def test_whatever_is_missing_the_truth_lies_within(kind, statistic):
                 assert abs(high - max(truths)) < slack
 
 
+@pytest.mark.slow
 def test_the_answer_holds_what_is_there_without_bounds():
     """At an epsilon without noise, against the statistics of all rows, in every group."""
     table, user, cells = open_rows()
@@ -151,6 +152,7 @@ def test_another_guess_is_another_question(tmp_path):
             query.release(**paid)
 
 
+@pytest.mark.slow_cases("guess1")
 @pytest.mark.parametrize(
     "guess",
     [
@@ -219,6 +221,7 @@ def asked_of_all(table):
     return query.quantiles("x", [0.25], low=0, high=6, candidates=7)
 
 
+@pytest.mark.slow
 def test_the_quote_states_the_errors_of_the_answer():
     """Without noise to speak of: the distance of the ends of each bar, and of nothing shorter."""
     table, user, _ = open_rows()

@@ -32,6 +32,7 @@ def beyond(query):
 
 
 class TestCounts:
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_rows_beyond_every_bound_are_counted(self, engine, placed):
         """Values at bounds, missing, infinite and tiny; floats and integers, both sides, groups."""
@@ -154,6 +155,7 @@ def no_noise_of_searches(monkeypatch):
 
 @pytest.mark.usefixtures("no_noise_of_searches")
 class TestAnswers:
+    @pytest.mark.slow
     def test_the_answer_tells_its_bounds_and_is_near(self):
         """At a huge epsilon the bound is the next power of two, and nothing is clipped away."""
         frame = pa.table({"g": ["a", "b"] * 500, "x": [float(i % 100) for i in range(1000)],
@@ -189,6 +191,7 @@ class TestAnswers:
         assert answer.keys == {"g": ("a",)}
         assert answer.values["sum_x"][0] == pytest.approx(6300, rel=0.05)
 
+    @pytest.mark.slow
     def test_stored_answers_come_back_with_their_bounds(self, tmp_path):
         """The same key tells the same answer, at no cost; another bound is another question."""
         table = hs.table(pa.table({"x": [3.0] * 50}))

@@ -58,6 +58,7 @@ def worst_loss(pairs):
     return max(float(np.abs(one - other).max()) for one, other in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("k", [1, 2])
 def test_no_row_can_lose_more_than_epsilon(k, most, drawn):

@@ -200,6 +200,7 @@ class TestPeopleByGroup:
         assert rows(data)[0] == 9
         assert (people >> t.count_users("ward", wards))(data).tolist() == [1] + [0] * 8
 
+    @pytest.mark.slow
     def test_groups_are_drawn_evenly(self):
         """Of three groups of a user each stays with chance 1/3; false alarm below 1e-6."""
         chain = Space(domain=self.TABLE, metric=USERS) >> t.count_users("ward", self.KEYS, groups=1)

@@ -400,6 +400,7 @@ class TestOwnFunctions:
         with pytest.raises(ParameterError):
             t.declared(abs, source=UNIT, target=UNIT, stability=1.0, argument=" ")
 
+    @pytest.mark.slow
     def test_a_declared_map_is_checked_by_sampling(self):
         """check_sensitivity finds a pair against a wrong map and none against a right one."""
         right = UNIT >> t.mean()

@@ -85,6 +85,7 @@ def test_a_description_that_is_gone_leads_back_to_the_data(asked):
     assert live.headers["hx-redirect"].endswith(f"/tables/{draft.id}/data")
 
 
+@pytest.mark.slow
 def test_a_form_of_another_question_charges_nothing(asked):
     """Its request id and digest are those of the page that was shown."""
     client, draft, drafts = asked
@@ -115,6 +116,7 @@ def test_a_budget_that_was_changed_in_another_window_is_not_charged(asked, tmp_p
     assert dict(re.findall(r'name="(budget)" value="([^"]+)"', page)) == {"budget": "other"}
 
 
+@pytest.mark.slow
 def test_files_of_an_answer_name_the_data_that_were_asked(asked, tmp_path):
     """A draft that is given another name and another table changes nothing of what it found."""
     client, draft, drafts = asked

@@ -303,6 +303,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.slow_cases("2", "3", "4", "5")
 @pytest.mark.parametrize("name", HOSTILE, ids=map(str, range(len(HOSTILE))))
 def test_hostile_names_are_shown_as_text(browser: TestClient, folder: Path, name: str) -> None:
@@ -406,6 +407,7 @@ def test_what_is_not_shown_while_a_table_cannot_be_opened_is_not_lost(
     assert re.search(r'id="rows"[^>]*value="30"', back)
 
 
+@pytest.mark.slow_cases("with-drafts")
 @pytest.mark.parametrize("known", [False, True], ids=["new", "with-drafts"])
 def test_a_folder_for_reading_only_shows_its_pages_and_releases_nothing(
     browser: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool
@@ -446,6 +448,7 @@ def test_a_folder_for_reading_only_shows_its_pages_and_releases_nothing(
     assert hs.Ledger(f"sqlite:///{folder / 'ledger.db'}").entries("stays") == ()
 
 
+@pytest.mark.slow
 def test_what_turns_the_direction_of_writing_is_spelled_out(
     browser: TestClient, folder: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_copies_of_a_discrete_pair_by_enumeration():
         assert _curves.sum_of_losses_delta(p, q, 6, epsilon) == pytest.approx(whole, abs=1e-14)
 
 
+@pytest.mark.slow_cases("NoisyHist2-10.0")
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [
@@ -133,6 +134,7 @@ def test_noisy_max_with_ten_answers():
     assert _selection.noisy_max_index(0.1, 10).epsilon == pytest.approx(0.0999, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_masses_of_infinite_losses():
     """The exponential value shows its infinity on 2.8e-7, no query noise on 1 - exp(-e0/2)."""
     value = zoo.find("RNM4")
@@ -176,6 +178,7 @@ def test_value_curve_is_the_integral_of_densities(law, epsilon):
     assert specimen.delta(epsilon) == pytest.approx(np.trapezoid(over, grid), rel=2e-4)
 
 
+@pytest.mark.slow
 def test_flag_probabilities_against_plain_quadrature():
     """Three flags of a sparse vector have the probability that a plain double loop integrates."""
     law = _flags.FlagLaw(threshold=0.5, threshold_scale=2.0, query_scale=3.0, cutoff=2)

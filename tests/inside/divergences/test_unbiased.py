@@ -222,6 +222,7 @@ class TestKnown:
         width = 2 * math.sqrt(4.1 * math.log(n) / n * kink)
         assert chance @ scores == pytest.approx(best_absolute_value(11).error * width, rel=1e-3)
 
+    @pytest.mark.slow
     def test_many_kinks_use_knots(self):
         """Above a few hundred kinks the polynomials are interpolated: 1e-4 off at most."""
         n = 10_000

@@ -90,6 +90,7 @@ def test_streams_are_uncorrelated():
         assert abs(product) < 5 / np.sqrt(table[lag:].size)
 
 
+@pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers_do_not_change_results(workers):
     """Two and three processes, really used, give what one gives."""
@@ -119,6 +120,7 @@ def test_chunks_do_not_change_results(chunk, monkeypatch):
     assert np.array_equal(spread[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
 
 
+@pytest.mark.slow
 def test_the_callers_backend_is_used():
     """Within joblib.parallel_config threads do the work, and the results stay."""
     import threading
@@ -143,6 +145,7 @@ def test_the_callers_backend_is_used():
     )
 
 
+@pytest.mark.slow
 def test_seeded_functions_do_not_disturb_each_other_in_threads():
     """hs.fixed_seed gives the same in threads, although the generators are global."""
 
@@ -206,6 +209,7 @@ def test_no_trials_give_nothing():
     assert run_trials(draws, 0, seed=1, workers=1).size == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_once_is_replaced(tmp_path):
     """The trials it took with it are run again, and the answer is the same."""
     marker, parent = tmp_path / "died", os.getpid()
@@ -257,6 +261,7 @@ class OddError(Exception):
         super().__init__(f"odd {a} and {b}")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sent_is_refused(tmp_path):
     """A lock or an open file in a closure is a clear error, and no matter in one process."""
     import threading
@@ -279,6 +284,7 @@ def test_what_cannot_be_sent_is_refused(tmp_path):
             )
 
 
+@pytest.mark.slow
 def test_lambdas_closures_and_notebook_functions_go_to_workers():
     """What the standard pickle cannot send is sent all the same."""
     factor = 2.0
@@ -333,6 +339,7 @@ def start(tmp_path, **parts):
     )
 
 
+@pytest.mark.slow
 def test_functions_of_a_script_go_to_workers(tmp_path):
     """A function defined in __main__, with a global, gives the same in two workers as here."""
     out, err = start(tmp_path, pause=0.01, pairs=40, workers=2).communicate(timeout=120)
@@ -354,6 +361,7 @@ def living(group):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_ctrl_c_stops_cleanly(tmp_path):
     """An interrupt ends the run, which has minutes to go, and leaves no process behind."""
@@ -386,6 +394,7 @@ class Drawer:
         self.pieces.append((first, values.copy()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_was_kept_is_not_run_again(workers):
     """Kept pieces that overlap, or reach beyond the run, leave gaps; only these run."""

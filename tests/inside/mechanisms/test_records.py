@@ -190,6 +190,7 @@ class TestOnePlace:
         assert str(one).startswith("toy(2)")
         assert one(np.zeros(3)).shape == (3,)
 
+    @pytest.mark.slow
     def test_the_command_line_offers_it(self, tmp_path):
         """By --mechanism, with --epsilon or --error; nothing in the commands names it."""
         (tmp_path / "f.py").write_text("def mean(rows):\n    return rows.mean()\n")

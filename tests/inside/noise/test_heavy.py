@@ -65,6 +65,7 @@ def test_recorded_words_give_the_nearest_grid_point(law):
     assert inside > 75
 
 
+@pytest.mark.slow
 @pytest.mark.slow_cases("t2", "5")
 @pytest.mark.parametrize("law", [2, 5, "t2"])
 def test_draws_have_the_exact_law(law):
