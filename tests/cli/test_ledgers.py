@@ -1,16 +1,19 @@
 """``hushed ledger``: one JSON object each, exit codes, files; and releases that are charged."""
 
 import json
+import re
 from dataclasses import replace
 from typing import get_args
 
 import pytest
+import vl_convert
 from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.accounting._filters import FilterMethod
 from hushed.cli import app
 from hushed.errors import ParameterError
+from hushed.ledger import Moment
 from hushed.plots._ledgers import budget_over_time
 
 URL = "sqlite:///budget.db"
@@ -134,6 +137,29 @@ def test_the_figure_holds_the_history():
     assert [row["used"] for row in steps["data"]["values"]] == [0, 25, 50, 75]
     assert top["data"]["values"] == [{"used": 100}]
     assert "% of the budget" in json.dumps(chart)
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        ("2026-11-22T20:02:10+00:00", r"19:[3-5]\d:\d\d"),
+        ("2026-11-24T08:00:00+00:00", r"2026-11-22 (19|2\d):\d\d|2026-11-23 \d\d:00"),
+        ("2027-02-01T00:00:00+00:00", r"2026-12-\d\d"),
+    ],
+)
+def test_the_figure_tells_the_day_and_the_hour_of_24(ended, told):
+    """As the axis is drawn; and one charge is not "1 charges"."""
+    history = [
+        Moment(at="2026-11-22T19:32:04+00:00", number=0, used=0.0, note=""),
+        Moment(at=ended, number=1, used=0.5, note="mean age"),
+    ]
+    with hs.Ledger(URL) as book:
+        budget = book.open_budget("study", hs.Guarantee(epsilon=1.0))
+    drawn = vl_convert.vegalite_to_svg(budget_over_time(budget, history).to_dict())
+    words = re.findall(r">([^<>]+)</text>", drawn)
+    assert sum(bool(re.fullmatch(told, each)) for each in words) >= 2, words
+    assert any("2026-11-2" in each or "2026-12" in each for each in words)
+    assert any(each.endswith("; 1 charge") for each in words)
 
 
 def test_a_budget_for_users():

@@ -28,7 +28,7 @@ def check_plot(
         for each in request.aggregates
         if each.kind in _NUMBERS or (each.kind == "quantiles" and len(each.probabilities) == 1)
     ]
-    if not drawn and not quote:
+    if request.aggregates and not drawn and not quote:  # one that asks nothing is refused later
         raise ParameterError("--plot draws counts, sums, means, variances and single quantiles")
 
 

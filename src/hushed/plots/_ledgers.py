@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from hushed.ledger import Ledger
 
 _NAMED = 15  # charges with a line of their own
+_DAYS_WITH_HOURS = 4
 
 
 def budget_figure(ledger: Ledger, budget: str) -> Any:
@@ -100,7 +102,7 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
             point={"color": COLOURS[0]} if len(rows) <= 50 else False,
         )
         .encode(
-            x=alt.X("at:T", title="time (UTC)", scale=alt.Scale(type="utc")),
+            x=_time_axis(history[0].at, history[-1].at),
             y=alt.Y("used:Q", title="used (% of the budget)", scale=alt.Scale(domain=[0, 100])),
             tooltip=["at:N", "used:Q", "charges:Q", "note:N"],
         )
@@ -112,6 +114,24 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
         "text": f"Budget {budget.name}",
         "subtitle": f"limit: epsilon {format_up(limit.epsilon)}, delta "
         f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, one {limit.unit}; method "
-        f"{budget.method}; {history[-1].number} charges",
+        f"{budget.method}; {_count_charges(history[-1].number)}",
     }
     return (steps + top).properties(title=title, width=480, height=320)
+
+
+def _count_charges(number: int) -> str:
+    return "1 charge" if number == 1 else f"{number} charges"
+
+
+def _time_axis(first: str, last: str) -> Any:
+    """Axis of time with the day and the hour of 24; by default it would read 07:32 for 19:32."""
+    alt = altair_or_refuse()
+    opened, ended = datetime.fromisoformat(first), datetime.fromisoformat(last)
+    days = (ended - opened) / timedelta(days=1)
+    title, written = "time (UTC)", "%Y-%m-%d"
+    if days < 1:
+        title, written = f"time (UTC), from {opened:%Y-%m-%d}", "%H:%M:%S"
+    elif days < _DAYS_WITH_HOURS:
+        written = "%Y-%m-%d %H:%M"
+    axis = alt.Axis(format=written, tickCount=5, labelOverlap="greedy", labelSeparation=8)
+    return alt.X("at:T", title=title, scale=alt.Scale(type="utc"), axis=axis)
