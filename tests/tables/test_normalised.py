@@ -223,6 +223,11 @@ class TestTimes:
                 table.filter(f"m < '{text}'")
         assert counts(table.filter("m == '2020-01-01T02:00:00+02:00'").count()) == [1]
         assert counts(table.filter("d == '20200101'").count()) == [1]
+        # A date has no time of day: "before six in the evening" would be before its midnight.
+        for text in ("2020-01-01 18:00:00", "2020-01-01T00:00:00+02:00"):
+            with pytest.raises(ParameterError, match="has a time of day"):
+                table.filter(f"d < '{text}'")
+        assert counts(table.filter("d <= '2020-01-01 00:00:00'").count()) == [1]
 
     def test_infinite_times_on_duckdb(self, tmp_path):
         """Infinite dates and times are missing; so are those before the year 1."""

@@ -241,12 +241,24 @@ class _Checker:
             return
         for here, there, other in ((*types, right), (*types[::-1], left)):
             if here in _TIMES and there == "string" and _is_time(constant_of(other)):
+                if here == "date":
+                    self._require_day(other)
                 return
         raise self.refuse(
             f"{_excerpt(left)} is of type {types[0]} and {_excerpt(right)} of type {types[1]}: "
             "they cannot be compared (write a date as 'YYYY-MM-DD')",
             **type_advice(*types),
         )
+
+    def _require_day(self, constant: ast.expr) -> None:
+        """Refuse a time of day beside a date: '<' would leave out what its day holds before it."""
+        text = str(constant_of(constant))
+        found = datetime.datetime.fromisoformat(text)
+        if found.tzinfo is not None or found.time() != datetime.time.min:
+            raise self.refuse(
+                f"{_excerpt(constant)} has a time of day, and what it is compared with is a date: "
+                "write 'YYYY-MM-DD'"
+            )
 
 
 def is_sendable(value: str) -> bool:
