@@ -183,8 +183,9 @@ def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether the session has ended, which it says in many ways."""
-    return type(error).__name__ not in ("AnalysisException", "ParseException")
+    """Whether the session has ended, which it says in many ways; what Ibis says is no such way."""
+    of_ibis = type(error).__module__.startswith("ibis.")  # such as that there is no such table
+    return not of_ibis and type(error).__name__ not in ("AnalysisException", "ParseException")
 
 
 def _is_gone(error: Exception) -> bool:
