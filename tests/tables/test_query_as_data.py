@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
+from hushed.tables import _engine as engine
 
 ROWS = "who,age,cost,city,a day\n1,30,10.5,Rome,2020-01-01\n1,31,2,Oslo,2020-01-02\n2,60,7,Rome,\n"
 TYPES = {"who": "int", "age": "int", "cost": "float", "a day": "date"}
@@ -42,6 +43,23 @@ def database(csv):
         made.execute('ALTER TABLE "all: people" ADD COLUMN sex VARCHAR')
         made.execute('ALTER TABLE "all: people" ADD COLUMN "a,b" BOOLEAN')
     return f"duckdb:///{path}"
+
+
+@pytest.fixture(scope="module")
+def opened_once():
+    """Give the same connection for the same words: opening takes longer than all else here."""
+    kept = {}
+
+    def connect(*given, **named):
+        key = repr((given, named))
+        if key not in kept:
+            kept[key] = real(*given, **named)
+        return kept[key]
+
+    real = engine.connect
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "connect", connect)
+        yield
 
 
 CONDITIONS = ["-cost < 3", "city in ['Rome', \"it's\"]", "column('a day') > '2020-01-01'"]
@@ -167,7 +185,7 @@ def test_data_and_python_ask_the_same_query(csv, drawn):
 @settings(max_examples=1000, deadline=None)
 @given(drawn=asked())
 def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
-    csv, drawn, tmp_path_factory
+    csv, opened_once, drawn, tmp_path_factory
 ):
     """The law of exports, on the command line and in a notebook, too."""
     query = check_law(csv, drawn)
@@ -178,7 +196,7 @@ def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
 @pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(drawn=asked(beside=True))
-def test_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
+def test_joins_by_users_are_exported_as_all_else(database, opened_once, drawn, tmp_path_factory):
     """As data, Python and a command, with options where they can say it."""
     query = check_law(database, drawn)
     check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")
@@ -187,7 +205,9 @@ def test_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_facto
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(drawn=asked(beside=True))
-def test_many_joins_by_users_are_exported_as_all_else(database, drawn, tmp_path_factory):
+def test_many_joins_by_users_are_exported_as_all_else(
+    database, opened_once, drawn, tmp_path_factory
+):
     """The same of more queries, and in a notebook."""
     query = check_law(database, drawn)
     check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")

@@ -139,10 +139,9 @@ class Walk:
             self.visit(f"{within}{getattr(part, '__name__', 'none')}", part)
 
     def _module(self, name: str, module: ModuleType, names: frozenset[str]) -> None:
-        known = {each for each in module.__dict__ if not each.startswith("__")}
         open_to_all = not names or _ANY in names  # in a container; or looked into by text
         if open_to_all and not is_library(module.__name__) and module.__name__ != "__main__":
-            names = names | known
+            names = names | {each for each in module.__dict__ if not each.startswith("__")}
         if not is_library(module.__name__):
             names = names | {"__getattr__"}  # gives what is not there
         for each in sorted(names & module.__dict__.keys()):
