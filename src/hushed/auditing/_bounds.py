@@ -24,6 +24,7 @@ _LARGEST_EPSILON = 200.0
 _PRECISION = 2e-4  # of a bound found by bisection, which stops on the safe side
 _CELLS, _BLOCKS = 64, 192
 _NEGLIGIBLE = 1e-10
+_CLEAR = 1e-15  # tail of a binomial count below which its bound serves
 _NUISANCE = 1 / 20  # of alpha, spent on where the smaller probability lies
 
 
@@ -93,6 +94,29 @@ def binomial_tail(hits: Floats, samples: float, probability: Floats | float) -> 
     inside = np.clip(hits, 1, samples)
     exact = special.betainc(inside, samples - inside + 1, probability)
     return np.where(hits <= 0, 1.0, np.where(hits > samples, 0.0, exact))
+
+
+def _bound_tail(hits: Floats, samples: float, probability: Floats) -> Floats:
+    """Probability that a count reaches a number of hits; 1, or a bound on it, where that is clear.
+
+    Never too small. The incomplete beta function is dear, and most of a table is in its tails.
+
+    Notes
+    -----
+    Chernoff, Annals of Mathematical Statistics 23, 1952: one tail of a binomial count, that above
+    its mean or that below, is at most ``exp(-samples KL(hits / samples, probability))``.
+    """
+    share, p = np.broadcast_arrays(np.clip(hits / samples, 0.0, 1.0), probability)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ahead = np.where(share > 0, share * np.log(share / p), 0.0)
+        behind = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - p)), 0.0)
+        tail = np.exp(-samples * np.maximum(0.0, ahead + behind) * (1 - _ROUNDING))
+    clear = (tail < _CLEAR) & (p > 0) & (p < 1) & (share > 0) & (share < 1)
+    found = np.where(share > p, tail, 1.0)
+    at = np.nonzero(~clear)
+    every = np.broadcast_to(hits, found.shape)
+    found[at] = binomial_tail(every[at], samples, p[at])
+    return found
 
 
 def clopper_pearson_guide(hits: Floats, samples: float, alpha: float) -> Floats:
@@ -231,7 +255,7 @@ class JointTest:
         more = blocks[:-1] - c.other_hits
         needed = np.ceil(c.hits + self.weight * (c.samples / c.other_samples) * more - 1e-6)
         p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
-        reach = binomial_tail(needed[:, None], c.samples, p[None, :])
+        reach = _bound_tail(needed[:, None], c.samples, p[None, :])
         reached = (mass * reach).sum(axis=0) + outside
         return min(1.0, float(reached.max()) + spent + _ROUNDING)
 

@@ -102,29 +102,13 @@ class AuditedClaim(Protocol):
     def measure_coins(self, share: float, other_share: float, /) -> float:
         """Evaluate what the claim bounds for an event of these two probabilities."""
 
-    def predict_bounds(
-        self,
-        regions: list[Rectangle],
-        shares: Sides,
-        rarer: Floats,
-        samples: float,
-        alpha: float,
-        /,
-    ) -> list[float]:
-        """Bounds that a final split should give, for several events.
+    def rank(
+        self, shares: Sides, rarer: Floats, samples: float, alpha: float, /
+    ) -> tuple[list[Objective], list[float]]:
+        """Objectives of several events, of which the largest is the best, and bounds to expect.
 
         `shares` are those seen on the two tables, `rarer` what is believed of the second.
         """
-
-    def rank(
-        self,
-        regions: list[Rectangle],
-        bounds: list[float],
-        shares: Sides,
-        samples: float,
-        /,
-    ) -> list[Objective]:
-        """Objectives of several events, by which the best of them is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,16 +228,36 @@ class _EpsilonDelta:
     def measure_coins(self, share: float, other_share: float, /) -> float:
         return math.log((share - self.delta) / other_share) if share > self.delta else math.inf
 
-    def predict_bounds(
-        self,
-        _regions: list[Rectangle],
-        shares: Sides,
-        rarer: Floats,
-        samples: float,
-        alpha: float,
-        /,
-    ) -> list[float]:
+    def rank(
+        self, shares: Sides, rarer: Floats, samples: float, alpha: float, /
+    ) -> tuple[list[Objective], list[float]]:
+        """Events that should contradict the claim, then those that might, then by bound.
+
+        The middle rank is for claims with delta, where the event of the largest epsilon is not
+        the one by which delta leaks. It is ordered by the excess over the claim in standard errors.
+        """
+        weight = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
+        bounds, low, high = self._predict_bounds(shares[0], rarer, samples, alpha)
+        margins = low - self.delta - weight * high
+        found = [(2.0, *each) for each in zip(bounds, margins.tolist(), strict=True)]
+        if not self.delta:
+            return found, bounds
+        one, other = (np.clip(each, 1 / samples, 1.0) for each in shares)
+        variance = one * (1 - one) + weight**2 * other * (1 - other)
+        spread = np.sqrt(np.maximum(variance, 1 / samples) / samples)
+        excesses = ((shares[0] - self.delta - weight * shares[1]) / spread).tolist()
+        for at, (_, bound, margin) in enumerate(found):
+            if bound <= self.epsilon:
+                plausible = excesses[at] > _PLAUSIBLE
+                found[at] = (1.0, excesses[at], margin) if plausible else (0.0, bound, margin)
+        return found, bounds
+
+    def _predict_bounds(
+        self, share: Floats, rarer: Floats, samples: float, alpha: float
+    ) -> tuple[list[float], Floats, Floats]:
         """Bounds on epsilon that the joint test should give; negative where there is nothing.
+
+        With them the bounds on both probabilities from which they come.
 
         Notes
         -----
@@ -261,7 +265,6 @@ class _EpsilonDelta:
         squares; the test of both probabilities together comes close to that, the rectangle of
         the bounds is up to 1.7 times as far.
         """
-        share = shares[0]
         # Where none was seen the rarer share is taken at the median of what that leaves open.
         rare = np.maximum(rarer, _MEDIAN_OF_NONE / samples)
         low = clopper_pearson_guide(share * samples, samples, alpha)
@@ -271,39 +274,9 @@ class _EpsilonDelta:
             nearer = np.log(share - self.delta) - np.log(low - self.delta)
             apart = np.sqrt(nearer**2 + (np.log(high) - np.log(rare)) ** 2)
             bounds = np.where(low > self.delta, here - apart, -math.inf)
-        found: list[float] = np.where(
-            (bounds <= 0) & (share > _NEARLY_ALL), -math.inf, bounds
-        ).tolist()
-        return found
-
-    def rank(
-        self,
-        regions: list[Rectangle],
-        bounds: list[float],
-        shares: Sides,
-        samples: float,
-        /,
-    ) -> list[Objective]:
-        """Events that should contradict the claim, then those that might, then by bound.
-
-        The middle rank is for claims with delta, where the event of the largest epsilon is not
-        the one by which delta leaks. It is ordered by the excess over the claim in standard errors.
-        """
-        weight = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
-        delta, epsilon = self.delta, self.epsilon
-        margins = [each.low - delta - weight * each.other_high for each in regions]
-        found = [(2.0, *each) for each in zip(bounds, margins, strict=True)]
-        if not delta:
-            return found
-        one, other = (np.clip(each, 1 / samples, 1.0) for each in shares)
-        variance = one * (1 - one) + weight**2 * other * (1 - other)
-        spread = np.sqrt(np.maximum(variance, 1 / samples) / samples)
-        excesses = ((shares[0] - delta - weight * shares[1]) / spread).tolist()
-        for at, (_, bound, margin) in enumerate(found):
-            if bound <= epsilon:
-                plausible = excesses[at] > _PLAUSIBLE
-                found[at] = (1.0, excesses[at], margin) if plausible else (0.0, bound, margin)
-        return found
+        nothing = (bounds <= 0) & (share > _NEARLY_ALL)
+        found: list[float] = np.where(nothing, -math.inf, bounds).tolist()
+        return found, low, high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,27 +331,15 @@ class _Divergence:
         """Certified lower bound on what is claimed to be at most `stated`."""
         return max(region.divergence_low(order) / divisor for order, divisor in self.orders)
 
-    def predict_bounds(
-        self,
-        regions: list[Rectangle],
-        _shares: Sides,
-        _rarer: Floats,
-        _samples: float,
-        _alpha: float,
-        /,
-    ) -> list[float]:
-        return [self._measure(region) for region in regions]
-
     def rank(
-        self,
-        regions: list[Rectangle],
-        bounds: list[float],
-        _shares: Sides,
-        _samples: float,
-        /,
-    ) -> list[Objective]:
-        pairs = zip(regions, bounds, strict=True)
-        return [(0.0, bound, region.low - region.other_high) for region, bound in pairs]
+        self, shares: Sides, _rarer: Floats, samples: float, alpha: float, /
+    ) -> tuple[list[Objective], list[float]]:
+        lows = clopper_pearson_guide(shares[0] * samples, samples, alpha / 2).tolist()
+        highs = (1 - clopper_pearson_guide((1 - shares[1]) * samples, samples, alpha / 2)).tolist()
+        ends = list(zip(lows, highs, strict=True))
+        bounds = [self._measure(Rectangle(low=low, other_high=high)) for low, high in ends]
+        found = [(0.0, bound, low - high) for bound, (low, high) in zip(bounds, ends, strict=True)]
+        return found, bounds
 
 
 def adapt_claim(claim: Claim) -> AuditedClaim:

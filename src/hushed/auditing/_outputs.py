@@ -20,6 +20,7 @@ FeatureMap = Literal["values", "increments", "summaries", "bits", "structure"]
 
 LOWEST_BIT = "the exponent of the lowest set bit of "
 STRUCTURE = ("type", "length", "types of the parts", "whole output")
+SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 64
 _NAMED = 4096
 _NO_BIT = 2000.0
@@ -212,11 +213,27 @@ def apply_feature_map(encoder: Encoder, encoded: Floats, name: FeatureMap) -> Fl
     if name == "bits":
         return find_lowest_bit(values)
     if name == "summaries":
-        filled = np.where(np.isnan(values), 0.0, values)
-        parts = (filled.sum(axis=1), filled.min(axis=1), filled.max(axis=1), filled.argmax(axis=1))
-        every = (*parts, np.isnan(values).sum(axis=1))
-        return np.stack(every, axis=1).astype(np.float64)
+        return _summarise(values)
     return values
+
+
+def _summarise(values: Floats) -> Floats:
+    """Sum, least, largest, place of the largest, and gaps of each output, column after column."""
+    found = np.zeros((len(SUMMARIES), len(values)))
+    total, least, largest, place, gaps = found
+    for at, column in enumerate(values.T):
+        missing = np.isnan(column)
+        if missing.any():
+            gaps += missing
+            column = np.where(missing, 0.0, column)
+        total += column
+        if not at:
+            least[:], largest[:] = column, column
+            continue
+        place[column > largest] = at
+        np.minimum(least, column, out=least)
+        np.maximum(largest, column, out=largest)
+    return found.T
 
 
 def iterate_columns(
@@ -263,7 +280,7 @@ def name_columns(encoder: Encoder, name: FeatureMap) -> list[str]:
     if name == "structure":
         return [f"the {part} of the output" for part in STRUCTURE[:-1]] * encoder.objects
     if name == "summaries":
-        return ["the sum", "the smallest", "the largest", "the place of the largest", "the gaps"]
+        return list(SUMMARIES)
     prefix = {"bits": LOWEST_BIT, "increments": "the increment to "}
     parts = [f"number {i + 1}" for i in range(encoder.width)]
     return [

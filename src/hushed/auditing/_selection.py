@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed.auditing._bounds import Rectangle, clopper_pearson_guide
 from hushed.auditing._goal import Goal, Objective, Sides
 from hushed.auditing._scores import (
     Event,
@@ -147,7 +146,7 @@ def _choose_threshold(sides: Sides, goal: Goal, *, shrink: bool) -> _Threshold:
     shares = _measure_shares(sides, cuts)
     rarer = shrink_shares(*sides, cuts, shares) if shrink else shares[1]
     samples = goal.discount_samples(min(map(len, sides)), _DOUBT)
-    objectives, bounds = _rank_thresholds(shares, rarer, goal, samples)
+    objectives, bounds = goal.claim.rank(shares, rarer, samples, goal.alpha)
     at = max(range(len(cuts)), key=objectives.__getitem__)
     return _Threshold(
         cut=float(cuts[at]),
@@ -161,23 +160,12 @@ def _evaluate_threshold(sides: Sides, cut: float, goal: Goal) -> Objective:
     """Objective of a threshold chosen on other samples, of which there are as many again."""
     shares = _measure_shares(sides, np.array([cut]))
     samples = goal.discount_samples(2 * min(map(len, sides)), 1.0)
-    return _rank_thresholds(shares, shares[1], goal, samples)[0][0]
+    return goal.claim.rank(shares, shares[1], samples, goal.alpha)[0][0]
 
 
 def _measure_shares(sides: Sides, cuts: Floats) -> Sides:
     one, other = (1 - np.searchsorted(each, cuts) / len(each) for each in sides)
     return one, other
-
-
-def _rank_thresholds(
-    shares: Sides, rarer: Floats, goal: Goal, samples: float
-) -> tuple[list[Objective], list[float]]:
-    """Objectives and predicted bounds of several thresholds."""
-    lows = clopper_pearson_guide(shares[0] * samples, samples, goal.alpha / 2).tolist()
-    highs = (1 - clopper_pearson_guide((1 - shares[1]) * samples, samples, goal.alpha / 2)).tolist()
-    regions = [Rectangle(low=low, other_high=high) for low, high in zip(lows, highs, strict=True)]
-    bounds = goal.claim.predict_bounds(regions, shares, rarer, samples, goal.alpha)
-    return goal.claim.rank(regions, bounds, shares, samples), bounds
 
 
 def _list_thresholds(ahead: Floats, behind: Floats) -> Floats:

@@ -30,12 +30,13 @@ class Boosted:
     def evaluate(self, encoded: Floats) -> Floats:
         """Score each output; some at a time, for the trees see many times what the output holds."""
         starts = range(_AT_ONCE, len(encoded), _AT_ONCE)
-        return np.concatenate(
-            [
-                self.trees.decision_function(_join_features(self.encoder, part, self.maps))
-                for part in np.split(encoded, starts)
-            ]
-        )
+        with _one_thread():
+            return np.concatenate(
+                [
+                    self.trees.decision_function(_join_features(self.encoder, part, self.maps))
+                    for part in np.split(encoded, starts)
+                ]
+            )
 
     def describe(self, threshold: float, *, first: bool) -> str:
         """Name the classifier and its level."""
@@ -52,12 +53,17 @@ def _join_features(encoder: Encoder, encoded: Floats, maps: tuple[FeatureMap, ..
     return np.where(np.isnan(joined), -2e300, np.clip(joined, -1e300, 1e300))
 
 
+def _one_thread() -> Any:
+    """Keep trees to one thread: on a busy machine those that wait cost more than they give."""
+    return import_module("threadpoolctl").threadpool_limits(limits=1)
+
+
 def fit_boosted(
     encoder: Encoder, first: Floats, second: Floats, maps: tuple[FeatureMap, ...]
 ) -> Boosted | None:
     """Fit trees, if scikit-learn is installed."""
     try:
-        ensemble, pools = map(import_module, ("sklearn.ensemble", "threadpoolctl"))
+        ensemble = import_module("sklearn.ensemble")
     except ImportError:
         return None
     parts = [each[:_TRAINING_ROWS] for each in (first, second)]
@@ -70,7 +76,6 @@ def fit_boosted(
         early_stopping=False,
         random_state=0,
     )
-    # Idle threads of a busy machine cost more than they give.
-    with pools.threadpool_limits(limits=1):
+    with _one_thread():
         trees.fit(features, labels)
     return Boosted(encoder=encoder, maps=maps, trees=trees)
