@@ -67,7 +67,7 @@ def costs(records):
         written = best(lambda: write_record(0, values), records)
         begun = time.perf_counter()
         for i in range(records):  # the syncs among them, too
-            writer.append(write_record(100 * i, values))
+            writer.append(write_record(100 * i, values), 100)
         kept = (time.perf_counter() - begun) / records
         plain = os.open(Path(name) / "plain", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         bare = best(lambda: os.write(plain, content), records)

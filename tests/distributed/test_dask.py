@@ -460,7 +460,7 @@ def test_what_was_kept_before_the_scheduler_was_lost_is_not_run_again(cluster, t
 
     watching = threading.Thread(target=strike, daemon=True)
     watching.start()
-    lost = r"lost the Dask scheduler.*of 150 trials were done, and are kept: the same call runs"
+    lost = r"lost the Dask scheduler.*of 150 trials were done; the same call does not run again"
     with pytest.raises(EngineUnavailable, match=lost):
         hs.sample_sensitivity(slow_mean, UNIT, workers=cluster.address, keep=folder, **asked)
     watching.join()

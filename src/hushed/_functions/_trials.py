@@ -175,9 +175,11 @@ def _run_there(
 
 
 def _count_done(error: Refusal, results: Results) -> Refusal:
-    """Say with an error of an engine how much was done, and what became of it."""
-    fate = "lost" if results.kept is None else "kept: the same call runs the rest"
-    words = f"{error.message}; {results.done} of {results.trials} trials were done, and are {fate}"
+    """Say with an error of an engine how much was done, and what becomes of it."""
+    fate = "; the same call does not run again what is kept of them"
+    if results.kept is None:
+        fate = ", and are lost"
+    words = f"{error.message}; {results.done} of {results.trials} trials were done{fate}"
     return type(error)(words, parameter=error.parameter, hint=error.hint)
 
 

@@ -9,7 +9,7 @@ import stat
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,19 +40,34 @@ class FileWriter:
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / f"{uuid.uuid4().hex}{PART}", _NEW | _NO_LINK, 0o600)
         self._synced, self._cost = time.monotonic(), 0.0
+        # Trials that are written; and the record on its way, with its trials. Changed in one step,
+        # for Ctrl-C may come at any.
+        self._state: tuple[int, bytes, int] = (0, b"", 0)
         _sync_folder(folder)
 
-    def append(self, record: bytes) -> None:
+    @property
+    def kept(self) -> int:
+        """Trials that are written."""
+        return self._state[0]
+
+    def append(self, record: bytes, trials: int) -> None:
         """Hand a record to the system, so that it outlives this process; now and then to the disk.
 
         At once where that is cheap against the time since the last one, after a second in any case.
         """
-        view = memoryview(record)
-        while view:
-            view = view[os.write(self._file, view) :]
+        self._state = (self.kept, record, trials)
+        self._write()
         waited = time.monotonic() - self._synced
         if waited >= min(_SYNC_SECONDS, _SYNC_SHARE * self._cost):
             self.sync()
+
+    def _write(self) -> None:
+        """Write the record on its way, if there is one."""
+        kept, record, trials = self._state
+        view = memoryview(record)
+        while view:
+            view = view[os.write(self._file, view) :]
+        self._state = (kept + trials, b"", 0)
 
     def sync(self) -> None:
         """Wait until all is on the disk."""
@@ -62,11 +77,14 @@ class FileWriter:
         self._cost = self._synced - begun
 
     def close(self) -> None:
-        """Sync and close."""
-        try:
-            self.sync()
-        finally:
-            os.close(self._file)
+        """Write what an interrupt cut short, sync and close.
+
+        A record that is written twice does no harm, nor does the beginning of one.
+        """
+        with ExitStack() as last:
+            last.callback(os.close, self._file)
+            last.callback(self.sync)
+            self._write()
 
 
 @dataclass(frozen=True, slots=True)

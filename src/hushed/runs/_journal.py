@@ -77,7 +77,9 @@ class Place(Protocol):
 class Writer(Protocol):
     """What one process adds to a run."""
 
-    def append(self, record: bytes) -> None: ...
+    @property
+    def kept(self) -> int: ...  # trials that have come to where they are kept
+    def append(self, record: bytes, trials: int) -> None: ...
     def close(self) -> None: ...
 
 
@@ -124,8 +126,8 @@ class Journal:
     def __init__(self, place: Place, run: Run) -> None:
         self.run, self._place = run, place
         self._pieces = _read_pieces(place, run)
-        self.added = 0
         self._stopped = ""
+        self._closed = False
         self._writer: Writer | None = None
         if self.count() < run.trials:
             write_facts(place, run)
@@ -160,26 +162,27 @@ class Journal:
 
     def add(self, first: int, values: Floats, note: str = "") -> None:
         """Keep the results of finished trials; a full disk ends the keeping, not the run."""
-        if self._writer is None or self._stopped or not self.run.check(values):
+        if self._writer is None or self._closed or self._stopped or not self.run.check(values):
             return
         try:
-            self._writer.append(write_record(first, values, note))
-            self.added += len(values)
+            self._writer.append(write_record(first, values, note), len(values))
         except OSError as cause:
             self._stop(cause)
 
     def close(self) -> None:
         """Bring what was added to where it is kept."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            try:
-                writer.close()
-            except OSError as cause:
-                self._stop(cause)
+        if self._writer is None or self._closed:
+            return
+        self._closed = True
+        try:
+            self._writer.close()
+        except OSError as cause:
+            self._stop(cause)
 
     def explain(self) -> str:
-        """Say what is kept, and how to go on."""
-        kept = min(self.count() + self.added, self.run.trials)
+        """Say what is kept, and how to go on; true once it is closed, for that writes, too."""
+        added = self._writer.kept if self._writer is not None else 0
+        kept = min(self.count() + added, self.run.trials)
         text = (
             f"{kept:,} of {self.run.trials:,} trials are kept in {self._place}; the same call goes "
             "on from there"

@@ -21,22 +21,30 @@ class ObjectWriter:
 
     def __init__(self, files: Any, folder: str) -> None:
         self._files, self._stem = files, f"{folder}/{uuid.uuid4().hex}"
-        self._waiting: list[bytes] = []
-        self._number, self._put = 0, time.monotonic()
+        # Objects and trials that are put; and records that wait, with their trials. Changed in one
+        # step, for Ctrl-C may come at any; an object that is put twice has one name.
+        self._state: tuple[int, int, list[tuple[bytes, int]]] = (0, 0, [])
+        self._put = time.monotonic()
 
-    def append(self, record: bytes) -> None:
+    @property
+    def kept(self) -> int:
+        """Trials that are put."""
+        return self._state[1]
+
+    def append(self, record: bytes, trials: int) -> None:
         """Take a record; those of a minute are put together."""
-        self._waiting.append(record)
+        self._state[2].append((record, trials))
         if time.monotonic() - self._put >= _PUT_SECONDS:
             self.sync()
 
     def sync(self) -> None:
         """Put what waits."""
-        if self._waiting:
-            content = b"".join(self._waiting)
+        number, kept, waiting = self._state
+        if waiting:
+            content = b"".join(record for record, _ in waiting)
             with _told():
-                self._files.pipe_file(f"{self._stem}-{self._number:06}{PART}", content)
-            self._waiting, self._number = [], self._number + 1
+                self._files.pipe_file(f"{self._stem}-{number:06}{PART}", content)
+            self._state = (number + 1, kept + sum(trials for _, trials in waiting), [])
         self._put = time.monotonic()
 
     def close(self) -> None:
