@@ -111,6 +111,7 @@ def comparison_page(comparison: Comparison) -> str:
         picture=draw_svg(_for_page(comparison_figure(comparison))) if lines else "",
         caption="Errors" if comparison.error is None else "Levels",
         paragraphs=[("Recommendation", comparison.advice)],
+        itself="The comparison",
         json=comparison.to_json(),
     )
 
