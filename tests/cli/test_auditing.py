@@ -79,7 +79,7 @@ def test_verdict_exit_code_and_page(folder):
     page = (folder / "page.html").read_text()
     assert "Audit: violated" in page
     assert "<svg" in page
-    assert "http" not in page
+    assert "http" not in page.replace("http://www.w3.org/", "")  # names, no addresses
     fine = run(*COMMON, "--claim-epsilon", 1.2)
     assert fine.exit_code == 0
     assert fine.stdout.startswith("NOT REFUTED")

@@ -1,7 +1,11 @@
 """Figures and pages made from certificates."""
 
+from xml.etree import ElementTree as ET
+
+import altair as alt
 import numpy as np
 import pytest
+import vl_convert
 
 import hushed as hs
 from hushed.plots import certificate_page, movement_figure, save_figure
@@ -93,3 +97,22 @@ def test_pages_and_figures_say_what_was_drawn_and_what_neighbours_differ_in(chan
     assert differ in certificate_page(made)
     pairs = "pairs of tables" in made.explain()
     assert pairs == (s.neighbours == "replace-one")
+
+
+def test_texts_of_an_svg_leave_room_for_wider_fonts(tmp_path):
+    """Each is drawn at the size asked, with a seventh more room beside it than it was laid out."""
+    told = ' <text font-size="12px"'
+    chart = alt.Chart(alt.Data(values=[{"a": told, "b": 1}])).mark_bar().encode(x="b:Q", y="a:N")
+    chart = chart.configure_axis(labelLimit=2000)
+    drawn = ET.fromstring(save_figure(chart, tmp_path / "a.svg").read_text())
+    plain = ET.fromstring(vl_convert.vegalite_to_svg(chart.to_dict()))
+    larger = float(drawn.get("width")) / float(plain.get("width"))
+    assert 1.15 < larger < 1.18
+    assert drawn.get("viewBox") == plain.get("viewBox")
+    texts, before = ([each for each in svg.iter() if each.tag.endswith("}text")] for svg in
+                     (drawn, plain))  # fmt: skip
+    assert told.strip() in [each.text for each in texts]
+    for one, other in zip(texts, before, strict=True):
+        size, old = (float(each.get("font-size").removesuffix("px")) for each in (one, other))
+        assert size * larger == pytest.approx(old, rel=0.01)
+        assert one.get("transform") == other.get("transform")

@@ -12,7 +12,7 @@ import pytest
 import hushed as hs
 from hushed import auditing, cost
 from hushed.errors import ParameterError
-from hushed.plots import certificate_page, movement_figure, save_figure
+from hushed.plots import audit_figure, certificate_page, movement_figure, save_figure
 from hushed.plots._audits import audit_page
 from hushed.plots._pricing import cost_against_level
 from hushed.releasing import certify
@@ -149,44 +149,38 @@ def answer(rows, rng, size):
 
 @pytest.mark.parametrize("claim", [hs.Guarantee(epsilon=1.0, delta=0.05), hs.Guarantee(epsilon=3)])
 def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
-    """Points and axes read back as the claim, the certified bounds and the estimate."""
+    """The claim, the certified bounds, the estimate, and how often the event was seen."""
     report = hs.audit(answer, [([1.0], [0.0])], claim=claim, samples=4000, batch=True, workers=1)
     page = audit_page(report)
-    mark = r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(middle|end)">([\d.e-]+)</text>'
-    ticks = re.findall(mark, page)
-    along = [(float(x), float(value)) for x, _, axis, value in ticks if axis == "middle"]
-    up = [(float(y) - 4, float(value)) for _, y, axis, value in ticks if axis == "end"]
-    assert min(len(along), len(up)) >= 3
-    right = along[-1][1] * (640 - 112) / (along[-1][0] - 56)
-    top = up[-1][1] * (320 - 112) / (320 - 56 - up[-1][0])
-    for place, value in along:
-        assert (place - 56) / (640 - 112) * right == pytest.approx(value, abs=0.001 * right)
-    for place, value in up:
-        assert (320 - 56 - place) / (320 - 112) * top == pytest.approx(value, abs=0.001 * top)
-
-    def read(x, y):
-        return (float(x) - 56) / (640 - 112) * right, (320 - 56 - float(y)) / (320 - 112) * top
-
-    dots = re.findall(r'<circle cx="(\S+)" cy="(\S+)" r="5" fill="(\S+)"/>', page)
-    found = [read(x, y) for x, y, _ in dots]
-    wanted = [
+    above, below = audit_figure(report).to_dict()["vconcat"]
+    curve, certified, claimed = (layer["data"]["values"] for layer in above["layer"])
+    found = [(each["epsilon"], each["delta"]) for each in (*certified, *claimed)]
+    assert found == [
         (report.epsilon_low, claim.delta),
         (claim.epsilon, report.delta_low),
         (claim.epsilon, claim.delta),
     ]
-    for got, want in zip(found, wanted, strict=True):
-        assert got == pytest.approx(want, abs=0.005 * max(right, top) + 1e-3)
-    assert len({colour for _, _, colour in dots[:2]}) == 1
-    assert dots[2][2] != dots[0][2]
-    line = re.findall(r'<polyline points="([^"]*)"', page)[1]
-    curve = [read(*point.split(",")) for point in line.split(" ")]
-    for got, want in zip(
-        curve,
-        zip(report.estimate.epsilon.tolist(), report.estimate.values.tolist(), strict=True),
-        strict=True,
-    ):
-        assert got == pytest.approx(want, abs=0.005 * max(right, top) + 1e-3)
-    record = json.loads("".join(Cells(page).text[Cells(page).text.index("Record") + 1 :]))
+    assert [each["epsilon"] for each in curve] == report.estimate.epsilon.tolist()
+    assert [each["delta"] for each in curve] == report.estimate.values.tolist()
+    assert len({each["what"] for each in (*curve, *certified, *claimed)}) == 3
+    bars, dots, rule = (layer["data"]["values"] for layer in below["layer"])
+    seen = report.witness.counts
+    event = rule[0]["at"]
+    assert 0 < event < len(bars)
+    for drawn, hits, runs in ((bars, seen.hits, seen.samples), (dots, seen.other_hits,
+                                                               seen.other_samples)):  # fmt: skip
+        assert sum(each["share"] for each in drawn) == pytest.approx(1)
+        inside = sum(each["share"] for each in drawn if each["from"] >= event)
+        assert inside == pytest.approx(hits / runs)
+    assert {each["what"] for each in bars} == {report.witness.likelier}
+    assert {each["what"] for each in dots} == {"rows", "neighbour"} - {report.witness.likelier}
+    for panel in (above, below):  # told apart by shape, too
+        shapes = [layer["encoding"].get("shape") for layer in panel["layer"]]
+        assert len(set(shapes[0]["scale"]["range"])) == len(shapes[0]["scale"]["domain"])
+    assert page.count("<svg") == 1
+    record = json.loads(
+        "".join(Cells(page).text[Cells(page).text.index("The record itself") + 1 :])
+    )
     assert record["certified"]["epsilon_low"] == report.epsilon_low
 
 

@@ -52,13 +52,18 @@ class Witness:
     event: str
     counts: Counts
 
-    def __str__(self) -> str:
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Which input the event is likelier on, and which is the other one."""
         first = "answers" if self.relation == "answers" else "rows"
-        other = first if self.likelier == "neighbour" else "neighbour"
+        return self.likelier, first if self.likelier == "neighbour" else "neighbour"
+
+    def __str__(self) -> str:
+        likelier, other = self.sides
         c = self.counts
         return (
             f"pair: {self.pair.name}{self._describe_moved()}; event: {self.event}; seen {c.hits} "
-            f"times in {c.samples} on the {self.likelier}, {c.other_hits} times in "
+            f"times in {c.samples} on the {likelier}, {c.other_hits} times in "
             f"{c.other_samples} on the {other}"
         )
 

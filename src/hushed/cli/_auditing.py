@@ -15,7 +15,7 @@ from hushed.cli._audit_zoo import SPECIMEN, audit_named, audit_zoo
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._records import take_records
 from hushed.cli._spelling import spell_option
-from hushed.cli._written import check_targets, inputs_of
+from hushed.cli._written import check_drawing, check_targets, inputs_of
 from hushed.errors import ParameterError
 
 _HINTS = {  # in place of those in Python
@@ -46,6 +46,7 @@ def audit(
         inputs = inputs_of(mechanism, asked.pairs)
         page = [] if files.html is None else [files.html]
         check_targets({"--html": files.html}, inputs, force=files.force, former="audit report")
+        check_drawing(files.html)
         check_targets({"--out": files.out}, (*inputs, *page), force=files.force)
         settings = effort.settings()
         own = _name_given(claimed, asked, effort)

@@ -13,7 +13,7 @@ import hushed as hs
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._records import Account, Output
-from hushed.cli._written import check_targets, files_of
+from hushed.cli._written import check_drawing, check_targets, files_of
 from hushed.errors import ParameterError
 
 
@@ -56,10 +56,7 @@ def check_files(
 ) -> None:
     """Find whatever would keep the certificate from being written before anything runs."""
     check_targets({"--out": out, "--html": html}, inputs, force=force)
-    if html is not None:
-        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
-
-        altair_or_refuse()
+    check_drawing(html)
 
 
 def write_files(

@@ -13,7 +13,7 @@ from hushed.errors import NotFound, ParameterError
 
 _PAGES = {
     "certificate": "<title>Certificate of ",
-    "audit report": "<title>Audit</title>",
+    "audit report": "<title>Audit: ",
     "comparison": "<title>Which promise, at what price: ",
 }
 
@@ -110,16 +110,22 @@ def check_figure(path: Path | None) -> None:
 
 def check_comparison_page(path: Path | None) -> None:
     """Refuse a page of a comparison that could not, or should not, be written."""
+    check_drawing(path)
     if path is not None:
-        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
-
-        altair_or_refuse()
         _check_place("--html", path)
         if path.exists() and not _former(path, "comparison"):
             raise ParameterError(
                 f"--html {path} exists and is not an earlier comparison; name another file, or "
                 "remove it"
             )
+
+
+def check_drawing(path: Path | None) -> None:
+    """Refuse a page with a figure where none can be drawn, before anything is computed."""
+    if path is not None:
+        from hushed.plots._figures import altair_or_refuse  # noqa: PLC0415
+
+        altair_or_refuse()
 
 
 def _real(path: Path) -> Path:

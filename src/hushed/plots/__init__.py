@@ -1,6 +1,7 @@
 """Figures from results; they compute nothing."""
 
 from hushed.plots._answers import answer_figure
+from hushed.plots._audits import audit_figure
 from hushed.plots._certificates import certificate_page, movement_figure
 from hushed.plots._comparisons import comparison_figure, comparison_page
 from hushed.plots._errors import error_figure
@@ -11,6 +12,7 @@ from hushed.plots._ledgers import budget_figure
 __all__ = [
     "COLOURS",
     "answer_figure",
+    "audit_figure",
     "budget_figure",
     "certificate_page",
     "check_suffix",

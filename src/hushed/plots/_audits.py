@@ -1,96 +1,160 @@
-"""An audit as a page: verdict, estimated curve, certified bound and claim, drawn apart."""
+"""An audit as a figure and a page: curve, certified bound and claim, and what was seen."""
 
 from __future__ import annotations
 
-import math
-from html import escape
+from collections.abc import Sequence
+from typing import Any
 
-from hushed._ground.printing import Spelling, spell_argument
+from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.plots._figures import COLOURS
+from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
+from hushed.plots._pages import render_page
 
-_WIDTH, _HEIGHT, _MARGIN = 640, 320, 56
-_BLUE, _ORANGE, _GREEN = COLOURS[:3]
+_CURVE = "estimated curve, no certificate"
+_CERTIFIED = "certified: the truth is to the right of it, or above"
+_CLAIM = "claim"
+_SIZE = {"width": 480, "height": 220}
+
+
+def audit_figure(report: AuditReport) -> Any:
+    """Draw what an audit found.
+
+    Parameters
+    ----------
+    report : AuditReport
+        What `hushed.audit` found.
+
+    Returns
+    -------
+    altair chart
+        Delta against epsilon, with the estimated curve, the certified points and the claim, of a
+        claim of epsilon and delta that has a curve; below it the outcomes on both inputs, those of
+        the event to the right of a line.
+
+    Raises
+    ------
+    ParameterError
+        If the report has neither, as those of sequential audits and of populations.
+    MissingExtra
+        If the extra ``hushed[plot]`` is not installed.
+    """
+    alt = altair_or_refuse()
+    panels = [each for each in (_draw_curve(alt, report), _draw_outcomes(alt, report)) if each]
+    if not panels:
+        raise ParameterError(
+            "this audit has no figure: one on fixed pairs keeps its outcomes, a sequential one and "
+            "one of a population do not"
+        )
+    # Each panel has a legend of its own, below it.
+    return alt.vconcat(*panels).resolve_scale(color="independent", shape="independent")
 
 
 def audit_page(report: AuditReport, spell: Spelling = spell_argument) -> str:
     """Write a report as one self-contained HTML page."""
-    parts = report.explain(spell).split("\n\n")
-    paragraphs = "\n".join(f"<p>{escape(part)}</p>" for part in parts)
     whose = " for this sensitivity" if report.population else ""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Audit</title>\n'
-        "<style>body{font:16px/1.5 sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}"
-        "svg{max-width:100%}pre{white-space:pre-wrap;font-size:12px}</style></head><body>\n"
-        f"<h1>Audit: {escape(report.verdict)}{whose}</h1>\n{_picture(report)}\n{paragraphs}\n"
-        f"<details><summary>Record</summary><pre>{escape(report.to_json())}</pre></details>\n"
-        "</body></html>\n"
+    told = report.explain(spell).split("\n\n")
+    try:
+        picture = draw_svg(audit_figure(report))
+    except ParameterError:
+        picture = ""
+    return render_page(
+        heading=f"Audit: {report.verdict}{whose}",
+        rows=[
+            ("epsilon, at least", f"{format_down(report.epsilon_low)} at the claimed delta"),
+            ("delta, at least", f"{format_down(report.delta_low)} at the claimed epsilon"),
+            ("confidence", format_down(report.confidence)),
+            ("runs on each side", f"{report.samples:,}"),
+        ],
+        picture=picture,
+        caption="What was found",
+        paragraphs=[("", each) for each in told],
+        itself="The record",
+        json=report.to_json(),
     )
 
 
-def _picture(report: AuditReport) -> str:
-    """Delta against epsilon: estimated curve, certified point, claimed point."""
+def _draw_curve(alt: Any, report: AuditReport) -> Any:
+    """Delta against epsilon: estimated curve, certified points, claimed point."""
     if report.estimate is None or not isinstance(report.claim, Guarantee):
-        return ""
-    curve = list(
-        zip(report.estimate.epsilon.tolist(), report.estimate.values.tolist(), strict=True)
-    )
+        return None
     claim = report.claim
-    right = max(curve[-1][0], report.epsilon_low * 1.1)
-    top = max(curve[0][1], report.delta_low, claim.delta, 1e-3) * 1.1
+    pairs = zip(report.estimate.epsilon.tolist(), report.estimate.values.tolist(), strict=True)
+    curve = [{"epsilon": a, "delta": b, "what": _CURVE} for a, b in pairs]
+    certified = ((report.epsilon_low, claim.delta), (claim.epsilon, report.delta_low))
+    points = [{"epsilon": a, "delta": b, "what": _CERTIFIED} for a, b in certified]
+    points.append({"epsilon": claim.epsilon, "delta": claim.delta, "what": _CLAIM})
+    looks = _tell_apart(alt, (_CURVE, _CERTIFIED, _CLAIM), ("stroke", "triangle-up", "diamond"))
 
-    def at(epsilon: float, delta: float) -> str:
-        x = _MARGIN + (_WIDTH - 2 * _MARGIN) * epsilon / right
-        y = _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * delta / top
-        return f"{x:.1f},{y:.1f}"
+    def place(rows: list[dict[str, Any]]) -> Any:
+        return alt.Chart(alt.Data(values=rows)).encode(
+            x=alt.X("epsilon:Q", title="epsilon (nats)"), y=alt.Y("delta:Q", title="delta"), **looks
+        )
 
-    def dot(epsilon: float, delta: float, colour: str) -> str:
-        x, y = at(epsilon, delta).split(",")
-        return f'<circle cx="{x}" cy="{y}" r="5" fill="{colour}"/>'
+    # Hollow, and of two sizes: the claim does not hide a certified point behind it.
+    line = place(curve).mark_line(strokeDash=[6, 3])
+    small = place(points[:2]).mark_point(size=60, strokeWidth=2, filled=False, opacity=1)
+    large = place(points[2:]).mark_point(size=160, strokeWidth=2, filled=False, opacity=1)
+    return (line + small + large).properties(title="Delta against epsilon", **_SIZE)
 
-    line = " ".join(at(*point) for point in curve)
-    frame = " ".join((at(0, top), at(0, 0), at(right, 0)))
-    ticks = "".join(
-        _tick(at(each, 0), 0, 18, f"{each:.4g}", "middle") for each in _lay_ticks(right)
-    ) + "".join(_tick(at(0, each), -8, 4, f"{each:.4g}", "end") for each in _lay_ticks(top))
-    words = (
-        (_BLUE, "estimated curve (no certificate)"),
-        (_ORANGE, "certified: the truth lies to the right of or above these points"),
-        (_GREEN, "claim"),
+
+def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
+    """How often outcomes came up on either input, in the order of what they speak for."""
+    if report.outcomes is None:
+        return None
+    sides, counts = report.witness.sides, report.witness.counts
+    groups = [each for each in zip(*report.outcomes, strict=True) if any(each)]
+    runs = [max(1, sum(each)) for each in report.outcomes]
+    bars, dots = (
+        [
+            {"from": i, "middle": i + 0.5, "to": i + 1, "share": each[k] / runs[k], "what": side}
+            for i, each in enumerate(groups)
+        ]
+        for k, side in enumerate(sides)
     )
-    legend = "".join(
-        f'<text x="{_MARGIN + 180}" y="{24 + 18 * i}" fill="{colour}">{text}</text>'
-        for i, (colour, text) in enumerate(words)
+    title = f"groups of outcomes, those that speak for the {sides[0]} to the right"
+    unnamed = alt.Axis(labels=False, ticks=False, grid=False)
+    x = {"title": title, "axis": unnamed, "scale": alt.Scale(domain=[0, len(groups)])}
+    y = alt.Y(
+        "share:Q", title="share of runs", axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)
     )
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" font-size="12" role="img" '
-        'aria-label="delta against epsilon">'
-        f'<polyline points="{frame}" fill="none" stroke="#444"/>{ticks}'
-        f'<polyline points="{line}" fill="none" stroke="{_BLUE}" stroke-width="2" '
-        'stroke-dasharray="6 3"/>'
-        + dot(report.epsilon_low, claim.delta, _ORANGE)
-        + dot(claim.epsilon, report.delta_low, _ORANGE)
-        + dot(claim.epsilon, claim.delta, _GREEN)
-        + legend
-        + f'<text x="{_WIDTH / 2:.0f}" y="{_HEIGHT - 16}" text-anchor="middle">'
-        "epsilon (nats)</text>"
-        f'<text x="8" y="{_MARGIN - 12}">delta</text></svg>'
+    looks = _tell_apart(alt, sides, ("square", "circle"))
+    bar = alt.Chart(alt.Data(values=bars)).mark_bar(opacity=0.4)
+    dot = alt.Chart(alt.Data(values=dots)).mark_point(filled=True, size=40, opacity=1)
+    start = find_event(groups, counts.hits, counts.other_hits)
+    rule = alt.Chart(alt.Data(values=[{"at": start}])).mark_rule(strokeDash=[2, 2], size=2)
+    drawn = (
+        bar.encode(x=alt.X("from:Q", **x), x2="to:Q", y=y, y2=alt.datum(0), **looks)
+        + dot.encode(x=alt.X("middle:Q", **x), y=y, **looks)
+        + rule.encode(x=alt.X("at:Q", **x))
     )
+    heading = {
+        "text": "Outcomes on both inputs",
+        "subtitle": "the event that was judged is all to the right of the dotted line",
+    }
+    return drawn.properties(title=heading, **_SIZE)
 
 
-def _tick(at: str, dx: int, dy: int, text: str, anchor: str) -> str:
-    """Draw a mark on an axis, with its number beside it."""
-    x, y = map(float, at.split(","))
-    end = (x, y + 5) if anchor == "middle" else (x - 5, y)
-    return (
-        f'<path d="M{x:.1f} {y:.1f}L{end[0]:.1f} {end[1]:.1f}" stroke="#444"/>'
-        f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{anchor}">{text}</text>'
-    )
+def _tell_apart(alt: Any, names: Sequence[str], shapes: Sequence[str]) -> dict[str, Any]:
+    """Tell series apart by colour and by shape, with one legend for both."""
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=400, symbolOpacity=1)
+    looks = {"color": (alt.Color, COLOURS[: len(names)]), "shape": (alt.Shape, shapes)}
+    return {
+        name: channel(
+            "what:N",
+            title=None,
+            legend=legend,
+            scale=alt.Scale(domain=list(names), range=list(values)),
+        )
+        for name, (channel, values) in looks.items()
+    }
 
 
-def _lay_ticks(top: float) -> list[float]:
-    """Lay three to six round numbers from 0 to the end of an axis."""
-    power = 10.0 ** math.floor(math.log10(top))
-    step = next(power * each for each in (0.2, 0.5, 1, 2) if top < 6 * power * each)
-    return [step * i for i in range(int(top / step) + 1)]
+def find_event(outcomes: Sequence[tuple[int, ...]], hits: int, other_hits: int) -> int:
+    """Find the first group of outcomes of an event, which is made up of the last ones."""
+    for i in range(len(outcomes)):
+        likelier, other = zip(*outcomes[i:], strict=True)
+        if (sum(likelier), sum(other)) == (hits, other_hits):
+            return i
+    return len(outcomes)

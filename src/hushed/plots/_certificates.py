@@ -7,10 +7,10 @@ from typing import Any
 from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
-from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
 from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
-from hushed.plots._pages import draw_svg, render_page
+from hushed.plots._pages import render_page
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
 from hushed.sensitivity._remarks import list_kept_ranks

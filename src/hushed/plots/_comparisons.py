@@ -6,8 +6,8 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
-from hushed.plots._figures import COLOURS, altair_or_refuse
-from hushed.plots._pages import draw_svg, render_page
+from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
+from hushed.plots._pages import render_page
 from hushed.statements._readings import Table
 
 HEADING = "Which promise, at what price: "
@@ -111,6 +111,7 @@ def comparison_page(comparison: Comparison) -> str:
         picture=draw_svg(_for_page(comparison_figure(comparison))) if lines else "",
         caption="Errors" if comparison.error is None else "Levels",
         paragraphs=[("Recommendation", comparison.advice)],
+        itself="The comparison",
         json=comparison.to_json(),
     )
 

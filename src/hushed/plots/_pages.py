@@ -1,4 +1,4 @@
-"""Pages that hold all that they show: the template filled in, and figures as SVG."""
+"""Pages that hold all that they show: the template filled in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from importlib.resources import files
 from typing import Any
 
 from hushed.errors import MissingExtra
-from hushed.plots._figures import altair_or_refuse, clean_spec
 
 
 def render_page(**parts: Any) -> str:
@@ -18,11 +17,3 @@ def render_page(**parts: Any) -> str:
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     template = jinja2.Environment(autoescape=True).from_string(page)
     return template.render(**parts)
-
-
-def draw_svg(figure: Any) -> str:
-    """Write a figure as SVG, to stand in a page."""
-    altair_or_refuse()
-    import vl_convert  # noqa: PLC0415
-
-    return str(vl_convert.vegalite_to_svg(clean_spec(figure)))

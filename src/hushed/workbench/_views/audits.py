@@ -10,6 +10,7 @@ from typing import Any
 
 from hushed import zoo
 from hushed._ground.printing import format_down, format_up
+from hushed.plots._audits import find_event
 from hushed.workbench._jobs import KEPT
 from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument
@@ -196,20 +197,11 @@ def describe_verdict(found: Mapping[str, Any]) -> Judged:
             (other, seen["other_hits"], seen["other_samples"]),
         ),
         outcomes=outcomes,
-        event_from=_find_event(outcomes, seen["hits"], seen["other_hits"]),
+        event_from=find_event(outcomes, seen["hits"], seen["other_hits"]),
         curve=tuple(zip(estimate["epsilon"], estimate["delta"], strict=True)),
         runs=f"{found['samples']:,} runs on each side, pairs tried: {len(found['tried'])}, seed "
         f"{found['seed']}, {found['seconds']:.1f} s",
     )
-
-
-def _find_event(outcomes: tuple[tuple[int, int], ...], hits: int, other_hits: int) -> int:
-    """Find the first group of the event, which is made up of the last ones."""
-    for i in range(len(outcomes)):
-        likelier, other = zip(*outcomes[i:], strict=True)
-        if (sum(likelier), sum(other)) == (hits, other_hits):
-            return i
-    return len(outcomes)
 
 
 def _tell_headline(found: Mapping[str, Any]) -> str:
