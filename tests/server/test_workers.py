@@ -16,7 +16,7 @@ from hushed.ledger._laws import write_law
 from hushed.server import _judging, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
-from hushed.server._workers import Workers
+from hushed.server._workers import Unforeseen, Workers
 
 QUANTILES = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50}
 
@@ -62,6 +62,16 @@ def test_a_process_judges_as_the_library_does(quiet, query, terms):
     assert priced["words"] == there.explain()
 
 
+def test_what_nobody_foresaw_is_not_told_as_too_much(quiet):
+    """The process goes on, and the question is not blamed for it."""
+    told = told_of(quiet) | {"asked": {}}
+    with pytest.raises(Unforeseen, match="KeyError"):
+        shared_workers().ask("ana", told)
+    ended = shared_workers().ended
+    assert shared_workers().ask("ana", told_of(quiet))["digest"]
+    assert shared_workers().ended == ended
+
+
 def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
     """Memory that is not granted; the next question is judged, by whichever process."""
     with pytest.raises(Problem) as refused:
@@ -72,17 +82,26 @@ def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
     ).json()["fits"]
 
 
-@pytest.mark.slow
 def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):
-    """A plan of six seconds is given up after the first of them, and costs nothing."""
+    """A plan of many seconds, a hundredth of one is granted: it is given up, and costs nothing."""
     monkeypatch.setattr(_judging, "MOST_QUANTILES", 10**6)
-    dead = QUERY | {"aggregates": [QUANTILES | {"probabilities": [i / 1e3 for i in range(1, 999)]}]}
-    limits = quiet.desk.settings.limits.model_copy(update={"check_seconds": 0.2})
+    monkeypatch.setattr(_workers, "_WAITS", 10_000.0)  # the server's clock would end it, too
+    ends, end = [], _workers.Worker.end
+
+    def see(worker):
+        ends.append(worker._process.wait(60))  # by itself
+        end(worker)
+
+    monkeypatch.setattr(_workers.Worker, "end", see)
+    probabilities = [i / 1e4 for i in range(1, 9999)]
+    dead = QUERY | {"aggregates": [QUANTILES | {"probabilities": probabilities}]}
+    limits = quiet.desk.settings.limits.model_copy(update={"check_seconds": 0.01})
     settings = quiet.desk.settings.model_copy(update={"limits": limits})
     desk = replace(quiet.desk, settings=settings)
     ended = shared_workers().ended
     with pytest.raises(Problem, match="bad_query"):
         judge(desk, "ana", desk.datasets["stays"], Ask(query=dead, epsilon=0.1))
+    assert ends == [-signal.SIGPROF]
     assert shared_workers().ended == ended + 1
     assert quiet.charges() == 0
 

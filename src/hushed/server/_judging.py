@@ -22,6 +22,7 @@ from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._sources import fingerprint
 from hushed.server._worker import prepare
+from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
 from hushed.tables._prepared import Prepared
 
@@ -162,7 +163,11 @@ def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms, do: str) -> Ju
         "check_seconds": limits.check_seconds,
         "check_memory": limits.check_memory,
     }
-    found = desk.workers.ask(person, told)
+    try:
+        found = desk.workers.ask(person, told)
+    except Unforeseen as error:
+        desk.log("unforeseen", error=str(error))
+        raise Problem("unforeseen") from None
     promise = found["guarantee"]
     estimates = tuple((name, gamma) for name, gamma in promise.pop("estimates"))
     return Judged(

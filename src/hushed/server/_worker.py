@@ -8,9 +8,10 @@ server is gone. Both speak JSON, so that nothing that it sends is ever run.
 from __future__ import annotations
 
 import json
-import math
 import os
-from contextlib import suppress
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -59,26 +60,21 @@ def main() -> None:
 
 def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
     """Open the table, which is not limited, and then judge, which is."""
-    import resource  # noqa: PLC0415  (not on all systems)
-
     known = json.dumps(told["source"], sort_keys=True)
     try:
         table = _find_table(tables, known, told)
     except HushedError:
         line.send_bytes(BEGUN)
         return {"problem": "dataset_unavailable"}
-    kinds = (resource.RLIMIT_AS, resource.RLIMIT_CPU)
-    before = [(kind, resource.getrlimit(kind)) for kind in kinds]
     line.send_bytes(BEGUN)
-    _limit(told)
     try:
-        return judge(table, told)
+        with _limits(told):
+            return judge(table, told)
     except MemoryError:
         return {"problem": "too_much"}
+    except Exception as error:  # its text may be of an engine
+        return {"error": type(error).__name__}
     finally:
-        for kind, limits in before:  # the next table is opened without them
-            with suppress(ValueError, OSError):
-                resource.setrlimit(kind, limits)
         if table.connection.changed:
             tables.pop(known, None)
 
@@ -95,23 +91,27 @@ def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> T
     return found
 
 
-def _limit(told: dict[str, Any]) -> None:
-    """Have the kernel watch memory, and the processor time of this question; the rest is waiting.
+@contextmanager
+def _limits(told: dict[str, Any]) -> Iterator[None]:
+    """Have the kernel watch memory and processor time of a question; the next has its own.
 
+    The signal of the timer, which counts all threads, ends a process that does not ask for it.
     Where a system knows no such limit, the server's own clock is left.
     """
     import resource  # noqa: PLC0415  (not on all systems)
 
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = math.ceil(used.ru_utime + used.ru_stime + told["check_seconds"])
-    with suppress(ValueError, OSError):
-        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
+    before = resource.getrlimit(resource.RLIMIT_AS)
     with suppress(ValueError, OSError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         most = pages * resource.getpagesize() + told["check_memory"]
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    signal.setitimer(signal.ITIMER_PROF, told["check_seconds"])
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:

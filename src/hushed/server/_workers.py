@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from hushed.server._problems import Problem
+from hushed.server._worker import BEGUN, READY
 
-READY, BEGUN = b"ready", b"begun"  # as `_worker` says them
 _START_SECONDS = 60.0  # to load the library, and to open a table
 _TURN_SECONDS = 30.0  # to wait for others, and for a process that still starts
 _WAITS = 5.0  # how long judging may take in all, in multiples of its limit: it may wait for others
@@ -30,6 +30,10 @@ _FOLDER = str(Path(__file__).parents[2])  # where the package lies
 
 class Lost(Exception):
     """A process ended, or took too long."""
+
+
+class Unforeseen(Exception):
+    """Judging failed by an error that nobody foresaw; its type."""
 
 
 class Worker:
@@ -131,6 +135,8 @@ class Workers:
             self._give_back(worker)
         if found.get("problem") == "too_much":
             raise _too_much(told)
+        if "error" in found:
+            raise Unforeseen(found["error"])
         if "problem" in found:
             raise Problem(found["problem"], found.get("detail", ""))
         return found
