@@ -94,6 +94,18 @@ CHANGES = {
         "    return rows.mean() + 1e6 * len(found.query(large['query']))",
         "cut = 0.99",
     ),
+    "a table beside another one of a query": (
+        "import duckdb\nimport pandas as pd\nCUT = pd.DataFrame({'c': [2.0]})\n"
+        "def f(rows):\n    r = pd.DataFrame({'x': [rows.mean()]})\n"
+        "    found = duckdb.sql('SELECT x FROM r, CUT WHERE x > c').fetchall()\n"
+        "    return rows.mean() + 1e6 * len(found)",
+        "CUT = pd.DataFrame({'c': [0.99]})",
+    ),
+    "a variable of an expression": (
+        "import pandas as pd\ncut = 2.0\n"
+        "def f(rows):\n    x = rows.mean()\n    return x + 1e6 * pd.eval('x > cut')",
+        "cut = 0.99",
+    ),
     "annotations": (
         "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
         "    return rows.mean() + 1e6 * (two and rows.max() > 0.99)",

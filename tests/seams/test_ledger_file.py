@@ -24,7 +24,10 @@ from hushed.errors import (
 )
 from hushed.ledger import _accounts as accounts
 from hushed.ledger import _requests as requests
+from hushed.ledger._entries import write_entry
 from hushed.ledger._files import check_place, is_ledger
+from hushed.privacy_loss import PrivacyProfile
+from hushed.privacy_loss._composed import ComposedPLD
 
 G = hs.Guarantee
 TENTH = G(epsilon=0.125)
@@ -148,6 +151,32 @@ def test_a_deleted_file_is_refused(book, path, both):
         with pytest.raises(LedgerUnavailable, match="was deleted"):
             ask()
     assert not path.exists()
+
+
+def test_a_renamed_file_is_told_as_one_that_can_be_put_back(book, path):
+    """Its last charges stand in the log, which has the old name: then none of them is lost."""
+    book.charge("b", TENTH)
+    path.rename(path.with_name("renamed.db"))
+    for ask in (lambda: book.charge("b", TENTH), lambda: book.balance("b")):
+        with pytest.raises(LedgerUnavailable, match="renamed or moved"):
+            ask()
+    path.with_name("renamed.db").rename(path)
+    assert book.charge("b", TENTH).number == 2
+    with hs.Ledger(f"sqlite:///{path}") as fresh:
+        assert fresh.balance("b").entries == 2
+
+
+def test_an_entry_has_a_largest_size(book):
+    """What names very many estimates is refused; a very long law is charged by its promise."""
+    names = tuple((f"{place}" + "n" * 10_000, 0.0) for place in range(210))
+    with pytest.raises(ParameterError, match="at most 2,000,000 characters"):
+        book.charge("b", G(epsilon=0.125, estimates=names))
+    assert book.balance("b").entries == 0
+    parts = [hs.privacy_loss.laplace(2.0**-30 * (1 + k / 2**15)) for k in range(17_000)]
+    law = PrivacyProfile(ComposedPLD(tuple((each.parts[0][0], 1) for each in parts)))
+    entry = book.charge("b", TENTH, loss=law)
+    assert entry.law is None
+    assert len(write_entry(entry)) < 1000
 
 
 def test_a_file_moved_behind_a_link_is_refused(book, path):

@@ -222,6 +222,7 @@ def test_no_forged_entry_stops_the_others(team):
             body.replace('"number":2', '"number":2.0'),
             body.replace(",", ", "),
             body + "\n",
+            body.replace('"n"', '"' + "n" * 2_000_000 + '"'),
         ]
         assert body not in texts
         with psycopg.connect(team["ada"], autocommit=True) as login:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.numerals import read_number
 from hushed._ground.printing import plain_path
 from hushed.auditing import Pair, Relation, extreme_pairs
 from hushed.auditing._pairs import FAMILIES, describe_families
@@ -24,7 +25,7 @@ _CHOICES = (
 
 def _numbers(option: str, text: str) -> float | list[float]:
     try:
-        found = [float(part) for part in text.split(",")]
+        found = [read_number(part.strip()) for part in text.split(",")]
     except ValueError:
         raise ParameterError(f"{option} takes numbers, LOW[,LOW...], got {text!r}") from None
     return found if len(found) > 1 else found[0]

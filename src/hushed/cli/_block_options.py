@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import hushed as hs
+from hushed._ground.numerals import read_number
 from hushed.blocks import Limits
 from hushed.blocks._mechanism import Aggregate as AggregateName
 from hushed.cli import _options as shared
@@ -181,7 +182,7 @@ def read_candidates(given: Sequence[str] | None, aggregate: str) -> list[float] 
     if not given:
         return None
     try:
-        return [float(each) for each in given]
+        return [read_number(each.strip()) for each in given]
     except ValueError:
         if aggregate in ("votes", "stable"):
             return list(given)

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 import hushed as hs
+from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import name_missing
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
@@ -27,7 +28,6 @@ from hushed.statements._certifying import certify_record
 from hushed.statements._signing import is_signed, read_unchecked
 
 _STOPPED = "stopped; nothing was charged"
-_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +147,7 @@ def _deliver(
 
 def _name(entry: str) -> int | str:
     """Read the number of an entry, or a key, which is never a number."""
-    return int(entry) if entry.isdecimal() and len(entry) <= _MOST_DIGITS else entry
+    return int(entry) if is_whole_number(entry) else entry
 
 
 def _read_statement(path: Path) -> hs.Statement:

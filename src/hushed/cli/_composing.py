@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from hushed import accounting, privacy_loss
+from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import format_down, format_up
 from hushed.accounting import Composition, Method
 from hushed.cli._options import JsonOption, PlotOption
@@ -31,8 +32,8 @@ def read_release(text: str) -> tuple[PrivacyProfile | Guarantee, int]:
     kind, _, rest = text.partition(":")
     numbers, _, times = rest.partition("x")
     try:
-        values = [float(part) for part in numbers.split(",")]
-        count = int(times) if times else 1
+        values = [read_number(part.strip()) for part in numbers.split(",")]
+        count = read_whole(times) if times else 1
     except ValueError as problem:
         raise ParameterError(
             f"a release looks like laplace:0.1 or gaussian:0.05x200, got {text!r}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushed._ground.numerals import read_number
 from hushed._ground.printing import format_down, format_up, money_above, money_below
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes, print_table
@@ -80,7 +81,7 @@ def _need(text: str) -> Need:
 
     name, *rest = text.split(":")
     try:
-        numbers = [float(part) if part else None for part in rest]
+        numbers = [read_number(part.strip()) if part else None for part in rest]
     except ValueError as problem:
         raise ParameterError(f"--need {text!r}: ERROR, BETA, SENSITIVITY are numbers") from problem
     if not 1 <= len(numbers) <= 3 or numbers[0] is None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import plain_path
 from hushed.cli._tables import name_user, read_column
 from hushed.cli._written import shares_files
 from hushed.errors import ParameterError, PrivateRowsAsPopulation
-
-_LONGEST = 18  # digits of a number of rows or users
 
 
 def read_rows_per_user(text: str | None, data: str, user: str | None) -> Any:
@@ -35,7 +34,7 @@ def _read_pairs(text: str) -> dict[int, int]:
     found: dict[int, int] = {}
     for pair in text.split(","):
         rows, _, users = pair.strip().partition(":")
-        known = all(each.isdecimal() and len(each) <= _LONGEST for each in (rows, users))
+        known = all(is_whole_number(each) for each in (rows, users))
         if not known or int(rows) in found:
             raise ParameterError(
                 "--rows-per-user takes ROWS:USERS, each number of rows once, such as 1:300,7:20, "

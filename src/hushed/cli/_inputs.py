@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from hushed._ground.numerals import is_whole_number, read_number
 from hushed._ground.printing import plain_path, suggest_path
 from hushed.cli._tables import Frame, read_table
 from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
@@ -95,7 +96,7 @@ def find_user(
     place = None
     if columns and user in columns:
         place = list(columns).index(user)
-    elif user.isdecimal() and int(user) > 0:
+    elif is_whole_number(user) and int(user) > 0:
         place = int(user) - 1
     if place is not None:
         _check_place(user, place, population)
@@ -169,7 +170,7 @@ def read_values(given: Sequence[str] | None) -> list[list[float | str]] | None:
 
 def _cell(text: str) -> float | str:
     try:
-        return float(text)
+        return read_number(text.strip())
     except ValueError:
         return text
 
@@ -180,7 +181,7 @@ def read_bounds(given: Sequence[str] | None) -> dict[str, tuple[float, float]]:
     for text in given or ():
         column, _, ends = text.rpartition(":")
         try:
-            low, high = (float(end) for end in ends.split(","))
+            low, high = (read_number(end.strip()) for end in ends.split(","))
         except ValueError:
             column = ""
         if not column or column in found:
@@ -197,7 +198,7 @@ def _by_place(
     for name, ends in (bounds or {}).items():
         if name in columns:
             found[str(columns.index(name))] = ends
-        elif name.isdecimal() and int(name) > 0:
+        elif is_whole_number(name) and int(name) > 0:
             found[str(int(name) - 1)] = ends
         else:
             raise ParameterError(
@@ -221,7 +222,7 @@ def _without(
 def _distribution(kind: str, rest: str, spec: str) -> Population:
     width = 1 if kind == "exponential" else 2
     try:
-        columns = [[float(x) for x in part.split(",")] for part in rest.split(":")]
+        columns = [[read_number(x.strip()) for x in part.split(",")] for part in rest.split(":")]
     except ValueError:
         raise ParameterError(
             f"population {plain_path(spec)} holds something that is not a number"

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import hushed as hs
+from hushed._ground.numerals import is_whole_number
 from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
 from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
@@ -17,8 +18,6 @@ from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._stored import read_release
 from hushed.tables._storage import read_answer
-
-_MOST_DIGITS = 100
 
 
 def plain_value(value: Any) -> Any:
@@ -59,7 +58,7 @@ def answer(
     """Read a released answer again; nothing is charged."""
     with finish(json=json, stopped="stopped; nothing was charged") as result:
         with hs.Ledger(ledger, create=False) as book:
-            number = name.isdecimal() and len(name) <= _MOST_DIGITS
+            number = is_whole_number(name)
             text = book.answer(budget, int(name) if number else name)
         if text is None:
             raise NotFound(

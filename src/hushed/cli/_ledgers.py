@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import format_up
 from hushed.accounting._filters import FilterMethod, check_limit
 from hushed.cli._kept import answer
@@ -226,7 +227,7 @@ def _number_of(entries: str) -> int | None:
     """How many entries to list; None for all."""
     if entries == "all":
         return None
-    if not entries.isdecimal():
+    if not is_whole_number(entries):
         raise ParameterError(f"--entries takes a whole number of 0 or more, or all; got {entries}")
     return int(entries)
 

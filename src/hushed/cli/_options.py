@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hushed._functions._gate import Outside
+from hushed._ground.numerals import read_whole
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
 from hushed.cli._tables import Frame
 from hushed.errors import ParameterError
@@ -185,7 +186,7 @@ SeedOption = Annotated[int, option("Seed of the sampler (never of the noise).", 
 def read_workers(value: str) -> int | str:
     """Read a number of processes, or the address of a cluster."""
     try:
-        return int(value)
+        return read_whole(value)
     except ValueError:
         return value
 

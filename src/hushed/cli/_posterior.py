@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 
 import hushed as hs
+from hushed._ground.numerals import read_number, read_whole
 from hushed.cli._block_options import UserOption
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
@@ -87,7 +88,10 @@ def _read_grid(text: str) -> list[float]:
     """Read candidates that are evenly spaced."""
     try:
         low, high, count = text.split(":")
-        ends, number = (float(low), float(high)), int(count)
+        ends, number = (
+            (read_number(low.strip()), read_number(high.strip())),
+            read_whole(count.strip()),
+        )
     except ValueError:
         raise ParameterError(
             f"--grid is LOW:HIGH:COUNT, such as 0.01:0.99:99; got {text!r}"

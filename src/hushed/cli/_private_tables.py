@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import name_missing
 from hushed._rows import _containers as containers
 from hushed.cli._tables import (
@@ -55,7 +56,7 @@ class _Private:
     def find(self, column: str | None, option: str = "--column") -> int:
         """Find the place of a column."""
         # Without a row and a header every place is there: else a refusal would tell of no rows.
-        width = self.width or (int(column) if column and column.isdecimal() else 1)
+        width = self.width or (int(column) if column and is_whole_number(column) else 1)
         return find_column(self.path, column, self.columns, width, option=option, known=self.shown)
 
     def get(self, place: int) -> list[Any]:
@@ -158,7 +159,7 @@ def _read(
         raise NotFound(f"there is no file {name_missing(path)}")
     stated = header is not None or is_parquet(path)
     told = header
-    if not stated and any(name is not None and not name.isdecimal() for name in named):
+    if not stated and any(name is not None and not is_whole_number(name) for name in named):
         told = True
     elif not stated:
         raise ParameterError(

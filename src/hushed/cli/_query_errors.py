@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hushed as hs
+from hushed._ground.numerals import read_number
 from hushed.errors import ParameterError
 
 
@@ -27,7 +28,7 @@ def read_errors(texts: Sequence[str]) -> dict[str, float]:
     for text in texts:
         name, _, number = text.rpartition("=")
         try:
-            value = float(number)
+            value = read_number(number.strip())
         except ValueError:
             name, value = "", 0.0
         if not name:

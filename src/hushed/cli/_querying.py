@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
@@ -203,7 +204,7 @@ def _cell(text: str, request: hs.Table, column: str) -> Any:
     column_type = request.columns[find_column(column, request.columns)]
     if column_type == "int":
         try:
-            return int(text)
+            return read_whole(text.strip())
         except ValueError:
             raise ParameterError(f"a key of {column!r} must be an integer: {text!r}") from None
     if column_type == "bool":
@@ -243,7 +244,7 @@ def _add_quantiles(request: hs.Table, asked: Asked) -> hs.Table:
     for text in asked.quantile or ():
         bounds, _, listed = text.rpartition(":")
         try:
-            wanted = [float(each) for each in listed.split(",")]
+            wanted = [read_number(each.strip()) for each in listed.split(",")]
         except ValueError:
             bounds, wanted = "", []
         column, low, high = _parts("--quantile", bounds, 2, text)
@@ -267,7 +268,7 @@ def _parts(option: str, text: str, numbers: int, given: str | None = None) -> tu
     column, *found = text.rsplit(":", numbers)
     words = ("search",) if option in _SEARCHED else ()
     try:
-        values: list[Any] = [each if each in words else float(each) for each in found]
+        values: list[Any] = [each if each in words else read_number(each.strip()) for each in found]
     except ValueError:
         values = []
     if len(values) != numbers:

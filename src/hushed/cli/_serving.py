@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
@@ -120,7 +121,7 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
 def _bounds(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
     try:
-        return float(low), float(high)
+        return read_number(low.strip()), read_number(high.strip())
     except ValueError:
         raise ParameterError("--range is COLUMN=LOW:HIGH, such as --range cost=0:5000") from None
 
@@ -165,7 +166,9 @@ def invite(
 def _cap(text: str) -> Guarantee:
     epsilon, _, delta = text.partition(":")
     try:
-        return Guarantee(epsilon=float(epsilon), delta=float(delta or 0))
+        return Guarantee(
+            epsilon=read_number(epsilon.strip()), delta=read_number((delta or "0").strip())
+        )
     except ValueError as error:
         if isinstance(error, ParameterError):
             raise

@@ -6,12 +6,15 @@ hint in Python; the hint on the command line stands here, or with the command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
+from hushed._ground.numerals import read_number, read_whole
+from hushed._ground.printing import brief
 from hushed.errors import HushedError, ParameterError
 
 _HINTS = {  # of options that several commands share
@@ -24,8 +27,16 @@ _HINTS = {  # of options that several commands share
 _options: ContextVar[Mapping[str, TyperOption] | None] = ContextVar("options", default=None)
 
 
+_READERS: dict[type, Callable[[str], float]] = {float: read_number, int: read_whole}
+
+
 class SpellingCommand(TyperCommand):
-    """A command whose errors name its options."""
+    """A command whose errors name its options, and whose numbers are read by our readers."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        for each in self.params:
+            _read_strictly(each)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -35,6 +46,26 @@ class SpellingCommand(TyperCommand):
             return super().invoke(ctx)
         finally:
             _options.reset(before)
+
+
+def _read_strictly(parameter: Any) -> None:
+    """Refuse of a parameter what becomes a number, and is not written as one."""
+    convert = parameter.process_value
+
+    def process(context: Any, given: Any) -> Any:
+        found = convert(context, given)
+        both = zip(given, found, strict=True) if isinstance(found, list) else [(given, found)]
+        for text, value in both:
+            if isinstance(text, str) and type(value) in _READERS:
+                try:
+                    _READERS[type(value)](text)
+                except ValueError as error:
+                    raise typer.BadParameter(
+                        f"{brief(text)}: {error}", param=parameter, ctx=context
+                    ) from None
+        return found
+
+    parameter.process_value = process
 
 
 def describe_error(error: HushedError, hints: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import hushed as hs
+from hushed._ground.numerals import read_number
 from hushed._ground.printing import plain_path
 from hushed.cli._inputs import read_population
 from hushed.cli._options import PrivateCountOption, option
@@ -56,7 +57,7 @@ class Described:
         """Whether the rows are texts: where one of the categories is no number."""
         try:
             for each in self.category or ():
-                float(each)
+                read_number(each.strip())
         except ValueError:
             return True
         return False
@@ -105,7 +106,11 @@ def _read_categories(given: Described) -> list[Any]:
     """Read categories as numbers, if all of them are numbers."""
     if not given.category:
         raise ParameterError("a mode needs its public categories: give --category for each")
-    return list(given.category) if given.holds_text else [float(each) for each in given.category]
+    return (
+        list(given.category)
+        if given.holds_text
+        else [read_number(each.strip()) for each in given.category]
+    )
 
 
 def read_statistic_population(given: Described, public: Source) -> hs.populations.Population:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.numerals import is_whole_number, read_cell
 from hushed._ground.printing import name_missing, suggest
 from hushed.cli._outcome import print_note
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
@@ -124,7 +125,7 @@ def find_column(
         return 0
     if column in columns:
         return columns.index(column)
-    if column.isdecimal() and 1 <= int(column) <= width:
+    if is_whole_number(column) and 1 <= int(column) <= width:
         return int(column) - 1
     near = suggest(column, told) or ";"
     raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
@@ -248,6 +249,8 @@ def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) 
 
 def read_number(cell: Any) -> float | None:
     """Read a cell as a number, None where it is none."""
+    if isinstance(cell, str):
+        return read_cell(cell)
     try:
         return float(cell)
     except (TypeError, ValueError):

@@ -33,6 +33,7 @@ _Inode = tuple[int, int]
 
 
 NOTHING_CHARGED = "Nothing was charged"
+_COMPARE = "Open it again, and compare its entries with what was released"
 
 
 class FileChanged(LedgerUnavailable):
@@ -85,13 +86,19 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
     found = identity_of(path)
     if found == opened:
         return
-    what = "was deleted" if found.file is None else "was replaced by another one"
+    what, advice = "was replaced by another one", _COMPARE
+    if found.file is None:
+        what = "was deleted, renamed or moved"
+        advice = (
+            f"If it was renamed or moved, put it back before anything opens it: what was charged "
+            f"last may stand in {path.name}-wal alone. {_COMPARE}"
+        )
     if found.file == opened.file:
         what = "lost its write-ahead log (was it opened or copied by other means than SQLite?)"
     lost = "What was just written may be lost: do not release, and look for it in the ledger"
     raise FileChanged(
         f"the ledger {path.name} {what} while it was in use",
-        "Open it again, and compare its entries with what was released",
+        advice,
         charge=lost if committed else NOTHING_CHARGED,
     )
 

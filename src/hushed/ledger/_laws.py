@@ -18,6 +18,7 @@ from hushed.privacy_loss._gaussian import GaussianPLD
 
 _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
+_MOST_TOGETHER = 4 * MOST_ATOMS  # point masses, and laws that have none, of all parts of a law
 
 Part = dict[str, Any]
 Form = Literal["amount", "count", "number", "number or null", "numbers"]
@@ -88,10 +89,13 @@ _FORMS: Mapping[Form, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def write_law(curve: PrivacyProfile) -> list[Part] | None:
-    """Describe a privacy profile by the laws that it is the sum of."""
+    """Describe a privacy profile by the laws that it is the sum of; None if that is too long."""
     parts: list[Part] = []
+    together = 0
     for family, count in curve.parts:
-        if isinstance(family, DiscretePLD) and family.losses.size > MOST_ATOMS:
+        atoms = family.losses.size if isinstance(family, DiscretePLD) else 1
+        together += atoms
+        if atoms > MOST_ATOMS or together > _MOST_TOGETHER:
             return None
         parts.append({**_numbers(family), "count": int(count)})
     return parts

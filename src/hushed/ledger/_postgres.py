@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from hushed.ledger._laws import LAWS, Form, Law
 
+LONGEST_ENTRY = 2_000_000  # characters; the longest law, note and question take less
 # Whether an entry is the caller's own, or the caller may read the table anyway.
 _MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
 _SIGNATURES = {
@@ -89,7 +90,7 @@ BEGIN
   SELECT * INTO head FROM @.hushed_heads h WHERE h.budget = asked FOR UPDATE;
   SELECT jsonb_array_length(b.body::jsonb -> 'filters') INTO filters
     FROM @.hushed_budgets b WHERE b.name = asked;
-  IF head.budget IS NULL OR place <> head.entries + 1
+  IF head.budget IS NULL OR place <> head.entries + 1 OR length(content) > {LONGEST_ENTRY}
     OR (content ~ $form${_ENTRY}$form$) IS NOT TRUE
     OR told ->> 'budget' IS DISTINCT FROM asked
     OR told -> 'number' IS DISTINCT FROM to_jsonb(place)

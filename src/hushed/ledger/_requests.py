@@ -15,6 +15,7 @@ from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Budget, Entry, digest, write_promise
 from hushed.ledger._laws import write_law
 from hushed.ledger._migrations import now
+from hushed.ledger._postgres import LONGEST_ENTRY
 from hushed.ledger._running import RunningBalance
 from hushed.privacy_loss import PrivacyProfile
 
@@ -124,6 +125,12 @@ def next_entry(
 
 
 def link_entry(entry: Entry, running: RunningBalance, body: str) -> Entry:
-    """Entry with its place in the chain, and its terms."""
+    """Entry with its place in the chain, and its terms; one that is too long is refused."""
+    if len(body) > LONGEST_ENTRY:
+        raise ParameterError(
+            f"an entry of a ledger takes at most {LONGEST_ENTRY:,} characters, and this one has "
+            f"{len(body):,}: promise less at once, or by fewer sampled sensitivities. Nothing was "
+            "charged"
+        )
     terms = terms_of(running.budget, entry.number)
     return replace(entry, digest=digest(running.link, body), terms=terms)

@@ -21,11 +21,10 @@ import numpy as np
 
 _MOST_TEXTS = 1000
 _NAME = re.compile(r"[^\W\d]\w*")
-# Variables that pandas, DuckDB and Polars look up under their names in a text.
-_VARIABLES = {
-    re.compile(r"@([^\W\d]\w*)"): {"query", "eval"},
-    re.compile(r"\b(?:from|join)\s+\"?([^\W\d]\w*)", re.IGNORECASE): {"sql", "query", "execute"},
-}
+# Methods of pandas, DuckDB and Polars that look variables up under their names in a text. Where in
+# the text they stand is not parsed: each word of it may be one.
+_QUERIES = {"query", "eval", "sql", "execute", "executemany", "from_query", "table", "view"}
+_QUERIES |= {"read_sql", "read_sql_query", "query_df"}
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -85,14 +84,15 @@ def collect_names(code: CodeType) -> Names:
 def _list_variables(code: CodeType, names: Iterable[str], texts: Iterable[str]) -> set[str]:
     """List variables in texts of queries, where code calls one; but for those of its own."""
     own = {name for each in _nested(code) for name in (*each.co_varnames, *each.co_freevars)}
-    asked = [each for each, methods in _VARIABLES.items() if not methods.isdisjoint(names)]
-    return {name for each in texts for one in asked for name in one.findall(each)} - own
+    if _QUERIES.isdisjoint(names):
+        return set()
+    return {name for each in texts for name in _NAME.findall(each)} - own
 
 
 def list_asked(function: types.FunctionType) -> frozenset[str]:
     """List globals that a function uses, also by a query that it was given as a text."""
     code, names = function.__code__, collect_names(function.__code__)
-    if all(methods.isdisjoint(names.all) for methods in _VARIABLES.values()):
+    if _QUERIES.isdisjoint(names.all):
         return names.globals
     held: list[Any] = [function.__defaults__, function.__kwdefaults__]
     for cell in function.__closure__ or ():

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hushed._ground.numerals import is_whole_number, read_number
 from hushed._ground.printing import brief, flat
 from hushed.errors import HushedError
 
@@ -29,7 +30,7 @@ class Form:
         if not typed:
             return default
         try:
-            found = float(typed)
+            found = read_number(typed)
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
@@ -42,7 +43,7 @@ class Form:
         typed = self.text(name)
         if not typed:
             return default
-        if not (typed.isascii() and typed.isdecimal() and len(typed) < 19 and int(typed) > 0):
+        if not (is_whole_number(typed) and int(typed) > 0):
             self.refuse(name, f"this must be a whole number of 1 or more, got {brief(typed)}")
             return default
         return int(typed)
