@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -356,10 +357,52 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     ):
         each.connection_made(each.transport)
         each.hear(data)
-    closed = [each.transport.close.called for each in lines]
+    closed = [each.transport.abort.called for each in lines]
     assert closed == [False, True, True, False, False, False]
     last.hear(b"12345678")
     assert last not in Line._slow
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_17_whoever_takes_no_answer_is_ended(monkeypatch, reads):
+    """An answer that nobody reads keeps no place; who reads slowly is let read to the end."""
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from hushed.server import _patience
+
+    monkeypatch.setattr(_patience, "UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    size = 20_000_000
+    state = ServerState()
+
+    async def app(scope, receive, send):
+        headers = [(b"content-length", b"%d" % size), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    async def take():
+        config = uvicorn.Config(app, http=_patience.Impatient, log_config=None)
+        config.load()
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: config.http_protocol_class(config, state, {}, loop), "127.0.0.1", 0
+        )
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            found = 0
+            while reads and (taken := await reader.read(200_000)):
+                found += len(taken)
+                await asyncio.sleep(0.005)
+            async with asyncio.timeout(20):
+                while state.connections or not state.total_requests:
+                    await asyncio.sleep(0.01)
+            writer.close()
+            return found
+
+    assert (asyncio.run(take()) > size) == reads
+    assert not _patience.Impatient._slow
 
 
 @pytest.mark.parametrize(
