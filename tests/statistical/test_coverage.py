@@ -111,7 +111,7 @@ def weighted(rows):
     return float(rows.max() + (rows * np.arange(1, len(rows) + 1)).mean())
 
 
-ROWS, RUNS = 4, 2500
+ROWS, RUNS = 4, 800  # a rank one lower fails twice as often: 14 standard errors
 
 
 def failing_tables(protect, settings, law):
@@ -156,10 +156,10 @@ def test_per_record_sampling_does_not_cover_all_at_once():
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_records_are_covered_end_to_end(batch):
-    """Over 4,000 seeds a fresh pair at a random position stays within in 1 - gamma of the runs."""
+    """Over 1,200 seeds a fresh pair at a random position stays within in 1 - gamma of the runs."""
     rng = np.random.default_rng(23)
     law = hs.populations.Exponential(rate=1.0)
-    runs, failed = 4000, 0
+    runs, failed = 1200, 0
     f = (lambda t: np.array([weighted(rows) for rows in t])) if batch else weighted
     for seed in range(runs):
         s = hs.sample_sensitivity(
