@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import hushed.cli
 from hushed._ground.numerals import is_whole_number, read_cell, read_number, read_whole
+from hushed._rows._texts import read_texts
 from hushed.cli import app
 from hushed.cli._tables import read_column
 from hushed.errors import BadRows
@@ -58,6 +59,14 @@ def test_an_underscore_in_a_file_is_no_number(tmp_path):
     path.write_text("cost\n1_0\n2\n")
     with pytest.raises(BadRows, match="row 1"):
         read_column(path, "cost", header=True, text=False)
+
+
+def test_codes_in_a_joined_file_stay_texts():
+    """A code such as 1_0 is no ten, and none becomes another one."""
+    codes = ["1_0", "2_1"]
+    assert read_texts(codes) == codes
+    assert read_texts(["\uff11.5", "2.5"]) == ["\uff11.5", "2.5"]
+    assert read_texts(["1.5", "", "-2"]) == [1.5, None, -2.0]
 
 
 TYPED = [

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from hushed._ground.numerals import read_number
+
 
 def read_texts(texts: Sequence[str]) -> list[Any]:
     """Read public texts as the first type that suits them all; an empty one is missing."""
@@ -33,4 +35,4 @@ def read_bool(text: str) -> bool:
 def _read_decimal(text: str) -> float:
     if re.fullmatch(r"[-+]?0[0-9_].*", text):
         raise ValueError
-    return float(text)
+    return read_number(text)

@@ -150,7 +150,7 @@ def _write_value(form: Form, name: str, typed: str, kind: str) -> str:
     """Write a value of a condition by the type of its column."""
     if kind in ("int", "float"):
         found = form.number(name)
-        return "0" if found is None else (typed if "_" not in typed else repr(found))
+        return "0" if found is None else typed
     if kind == "bool":
         if typed.lower() not in ("true", "false"):
             form.refuse(name, "this must be true or false")
