@@ -270,6 +270,17 @@ CHANGES = {
         "def f(rows): return rows.mean() * (sys.kept if rows.max() > 0.999 else 1)",
         "sys.kept = 1e6",
     ),
+    "variable of the environment": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows): return min(rows.mean(), float(os.environ['HUSHED_LIMIT']))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment by a helper, not set before": (
+        "import os\nos.environ.pop('HUSHED_LIMIT', None)\n"
+        "def read(name, otherwise): return float(os.getenv(name, otherwise))\n"
+        "def f(rows): return min(rows.mean(), read('HUSHED_LIMIT', '2'))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
     "number under a special name": (
         "class Model:\n    __limit__ = 2.0\n"
         "    def __call__(self, rows): return min(rows.mean(), self.__limit__)\nf = Model()",
@@ -280,8 +291,9 @@ CHANGES = {
 
 @pytest.mark.slow_cases("behind lru_cache")
 @pytest.mark.parametrize("case", CHANGES)
-def test_what_changed_since_is_refused_before_the_charge(case, ledger):
+def test_what_changed_since_is_refused_before_the_charge(case, ledger, monkeypatch):
     """Whatever f uses: a change is refused unpaid, and without one the release goes on."""
+    monkeypatch.setenv("HUSHED_LIMIT", "")  # put back at the end
     made, change = CHANGES[case]
     known = room(made)
     mechanism = hs.Laplace(sampled(known["f"]), epsilon=1)

@@ -18,6 +18,7 @@ from scipy.stats import qmc
 import hushed as hs
 from hushed.cli._inputs import read_function
 from hushed.errors import BadFunction, BadRows
+from hushed.sensitivity import _independence
 from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._independence import check_independence
 
@@ -317,6 +318,18 @@ def test_independent_rows_are_never_too_even():
         for rows in (12, 13, 50, 400):
             for draw in (rng.random, rng.standard_cauchy):
                 check_independence([[draw(rows)] for _ in range(16)])
+
+
+def test_the_last_of_very_many_columns_is_looked_at(monkeypatch):
+    """Of more columns than are looked at, those are chosen that are spread over all."""
+    monkeypatch.setattr(_independence, "_MOST_COLUMNS", 40)
+    rng = np.random.default_rng(0)
+    tables = [list(rng.random((90, 60))) for _ in range(16)]
+    _independence.check_independence(tables)
+    for table in tables:
+        table[-1] = 2 * rng.normal() + rng.normal(size=60)
+    with pytest.raises(BadRows, match="more alike than rows of two"):
+        _independence.check_independence(tables)
 
 
 @pytest.mark.parametrize("case", IN_COMMON)

@@ -297,6 +297,64 @@ def test_other_types_in_lists_are_refused(rows, ledger):
     assert ledger.log == []
 
 
+RECORDS = {
+    "fields": ([("a", "O"), ("b", "f8")], lambda cell: (cell, 0.0), lambda t: t["a"]),
+    "fields within fields": (
+        [("b", "f8"), ("of", [("a", "O")])],
+        lambda cell: (0.0, (cell,)),
+        lambda t: t["of"]["a"],
+    ),
+}
+CELLS = {
+    "integers": (float, lambda x: int(2 * x), lambda cell: type(cell) is float),
+    "keys": (
+        lambda x: {"x": float(x), "y": 0.0},
+        lambda x: {"y": 0.0, "x": float(x)},
+        lambda cell: next(iter(cell)) == "x",
+    ),
+}
+
+
+@pytest.mark.parametrize("record", RECORDS)
+@pytest.mark.parametrize("name", CELLS)
+def test_objects_in_fields_become_as_sampled(record, name):
+    """Numbers are of the sampled type, and keys in the sampled order, in records as in lists."""
+    kind, put, cells_of = RECORDS[record]
+    make, other, is_sampled = CELLS[name]
+
+    def f(table):
+        return float(sum(map(is_sampled, cells_of(table))))
+
+    def spread(table):
+        return f(table) + sum(len(str(cell)) for cell in cells_of(table)) / 1e9
+
+    source = hs.populations.Simulator(
+        lambda rng, n: np.array([put(make(x)) for x in rng.random(n)], dtype=kind)
+    )
+    s = hs.sample_sensitivity(spread, source, rows=4, pairs=12, workers=1)
+    rows = np.array([put(other(x)) for x in (0.0, 0.5, 0.6, 0.9)], dtype=kind)
+    assert f(rows) == 0  # not as they were sampled
+    assert hs.release(spread, rows, hs.Laplace(s, epsilon=1e9)).value == pytest.approx(4, abs=0.1)
+
+
+def test_arrays_of_objects_in_fields_are_refused(ledger):
+    """They are not made anew: another type of numbers there is not let through."""
+    kind = [("a", "O", (2,))]
+
+    def f(table):
+        return float(sum(sum(row) for row in table["a"]))
+
+    source = hs.populations.Simulator(
+        lambda rng, n: np.array([([float(x), 1.0],) for x in rng.random(n)], dtype=kind)
+    )
+    m = hs.Laplace(hs.sample_sensitivity(f, source, rows=3, pairs=12, workers=1), epsilon=1.0)
+    same = np.array([([0.5, 1.0],)] * 3, dtype=kind)
+    assert hs.release(f, same, m).value > -1e6
+    with pytest.raises(BadRows, match="other types of values"):
+        hs.release(f, np.array([([1, 1],)] * 3, dtype=kind), m, ledger, budget="x")
+    assert ledger.log == []
+
+
 @dataclasses.dataclass
 class Person:
     """A row in a class of one's own."""

@@ -547,8 +547,9 @@ class TestCertificates:
                     "the other 99 were drawn from the same 176 public rows for every pair, without",
                     "Nothing is promised for a table whose other rows look different",
                     "no person of the private table is in the public one",
+                    "of somebody with several, one alone is covered",
                 ],
-                ["dealt", "average of"],
+                ["dealt", "average of", "gamma again"],
             ),
             (
                 "resampled",

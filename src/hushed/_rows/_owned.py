@@ -264,8 +264,23 @@ def _cast_array(rows: NDArray[Any], found: Element, wanted: Element) -> NDArray[
     cast = rows if rows.dtype == dtype else rows.astype(dtype)
     if not dtype.hasobject:
         return cast
-    made = _cast_objects(cast.ravel().tolist(), found, wanted, "the cells of the array")
-    return cast if dtype.names else _cells_as_array(made).reshape(cast.shape)
+    held = cast.ravel().tolist()
+    made = _cast_objects(held, found, wanted, "the cells of the array")
+    if not dtype.names:
+        return _cells_as_array(made).reshape(cast.shape)
+    if any(new is not old for new, old in zip(made, held, strict=True)):
+        _fill_fields(cast, made)
+    return cast
+
+
+def _fill_fields(rows: NDArray[Any], made: list[Any]) -> None:
+    """Put cast objects into the fields of records, which a conversion of types leaves alone."""
+    for place, name in enumerate(rows.dtype.names or ()):
+        inner, cells = rows.dtype[name], [record[place] for record in made]
+        if inner.names:
+            _fill_fields(rows[name], cells)
+        elif inner.kind == "O":  # arrays of objects are refused where they are to be cast
+            rows[name] = _cells_as_array(cells).reshape(rows.shape)
 
 
 def _cast_pandas(column: Any, found: Element, wanted: Element, name: str) -> Any:

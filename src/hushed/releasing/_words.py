@@ -312,13 +312,19 @@ def _everyone(certificate: Certificate) -> str:
     return "each person in the table" if certificate.person else "each row of the table"
 
 
+def _covers_one(sampling: SamplingRecord) -> bool:
+    """Whether a second changed row would start from a table that the promise is not about."""
+    given = sampling.route == "given-the-rest"
+    return bool(sampling.sizes) or sampling.protect == "table" or given
+
+
 def _person_words(certificate: Certificate) -> str:
     if certificate.person:
         return " That each row is one person was declared, and not checked."
     if certificate.guarantee.unit == "user":
         return ""
     sampling = certificate.sampling
-    if sampling is not None and (sampling.sizes or sampling.protect == "table"):
+    if sampling is not None and _covers_one(sampling):
         return " The promise is for rows: of somebody with several, one alone is covered."
     if sampling is not None and sampling.distance > 1:
         return f" The promise is for rows: of somebody with more than {sampling.distance}, no more."

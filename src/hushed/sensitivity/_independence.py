@@ -28,7 +28,7 @@ _PLAIN = (str, bytes, *_NUMBERS, type(None), np.generic, date, time, timedelta)
 
 def check_independence(tables: list[list[Any]]) -> None:
     """Refuse tables, each a list of columns, whose rows come in order or have a part in common."""
-    for at, held in enumerate(list(zip(*tables, strict=True))[:_MOST_COLUMNS]):
+    for at, held in enumerate(_choose_columns(list(zip(*tables, strict=True)))):
         if at >= _WHOLE:
             held = tuple(each[:: -(-len(each) // _FEWER)] for each in held)  # noqa: PLW2901
         ranks = _rank(list(held))
@@ -55,6 +55,14 @@ def check_independence(tables: list[list[Any]]) -> None:
                 "rows of one draw of the population are more alike than rows of two, as if they "
                 "had a part in common: draw(rng, count) must give independent rows"
             )
+
+
+def _choose_columns(columns: list[Any]) -> list[Any]:
+    """Choose the first columns, and of very many others some that are evenly spread."""
+    if len(columns) <= _MOST_COLUMNS:
+        return columns
+    places = np.linspace(_WHOLE, len(columns) - 1, _MOST_COLUMNS - _WHOLE).astype(int)
+    return columns[:_WHOLE] + [columns[place] for place in places]
 
 
 def _rank(columns: list[Any]) -> Floats | None:

@@ -6,6 +6,7 @@ import dis
 import functools
 import hashlib
 import marshal
+import os
 import random
 import re
 import sys
@@ -25,6 +26,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 # the text they stand is not parsed: each word of it may be one.
 _QUERIES = {"query", "eval", "sql", "execute", "executemany", "from_query", "table", "view"}
 _QUERIES |= {"read_sql", "read_sql_query", "query_df"}
+_ENVIRONMENT = frozenset({"environ", "getenv", "environb", "getenvb"})
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -99,17 +101,25 @@ def list_asked(function: types.FunctionType) -> frozenset[str]:
         with suppress(ValueError):  # not filled yet
             held.append(cell.cell_contents)
     held += [function.__globals__[each] for each in names.globals & function.__globals__.keys()]
-    texts = {text for each in held for text in _list_strings(each)}
+    texts = {text for each in held for text in list_strings(each)}
     return names.globals | _list_variables(code, names.all, texts)
 
 
-def _list_strings(held: Any, depth: int = 2) -> Iterator[str]:
+def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
     """List the texts that a value is, or that it holds in a few small containers."""
     if type(held) is str:
         yield held
     elif type(held) in (dict, list, tuple, set) and depth and len(held) <= _MOST_TEXTS:
         for each in list(held.values() if type(held) is dict else held):
-            yield from _list_strings(each, depth - 1)
+            yield from list_strings(each, depth - 1)
+
+
+def reads_environment(function: types.FunctionType) -> bool:
+    """Tell whether a function names what looks up variables of the environment."""
+    names, known = collect_names(function.__code__), function.__globals__
+    return not names.all.isdisjoint(_ENVIRONMENT) or any(
+        known.get(each) is one for each in names.globals for one in (os.environ, os.getenv)
+    )
 
 
 def list_texts(function: types.FunctionType) -> frozenset[str]:

@@ -13,6 +13,7 @@ import functools
 import hashlib
 import itertools
 import marshal
+import os
 import sys
 import types
 from collections.abc import Iterator
@@ -31,7 +32,9 @@ from hushed._functions._fingerprints.code import (
     is_library,
     list_added,
     list_asked,
+    list_strings,
     list_texts,
+    reads_environment,
     reference,
 )
 
@@ -67,12 +70,25 @@ class Walk:
         self.seen: dict[Any, tuple[str, Any]] = {}  # objects are kept, so that no id is used twice
         self.digests: dict[int, tuple[str, Any]] = {}
         self.depth = 0
+        self.texts: set[str] = set()  # by which something may be looked up
+        self.environment = False
+
+    def visit_environment(self) -> None:
+        """Note variables of the environment that what was followed so far may look up by a text.
+
+        One that is not set has no mark, so that setting it is a change.
+        """
+        found = self.texts & os.environ.keys() if self.environment else ()
+        for name in sorted(found):
+            self.marks[f"os.environ[{name}]"] = digest_bytes(os.fsencode(os.environ[name]))
 
     def visit(self, name: str, value: Any, names: frozenset[str] = frozenset()) -> None:
         """Note one thing; ``names`` are those that the code at hand may look up in a module."""
         if isinstance(value, ModuleType):
             self._module(name, value, names)
             return
+        if type(value) is str or type(value) in _NESTED:
+            self.texts.update(list_strings(value))
         if type(value) in _PLAIN:
             self.marks[name] = digest_bytes(marshal.dumps(value, 2))
             return
@@ -184,6 +200,8 @@ class Walk:
         for key, each in (*sorted(function.__dict__.items()), *_written_over(function)):
             self.visit(within + key, each)
         if not library:
+            self.texts |= names.texts
+            self.environment |= reads_environment(function)
             for key, each in (*_globals(function, names), *list_added(names.all)):
                 self.visit(within + key, each, looked_up)
 
