@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pandas as pd
@@ -213,6 +213,22 @@ def test_the_mode_of_a_public_number_of_rows_needs_as_many_rows_as_a_search_find
         assert s.value(named) == KEYS[modes[i]]
         wanted = [int(apart[i][modes == key].min()) for key in range(3)]
         assert s.lengths(named, KEYS).tolist() == wanted
+
+
+@pytest.mark.parametrize("rows", [4, None])
+def test_one_row_moves_no_length_of_a_mode_by_more_than_1(rows):
+    """Between all neighbours of up to 4 rows, with three categories and one that does not count."""
+    s = hs.statistics.mode(KEYS, rows=rows)
+    sizes = range(5) if rows is None else [rows]
+    every = [n for n in product(range(5), repeat=4) if sum(n) in sizes]
+    found = {
+        n: s.lengths([k for k, m in zip((*KEYS, "?"), n, strict=True) for _ in range(m)], KEYS)
+        for n in every
+    }
+    steps = 1 if rows is None else 2  # in counts
+    pairs = [(a, b) for a in every for b in every if np.abs(np.subtract(a, b)).sum() == steps]
+    moves = [np.abs(found[a] - found[b]).max() for a, b in pairs]
+    assert set(moves) == {0, 1}
 
 
 def test_the_mode_of_a_private_number_of_rows_needs_as_many_rows_as_a_search_finds():

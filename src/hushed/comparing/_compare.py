@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -14,12 +13,12 @@ import numpy as np
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._ground.decimals import read
-from hushed._ground.numeric import first_whole
 from hushed._ground.printing import flat
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
 from hushed.comparing._laws import estimate_spread
-from hushed.comparing._offers import Offer, Priced
+from hushed.comparing._levels import find_price
+from hushed.comparing._offers import Offer
 from hushed.comparing._question import (
     Question,
     check_population,
@@ -28,7 +27,7 @@ from hushed.comparing._question import (
     read_rows,
 )
 from hushed.comparing._recommending import recommend
-from hushed.comparing._record import ComparedRoute, Comparison, LeftOut, shown_number
+from hushed.comparing._record import ComparedRoute, Comparison, LeftOut
 from hushed.comparing._routes import ROUTES
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
@@ -42,7 +41,6 @@ from hushed.statistics._values import check_range
 
 _BETA = 0.05
 _LARGEST = 1e300  # of a candidate
-_LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
 
 
 @opens_engine
@@ -90,8 +88,9 @@ def compare(
         Privacy loss of the release, in nats, at which errors are compared; 1 by default.
     error : float, optional
         Instead of epsilon: each route gets the smallest epsilon of three digits, 0.001 to 99.9,
-        at which its error is at most this in 95 % of releases. It is searched by bisection, and
-        seen to keep to the error; of blocks, whose number changes with it, a smaller one may, too.
+        at which its error is at most this in 95 % of releases. It is searched as if errors fell
+        with epsilon, and seen to keep to the error where the level below does not; of blocks,
+        whose number changes with epsilon, a smaller one may, too.
     delta : float, default 0
         Slack; in [0, 1). Above 0, routes that need it are compared, too.
     gamma : float, default 0.05
@@ -266,7 +265,7 @@ def _try_route(
     if isinstance(offer, str):
         return LeftOut(name=name, reason=flat(offer))
     try:
-        priced = offer.at(epsilon) if most is None else _find_price(offer, most)
+        priced = offer.at(epsilon) if most is None else find_price(offer, most, _BETA)
     except (ParameterError, BadFunction) as refusal:  # the function answered on whole tables before
         return LeftOut(name=name, reason=flat(refusal))
     if isinstance(priced, str):
@@ -281,30 +280,6 @@ def _try_route(
         calls=priced.calls,
         how=priced.how,
     )
-
-
-def _find_price(offer: Offer, most: float) -> Priced | str:
-    """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it."""
-
-    @cache  # the search comes back to the level that it finds
-    def priced(step: int) -> Priced | None:
-        try:
-            found = offer.at(_level(step))
-        except (ParameterError, BadFunction):  # so small an epsilon, or so many blocks
-            return None
-        return found if found.errors.quantile(_BETA) <= most else None
-
-    last = _DECADES * _STEPS
-    found = priced(last) and priced(first_whole(lambda at: priced(at) is not None, known=last))
-    return found or (
-        f"an error of {shown_number(most)} is not reached at any epsilon up to {_level(last):g}"
-    )
-
-
-def _level(step: int) -> float:
-    """Epsilon of a place on the ladder, from 1: three digits each."""
-    decade, place = divmod(step - 1, _STEPS)
-    return float(f"{100 + place}e{_LEAST + decade - 2}")
 
 
 def _describe(asked: Any, rows: int, user: object) -> str:
