@@ -122,6 +122,7 @@ def assert_sensitivity(
     confidence: float = 0.999,
     norm: Norm = "l1",
     neighbours: Neighbours = "replace-one",
+    user: str | int | None = None,
     symmetric: bool = False,
     tolerance: float = 1e-9,
     seed: int | None = 0,
@@ -137,7 +138,7 @@ def assert_sensitivity(
     population : Population
         Public source of rows.
     rows : int
-        Rows of a table; 2 or more.
+        Rows of a table, or with ``user`` its users; 2 or more.
     gamma : float, optional
         Share of pairs that may move farther, in [0, 1). By default that of a sensitivity, and 0
         for a number.
@@ -150,6 +151,8 @@ def assert_sensitivity(
         Norm of the movement.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         How two tables differ.
+    user : str or int, optional
+        Column that says whose a row is: then two tables differ in all rows of one user.
     symmetric : bool, default False
         True if the order of the rows has no effect, on your word.
     tolerance : float, default 1e-9
@@ -185,6 +188,7 @@ def assert_sensitivity(
         confidence=confidence,
         norm=norm,
         neighbours=neighbours,
+        user=user,
         symmetric=symmetric,
         tolerance=tolerance,
         seed=seed,

@@ -214,6 +214,34 @@ def test_pairs_of_a_public_table_share_no_row():
         hs.test_sensitivity(np.sum, table, 9, bound=100.0, pairs=11)
 
 
+def test_people_move_with_all_their_rows():
+    """A count moves by the rows of one user: by 0, 1 or 2 where users have 1, 2 or 3."""
+    people = hs.populations.Users(UNIT, sizes={1: 1, 2: 1, 3: 1})
+    found = hs.test_sensitivity(len, people, 20, bound=1.0, gamma=0.1, pairs=300, user=0)
+    assert found.largest == 2
+    assert found.verdict == "refuted"
+    # Two users in nine differ by 2; binomial tails of 1e-6 each.
+    assert (
+        stats.binom.ppf(1e-6, 300, 2 / 9) <= found.violations <= stats.binom.isf(1e-6, 300, 2 / 9)
+    )
+    assert "(user " in found.worst.name
+    assert set(found.worst.neighbour[:, 0]) == set(range(20))
+    removed = hs.test_sensitivity(
+        len, people, 20, bound=3.0, pairs=100, user=0, neighbours="add-remove"
+    )
+    assert removed.largest == 3
+    assert not removed.violations
+    sampled = hs.sample_sensitivity(len, people, rows=20, pairs=100, user=0)
+    assert hs.test_sensitivity(len, people, 20, bound=sampled, pairs=100, user=0).violations == 0
+    for user, bound in (
+        (None, 3.0),
+        (None, sampled),
+        (0, hs.sample_sensitivity(np.sum, UNIT, rows=20)),
+    ):
+        with pytest.raises(ParameterError, match="user"):
+            hs.test_sensitivity(len, people, 20, bound=bound, user=user)
+
+
 def test_the_command_says_what_the_function_does(tmp_path):
     """Exit code 1 if refuted, with the same record as in Python."""
     (tmp_path / "f.py").write_text("def total(rows):\n    return rows.sum()\n")

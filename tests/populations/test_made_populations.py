@@ -152,3 +152,40 @@ def test_people_are_not_mixed_row_by_row(place):
         Contaminated(**parts, share=0.1)
     mixed = hs.populations.Users(Contaminated(UNIT, FAR, share=0.5), sizes=3)
     assert mixed.draw(np.random.default_rng(0), 5).shape == (15, 2)
+
+
+@pytest.mark.parametrize("user", [0, 1, "who"])
+def test_people_are_outliers_with_all_their_rows(user):
+    """Whole users are mixed: small ones of the base, and a share of large ones far away."""
+    make = (lambda rows: pd.DataFrame({"x": rows})) if user == "who" else np.asarray
+    laws = [Simulator(lambda rng, n, law=law: make(law.draw(rng, n))) for law in (UNIT, FAR)]
+    few, many = (
+        hs.populations.Users(law, sizes=size, user=user)
+        for law, size in zip(laws, (2, 7), strict=True)
+    )
+    mixed = Contaminated(few, many, share=0.2)
+    rows = np.asarray(mixed.draw(np.random.default_rng(0), 2000), dtype=float)
+    at = 0 if user == "who" else user
+    who, values = rows[:, at].astype(int), rows[:, 1 - at]
+    sizes = np.bincount(who)
+    assert (np.diff(who) >= 0).all()
+    assert len(sizes) == 2000
+    assert set(sizes) == {2, 7}
+    assert ((sizes[who] == 7) == (values >= 5)).all()
+    # Exact binomial tails on both sides, 1e-6 each.
+    assert (
+        stats.binom.ppf(1e-6, 2000, 0.2) <= (sizes == 7).sum() <= stats.binom.isf(1e-6, 2000, 0.2)
+    )
+    with pytest.raises(ParameterError, match=f"user={user!r}"):
+        hs.sample_sensitivity(len, mixed, rows=30, pairs=20)
+
+
+def test_outliers_among_people_are_part_of_the_promise():
+    """A user of 7 rows takes the place of one of 2, or the other way round: 5 rows move."""
+    few, many = (hs.populations.Users(UNIT, sizes=size) for size in (2, 7))
+    mixed = Contaminated(few, many, share=0.2)
+    assert hs.sample_sensitivity(len, few, rows=30, pairs=200, user=0).value == 0
+    assert hs.sample_sensitivity(len, mixed, rows=30, pairs=200, user=0).value == 5
+    aside = hs.populations.Users(UNIT, sizes=7, user=1)
+    with pytest.raises(ParameterError, match="the same column"):
+        Contaminated(few, aside, share=0.2)

@@ -35,7 +35,8 @@ from hushed.auditing._sensitivity import (
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
-from hushed.populations import Population
+from hushed.populations import Population, by_user
+from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.spaces import NORMS, Norm, SensitivityBound
 
@@ -199,6 +200,7 @@ def test_sensitivity(
     confidence: float = 0.95,
     norm: Norm = "l1",
     neighbours: Neighbours = "replace-one",
+    user: str | int | None = None,
     symmetric: bool = False,
     tolerance: float = 0.0,
     seed: int | None = 0,
@@ -215,7 +217,7 @@ def test_sensitivity(
         Public source of rows, such as `hushed.populations.PublicTable`. Of a public table no two
         pairs share a row, but under ``promise="table"``, where rows are drawn with replacement.
     rows : int
-        Rows of a table; 2 or more.
+        Rows of a table, or with ``user`` its users; 2 or more.
     bound : float or sensitivity
         What is declared; a sensitivity brings its norm, its neighbours and its gamma along.
     gamma : float, optional
@@ -230,9 +232,13 @@ def test_sensitivity(
         Norm of the movement.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         How two tables differ.
+    user : str or int, optional
+        Column that says whose a row is: then the population gives users with all their rows, as in
+        `hushed.sample_sensitivity`, and two tables differ in all rows of one user. The function
+        finds 0, 1, 2, ... in it.
     symmetric : bool, default False
-        True if the order of the rows has no effect, on your word: then the last row changes
-        instead of one at a random position.
+        True if the order of the rows has no effect, on your word: then the last row, or user,
+        changes instead of one at a random position.
     tolerance : float, default 0
         Share of the bound that a movement may exceed it by; 1e-9 passes over rounding.
     seed : int or None, default 0
@@ -255,7 +261,8 @@ def test_sensitivity(
     ------
     ParameterError
         If a parameter leaves its range, a public table has too few rows for the pairs, or the
-        sensitivity is not about one row of so many (or has ``calibration="marginal"``).
+        sensitivity is not about one row, or user, of so many (or has
+        ``calibration="marginal"``), or users are given without their column.
     BadFunction
         If the function gives no answer on any of the tables: then nothing was tested; if it is
         random, as `RandomFunction`.
@@ -276,14 +283,17 @@ def test_sensitivity(
     >>> found.verdict, found.violations > 20
     ('refuted', True)
     """
-    limit, norm, neighbours, own = read_declaration(bound, norm, neighbours, rows=rows)
+    if user is None and (named := column_of_users(population)) is not None:
+        raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
+    declared = read_declaration(bound, norm, neighbours, rows=rows, user=user)
+    limit, norm, neighbours, own = declared
     gamma = own if gamma is None else gamma
     require_one_of("norm", norm, NORMS)
     require_one_of("neighbours", neighbours, get_args(Neighbours))
     check_tolerance(tolerance)
     share, alpha, root = _read_share(gamma), allowed_error(confidence), seed_from(seed)
     source = PopulationPairs(
-        population=population,
+        population=population if user is None else by_user(population, user),
         rows=require_count("rows", rows, least=2),
         count=require_count("pairs", pairs),
         symmetric=symmetric,

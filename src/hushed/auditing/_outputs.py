@@ -93,7 +93,7 @@ def _flatten_array(outputs: Any) -> Floats | None:
     flat = outputs.reshape(len(outputs), -1)
     if flat.dtype.kind == "c":
         flat = np.concatenate([flat.real, flat.imag], axis=1)
-    return flat.astype(np.float64)
+    return flat.astype(np.float64, copy=False)
 
 
 def _encode_object(output: Any, width: int) -> list[float]:
@@ -221,16 +221,15 @@ def _summarise(values: Floats) -> Floats:
     """Sum, least, largest, place of the largest, and gaps of each output, column after column."""
     found = np.zeros((len(SUMMARIES), len(values)))
     total, least, largest, place, gaps = found
-    for at, column in enumerate(values.T):
-        missing = np.isnan(column)
-        if missing.any():
-            gaps += missing
-            column = np.where(missing, 0.0, column)
+    for at, cells in enumerate(values.T):
+        missing = np.isnan(cells)
+        column = np.where(missing, 0.0, cells) if missing.any() else cells
+        gaps += missing
         total += column
         if not at:
             least[:], largest[:] = column, column
             continue
-        place[column > largest] = at
+        np.putmask(place, column > largest, at)
         np.minimum(least, column, out=least)
         np.maximum(largest, column, out=largest)
     return found.T

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
+from hushed._rows._people import show_rows
 from hushed.auditing._bounds import binomial_tail, clopper_pearson_high, clopper_pearson_low
 from hushed.auditing._fixed import Finding, find_minimum_detectable, plan_samples, run_fixed
 from hushed.auditing._goal import Goal
@@ -95,7 +97,8 @@ class DrawnPairs:
 
     The row stands at a random position, drawn from the pair's own stream, as in the sampling of
     a sensitivity; it is the last one if the source is declared symmetric. `order` deals the rows of
-    a public table; empty for other populations.
+    a public table; empty for other populations. A population of users gives whole users in place
+    of rows.
     """
 
     population: Population
@@ -120,10 +123,11 @@ class DrawnPairs:
             other, done = np.delete(order, at), "taken away"
         else:
             other, done = np.where(order == at, rows, order), "replaced"
+        one = "user" if isinstance(table, Bundles) else "row"
         return Pair(
-            rows=containers.take(table, order),
-            neighbour=containers.take(table, other),
-            name=f"drawn pair {number + 1} (row {at + 1} of {rows} {done})",
+            rows=show_rows(containers.take(table, order)),
+            neighbour=show_rows(containers.take(table, other)),
+            name=f"drawn pair {number + 1} ({one} {at + 1} of {rows} {done})",
         )
 
 

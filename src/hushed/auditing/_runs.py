@@ -103,7 +103,9 @@ class Runs:
         chunks, size = self._divide_runs(runs)
 
         def count_in_bins(rows: Any, rng: np.random.Generator) -> NDArray[np.int64]:
-            scores = event.sign * event.score.evaluate(encoder.encode(source.draw(rows, rng, size)))
+            # Column by column in memory, as scores read it.
+            encoded = np.asfortranarray(encoder.encode(source.draw(rows, rng, size)))
+            scores = event.sign * event.score.evaluate(encoded)
             return np.bincount(np.searchsorted(edges, scores, side="right"), minlength=bins)
 
         def evaluate(generators: Iterator[np.random.Generator]) -> Floats:

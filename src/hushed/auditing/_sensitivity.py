@@ -185,19 +185,25 @@ def check_sensitivity(
 
 
 def read_declaration(
-    declared: float | SensitivityBound, norm: Norm, neighbours: Neighbours, *, rows: int
+    declared: float | SensitivityBound,
+    norm: Norm,
+    neighbours: Neighbours,
+    *,
+    rows: int,
+    user: str | int | None = None,
 ) -> tuple[float, Norm, Neighbours, float]:
     """Read a declared sensitivity: its value, norm, neighbours, and gamma.
 
     One that is a record brings them along. It is refused where tables of so many rows that differ
-    in one row are not what it is about: they would accuse a right one, or pass a wrong one.
+    in one row, or of users that differ in one of them, are not what it is about: they would accuse
+    a right one, or pass a wrong one.
     """
     gamma = 0.0
     if is_real(declared):
         limit = float(declared)
     elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
         limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
-        gamma = _read_promise(declared, rows)
+        gamma = _read_promise(declared, rows, user)
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
@@ -209,16 +215,18 @@ def read_declaration(
     return limit, norm, neighbours, gamma
 
 
-def _read_promise(declared: SensitivityBound, rows: int) -> float:
-    """Gamma of a sensitivity that is about one row of so many; refuse another one."""
+def _read_promise(declared: SensitivityBound, rows: int, user: str | int | None) -> float:
+    """Gamma of a sensitivity that is about one row, or user, of so many; refuse another one."""
     promise = declared.guarantee(1.0)
     sampling = getattr(declared, "sampling", None)
     sizes = (sampling.sizes or (sampling.rows,)) if sampling else (rows,)
+    one, units = ("row", "rows") if user is None else ("user", "users")
     other = {
-        "all rows of one user": promise.unit == "user",
-        f"{promise.distance} rows that change at once": promise.distance > 1,
+        "all rows of one user": promise.unit == "user" and user is None,
+        "one row, whoever it belongs to": promise.unit != "user" and user is not None,
+        f"{promise.distance} {units} that change at once": promise.distance > 1,
         "given new rows (protect='table')": promise.protect == "table",
-        f"tables of {' or '.join(map(str, sizes))} rows": rows not in sizes,
+        f"tables of {' or '.join(map(str, sizes))} {units}": rows not in sizes,
         "the average over all samplings (calibration='marginal'), and not about its own number": (
             promise.marginal
         ),
@@ -226,8 +234,8 @@ def _read_promise(declared: SensitivityBound, rows: int) -> float:
     wrong = [words for words, found in other.items() if found]
     if wrong:
         raise ParameterError(
-            f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} rows that differ in "
-            "one row, drawn like the others, say nothing of it",
+            f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} {units} that differ "
+            f"in one {one}, drawn like the others, say nothing of it",
             parameter="declared",
         )
     return promise.gamma

@@ -21,8 +21,8 @@ from hushed.populations import (
     PublicTable,
     Simulator,
     Uniform,
-    Users,
 )
+from hushed.populations._users import column_of_users
 from hushed.sensitivity import Blockwise
 
 
@@ -80,7 +80,7 @@ def in_blocks(function: Any, rows: int | None, user: str | int | None = None) ->
 
 def check_named(user: str | None, population: Population) -> None:
     """Refuse a law of people where nobody said whose the rows are."""
-    if user is None and isinstance(population, Users):
+    if user is None and column_of_users(population) is not None:
         raise ParameterError("the population gives people: name their column by --user")
 
 
@@ -109,7 +109,8 @@ def find_user(
 
 def _check_place(user: str, place: int, population: Population) -> None:
     """Refuse another column than the one a law of people writes, in places from 1."""
-    wanted = population.user if isinstance(population, Users) else place
+    named = column_of_users(population)
+    wanted = place if named is None else named
     if isinstance(wanted, int) and wanted != place:
         raise ParameterError(
             f"--user {user!r} is column {place + 1}, and the population gives people in column "

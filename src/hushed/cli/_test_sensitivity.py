@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from hushed.auditing import test_sensitivity as judge
-from hushed.cli._inputs import read_bounds, read_function, read_population
+from hushed.cli._inputs import find_user, read_bounds, read_function, read_population
 from hushed.cli._options import (
     BoundsOption,
     FrameOption,
@@ -15,6 +15,7 @@ from hushed.cli._options import (
     KeepOption,
     PopulationOption,
     PromiseOption,
+    UserOption,
     WorkersOption,
     option,
     read_keep,
@@ -28,7 +29,7 @@ from hushed.spaces import Norm
 def test_sensitivity(
     function: FunctionArgument,
     population: PopulationOption,
-    rows: Annotated[int, option("Rows in a table.", PAIRS)],
+    rows: Annotated[int, option("Rows in a table; its users with --user.", PAIRS)],
     bound: Annotated[float, option("Declared sensitivity.", CLAIM)],
     gamma: Annotated[float, option("Share of pairs that may move farther.", CLAIM)] = 0.0,
     norm: Annotated[Norm, option("Norm of the movement.", CLAIM)] = "l1",
@@ -41,6 +42,7 @@ def test_sensitivity(
     promise: PromiseOption = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
+    user: UserOption = None,
     symmetric: Annotated[
         bool, option("The order of the rows has no effect.", PAIRS, "--symmetric")
     ] = False,
@@ -53,7 +55,7 @@ def test_sensitivity(
     """Test a declared sensitivity on pairs of tables drawn from a population."""
     # 1 says that a bound is refuted: whatever keeps the test from running is a 2.
     with finish(json=json, stopped="stopped; there is no verdict", refused=BAD_USE) as result:
-        source, _ = read_population(
+        source, columns = read_population(
             population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
         )
         found = judge(
@@ -66,6 +68,7 @@ def test_sensitivity(
             confidence=confidence,
             norm=norm,
             neighbours=neighbours,
+            user=find_user(user, frame, columns, source),
             symmetric=symmetric,
             tolerance=tolerance,
             seed=seed,

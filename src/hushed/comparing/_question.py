@@ -19,8 +19,9 @@ from hushed._rows._people import show_rows
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
-from hushed.populations import Population, Users, by_user
+from hushed.populations import Population, by_user
 from hushed.populations._drawing import draw_rows
+from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._values import as_doubles, only_column
@@ -188,10 +189,9 @@ def read_rows(asked: Any, rows: int | None) -> int:
 
 def check_user(asked: Any, population: Any, user: object) -> None:
     """Refuse a law of users without their column, and a column where one row is one unit."""
-    if user is None and type(population) is Users:
-        raise ParameterError(
-            f"the population draws users: say user={population.user!r}", parameter="user"
-        )
+    named = column_of_users(population)
+    if user is None and named is not None:
+        raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
     if user is not None and type(user) not in (str, int):
         raise ParameterError(
             f"user must be the name or the position of a column, got {user!r}", parameter="user"

@@ -25,7 +25,8 @@ from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
 from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
-from hushed.populations import Population, Users, by_user, description
+from hushed.populations import Population, by_user, description
+from hushed.populations._users import column_of_users
 from hushed.releasing import Certificate
 from hushed.sensitivity import proven_sensitivity
 from hushed.sensitivity._declarations import check_source
@@ -286,10 +287,9 @@ def _check_unit(unit: object, user: object) -> None:
 
 
 def _check_population(population: object, user: object) -> None:
-    if isinstance(population, Users) and user is None:
-        raise ParameterError(
-            f"the population draws users: say user={population.user!r}", parameter="user"
-        )
+    named = column_of_users(population)
+    if user is None and named is not None:
+        raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
 
 
 def _count(rows: Any, user: str | int | None) -> int:

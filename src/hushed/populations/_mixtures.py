@@ -1,4 +1,4 @@
-"""A population with a share of outliers."""
+"""A population with a share of outliers, among rows or among users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from hushed._ground.checks import require_probability
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._owned import copy_rows, strip_rows
+from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import Population, PublicTable, description, support
-from hushed.populations._users import Users
+from hushed.populations._users import UserSource, column_of_users
 
 _PROBE = 2  # rows by which a container is known
 
@@ -22,6 +24,8 @@ _PROBE = 2  # rows by which a container is known
 class Contaminated:
     """Rows of a population, each of which is one of another population with some probability.
 
+    Of two `Users` it mixes whole users: each of them is an outlier, with all rows, by itself.
+
     A sensitivity sampled from it holds for this mixture: rare outliers among the other rows, and as
     the row that is replaced, are then part of the promise. It is no promise for every way to
     contaminate a population with so small a share.
@@ -29,20 +33,22 @@ class Contaminated:
     Parameters
     ----------
     base, outliers : Population
-        Where rows come from; both must give one container, with the same columns and types.
+        Where rows come from; both must give one container, with the same columns and types. Either
+        both are `Users`, who stand in the same column, or none is.
     share : float
-        Probability with which a row is an outlier, each by itself; in (0, 1).
+        Probability with which a row, or a user, is an outlier, each by itself; in (0, 1).
 
     Raises
     ------
     ParameterError
-        If the share lies outside, or one of them is no population, or draws `Users`, or is a
-        `PublicTable` whose rows are drawn at most once: tables drawn from a mixture would share
-        them.
+        If the share lies outside, or one of them is no population, or only one draws `Users`, or
+        one is a `PublicTable` whose rows are drawn at most once: tables drawn from a mixture would
+        share them.
 
     Notes
     -----
-    All n + 1 rows of a sampled pair come from the base with probability ``(1 - share)**(n + 1)``.
+    All n + 1 rows (users) of a sampled pair are of the base with probability
+    ``(1 - share)**(n + 1)``.
     So the promise holds for the base alone with gamma divided by that.
 
     Examples
@@ -65,12 +71,6 @@ class Contaminated:
         for name in ("base", "outliers"):
             given = getattr(self, name)
             description(given)  # refuses what is no population
-            if isinstance(given, Users):
-                raise ParameterError(
-                    f"{name} draws users, and rows are mixed one by one: let one function rng -> "
-                    "rows of one user give outliers, too, as in hs.populations.Users(function)",
-                    parameter=name,
-                )
             if isinstance(given, PublicTable) and given.promise != "table":
                 raise ParameterError(
                     f"{name} is a public table whose rows are drawn at most once, so that drawn "
@@ -78,6 +78,28 @@ class Contaminated:
                     "hs.populations.fitted",
                     parameter=name,
                 )
+        self._check_units()
+
+    def _check_units(self) -> None:
+        """Refuse users mixed with rows, or with users of another column."""
+        known = {name: column_of_users(getattr(self, name)) for name in ("base", "outliers")}
+        users = [name for name, column in known.items() if column is not None]
+        if len(users) == 1:
+            raise ParameterError(
+                f"{users[0]} draws users, and the other one rows: mix two laws of users, or mix "
+                "the rows of one law, hs.populations.Users(mixture, ...)",
+                parameter=users[0],
+            )
+        if known["base"] != known["outliers"]:
+            raise ParameterError(
+                f"the base puts users into {known['base']!r}, and the outliers put them into "
+                f"{known['outliers']!r}: give both the same column",
+                parameter="outliers",
+            )
+
+    @property
+    def _column_of_users(self) -> Any:
+        return column_of_users(self.base)
 
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw rows.
@@ -87,12 +109,12 @@ class Contaminated:
         rng : numpy.random.Generator
             Source of randomness; consumed.
         count : int
-            Number of rows.
+            Number of rows, or of users.
 
         Returns
         -------
         array, list or frame
-            Independent rows of the mixture.
+            Independent rows of the mixture, or all rows of independent users.
 
         Raises
         ------
@@ -102,6 +124,12 @@ class Contaminated:
         """
         places = np.arange(count)
         places[rng.random(count) < self.share] += count
+        user = column_of_users(self)
+        if user is not None:
+            people = [
+                UserSource(each, user).draw(rng, count) for each in (self.base, self.outliers)
+            ]
+            return show_rows(containers.take(_join_users(*people), places))
         # Two functions may fill the same table: what one gave is copied before the other is asked.
         parts = [
             copy_rows(strip_rows(each.draw(rng, count))) for each in (self.base, self.outliers)
@@ -162,6 +190,12 @@ class Contaminated:
             "outliers": description(self.outliers),
             "share": self.share,
         }
+
+
+def _join_users(first: Bundles, second: Bundles) -> Bundles:
+    """Put two tables of users under each other."""
+    starts = np.concatenate([first.starts, first.starts[-1] + second.starts[1:]])
+    return Bundles(_join(first.rows, second.rows), starts, first.user)
 
 
 def _join(first: Any, second: Any) -> Any:

@@ -18,7 +18,13 @@ from hushed._rows._people import bundle_rows, number_users
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
-from hushed.populations._users import Users, UserSource, leave_out, users_from
+from hushed.populations._users import (
+    Users,
+    UserSource,
+    column_of_users,
+    leave_out,
+    users_from,
+)
 
 Promise = Literal["population", "given-the-rest", "table"]
 
@@ -397,9 +403,10 @@ def by_user(population: Population, user: str | int) -> Population:
     ParameterError
         If ``user`` names another column than the population does.
     """
-    if isinstance(population, Users) and population.user != user:
+    named = column_of_users(population)
+    if named is not None and named != user:
         raise ParameterError(
-            f"the population puts users into {population.user!r}: say user={population.user!r}",
+            f"the population puts users into {named!r}: say user={named!r}",
             parameter="user",
         )
     if type(population) is not PublicTable:

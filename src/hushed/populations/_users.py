@@ -104,6 +104,10 @@ class Users:
         if self.bounds is not None:
             object.__setattr__(self, "_ranges", read_ranges(self.bounds))
 
+    @property
+    def _column_of_users(self) -> str | int:
+        return self.user
+
     def support(self) -> tuple[Range, ...]:
         """Range of each column that has one; never of the column of users.
 
@@ -306,6 +310,11 @@ def _add_to_array(rows: Any, user: int, places: Integers) -> Any:
 
 def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def column_of_users(population: Any) -> Any:
+    """Column that a law of users puts them into: its name or position; None of what gives rows."""
+    return getattr(population, "_column_of_users", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from hushed._ground.checks import is_whole, require_count, require_one_of
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
-from hushed.populations import Population, Users, by_user
+from hushed.populations import Population, by_user
+from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._keeping import check_keep
@@ -210,10 +211,8 @@ def sample_sensitivity(
         _check_user(user, unit, batch=batch)
         user = user if isinstance(user, str) else int(user)
         population = by_user(population, user)
-    elif type(population) is Users:
-        raise ParameterError(
-            f"the population draws users: say user={population.user!r}", parameter="user"
-        )
+    elif (named := column_of_users(population)) is not None:
+        raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
     reach = read_reach(
         f,
         rows,

@@ -25,7 +25,7 @@ _TABLES = 256  # that are kept, of 100 kB each
 _COMPARED = 12  # edges up to which comparing with each is the quickest
 _SPLITS = 3  # of edges that lie in groups
 _BLOCK = 2**14  # numbers that are looked at together, for they stay near the processor
-_TOLD_APART = 2  # edges in one cell that are compared one by one
+_TOLD_APART = 4  # edges in one cell that are compared one by one
 _TRIMS = (0, 2, 8, 24)  # edges at either end that are left out of the range of the cells
 
 
@@ -177,9 +177,9 @@ def _count_passed(edges: Floats, column: Floats) -> NDArray[np.uint8]:
 class _Cells:
     """Cells of equal width over the edges: a number's cell tells its bin, or nearly.
 
-    For each cell `before` has the number of edges in lower cells, `lower` and `upper` the first and
-    the second edge inside (NaN where there is none); `upper` and `crowded`, which says where there
-    are more than two, are None if they would say nothing.
+    For each cell `before` has the number of edges in lower cells, `inside` the first edge in it,
+    the second, and so on (NaN where there is none), as many as some cell has, up to four; `crowded`
+    says where there are more, and is None if there are nowhere.
 
     Notes
     -----
@@ -192,17 +192,16 @@ class _Cells:
     start: float
     scale: float
     before: NDArray[np.uint16]
-    lower: Floats
-    upper: Floats | None
+    inside: tuple[Floats, ...]
     crowded: NDArray[np.bool_] | None
 
     def assign(self, column: Floats) -> NDArray[np.uint16]:
         """Bin of each number; anything for NaN."""
         # Indices that a processor counts in, narrow tables and no checks: all numbers pass here.
         cells = _find_cells(column, self.start, self.scale)
-        passed = (column >= self.lower.take(cells, mode="clip")).view(np.uint8)
-        if self.upper is not None:
-            passed += (column >= self.upper.take(cells, mode="clip")).view(np.uint8)
+        passed = (column >= self.inside[0].take(cells, mode="clip")).view(np.uint8)
+        for edge in self.inside[1:]:
+            passed += (column >= edge.take(cells, mode="clip")).view(np.uint8)
         at = self.before.take(cells, mode="clip")
         at += passed
         if self.crowded is not None:
@@ -247,16 +246,16 @@ def _build_cells(content: bytes) -> _Cells | None:
         if unsure > fewest or (best is not None and unsure == fewest):
             continue
         fewest, before = unsure, np.cumsum(inside) - inside
-        lower, upper = np.full((2, _CELLS), np.nan)
-        lower[inside > 0] = edges[before[inside > 0]]
-        upper[inside > 1] = edges[before[inside > 1] + 1]
+        known = np.full((min(_TOLD_APART, int(inside.max())), _CELLS), np.nan)
+        for number, edge in enumerate(known):
+            here = inside > number
+            edge[here] = edges[before[here] + number]
         best = _Cells(
             edges=edges,
             start=float(inner[0]),
             scale=scale,
             before=before.astype(np.uint16),
-            lower=lower,
-            upper=upper if (inside > 1).any() else None,
+            inside=tuple(known),
             crowded=crowded if unsure else None,
         )
         if not unsure:

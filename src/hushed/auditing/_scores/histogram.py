@@ -99,7 +99,7 @@ def score_together(family: list[Histograms], encoded: Floats) -> Floats:
             edges, tables = joined[number]
             at = assign_bins(column, edges)
             for which, ratios in tables:
-                totals[which, start : start + _BLOCK] += ratios.take(at)
+                totals[which, start : start + _BLOCK] += ratios.take(at, mode="clip")
     return totals
 
 
