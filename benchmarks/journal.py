@@ -93,22 +93,35 @@ def start(keep, pairs, workers):
     )
 
 
+def list_parts(keep):
+    return list(Path(keep).glob("*/*/*.part"))
+
+
+def await_part(process, keep, before):
+    """Wait until a process keeps what it finds, or has ended: a kill before that tries nothing."""
+    while process.poll() is None and len(list_parts(keep)) <= before:
+        time.sleep(0.01)
+
+
 def soak(kills, *, seed=0, pairs=60_000, longest=3.0):
-    """Kill runs of growing length at random times; True if each found what one in one go finds."""
-    rng, killed, whole = random.Random(seed), 0, 0
+    """Kill runs at random times; True if each found what one in one go finds, and some went on."""
+    rng, killed, whole, went_on = random.Random(seed), 0, 0, 0
     with tempfile.TemporaryDirectory() as name:
         while killed < kills:
             keep = f"{name}/{whole}"
             workers = 1 + whole % 2
             while killed < kills:
+                before = len(list_parts(keep))
                 process = start(keep, pairs, workers)
+                await_part(process, keep, before)
                 try:
-                    found = process.communicate(timeout=rng.uniform(0.7, longest))[0]
+                    found = process.communicate(timeout=rng.uniform(0, longest))[0]
                     break
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.communicate()
                     killed += 1
+                    went_on += any(0 < run.kept < pairs for run in hs.runs.list_runs(keep))
             else:
                 found = start(keep, pairs, workers).communicate()[0]
             expected = start("", pairs, 1).communicate()[0]
@@ -117,11 +130,13 @@ def soak(kills, *, seed=0, pairs=60_000, longest=3.0):
                 print(f"run {whole} was not what it should be after {killed} kills")
                 return False
             whole += 1
-            writers = len(list(Path(keep).glob("*/*/*.part")))
+            writers = len(list_parts(keep))
             print(
-                f"{killed} kills, {whole} runs complete, the last by {writers} writers", flush=True
+                f"{killed} kills, {whole} runs complete, the last by {writers} writers; after "
+                f"{went_on} kills a part was kept",
+                flush=True,
             )
-    return True
+    return went_on > 0
 
 
 def main(*, quick: bool, kills: int) -> None:
