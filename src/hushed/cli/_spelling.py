@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperOption
 
+from hushed._ground.printing import suggest
 from hushed.errors import HushedError, ParameterError
 
 _HINTS = {  # of options that several commands share
@@ -21,11 +23,51 @@ _HINTS = {  # of options that several commands share
     "workers": "use --workers 1",
 }
 
+_OTHER_WORDS = {  # by option: words of SQL and of other tools, without their dashes
+    "--by": "group-by groupby group groups",
+    "--where": "filter having condition",
+    "--mean": "avg average",
+    "--quantile": "percentile percentiles quantiles",
+    "--histogram": "bins hist",
+    "--count-users": "distinct count-distinct users",
+    "--user": "id person unit privacy-unit user-id",
+    "--low": "bounds clip range",
+    "--epsilon": "eps privacy-budget loss",
+    "--error": "accuracy precision",
+    "--max-rows-per-user": "max-rows max-contributions",
+    "--max-groups-per-user": "max-groups max-partitions",
+    "--keys": "partitions categories values",
+    "--quote": "price dry-run estimate",
+    "--ledger": "db database",
+    "--out": "output certificate",
+    "--note": "comment label",
+    "--plot": "figure chart",
+}
+_WRONG_USE: type[Exception] = typer.BadParameter.__mro__[1]
+
 _options: ContextVar[Mapping[str, TyperOption] | None] = ContextVar("options", default=None)
 
 
 class SpellingCommand(TyperCommand):
     """A command whose errors name its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; of one that there is not, say which one was meant."""
+        try:
+            return super().parse_args(ctx, args)
+        except _WRONG_USE as wrong:
+            self._suggest(wrong)
+            raise
+
+    def _suggest(self, wrong: Any) -> None:
+        given = getattr(wrong, "option_name", None)
+        if given is None:
+            return
+        own = [name for each in self.params for name in each.opts]
+        word = given.lstrip("-")
+        meant = [each for each in own if word in _OTHER_WORDS.get(each, "").split()]
+        wrong.message += f"; did you mean {meant[0]!r}?" if meant else suggest(given, own)
+        wrong.possibilities = None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
