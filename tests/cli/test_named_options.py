@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import hushed.cli
 from hushed.cli import COMMANDS, app, load
+from hushed.cli._spelling import _OTHER_WORDS
 
 SENSITIVITY = ["sensitivity", "f.py:f", "--population", "uniform:0,1"]
 COST = ["cost", "--beta", "0.05", "--budget", "300000"]
@@ -41,6 +42,29 @@ def test_the_option_is_named(arguments, told):
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 2
     assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["query", "x.csv", "--group-by", "ward"], "; did you mean '--by'?"),
+        (["query", "x.csv", "--filter=a > 1"], "; did you mean '--where'?"),
+        (["query", "x.csv", "--epsillon", "1"], "; did you mean '--epsilon'"),
+        (["compose", "--filter", "1"], "No such option: --filter"),  # has no --where to mean
+        (["query", "x.csv", "--count", "--qqq"], "No such option: --qqq "),
+    ],
+)
+def test_words_of_other_tools_lead_to_the_option(arguments, told):
+    """That of SQL, or one that is misspelt; a command without it does not name it."""
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert ("--where" in done.stderr) == ("--where" in told)
+
+
+def test_other_words_lead_to_options_that_exist():
+    """Each option is that of some command."""
+    assert set(_OTHER_WORDS) <= set().union(*(each for _, _, each in options_of_commands()))
 
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")

@@ -17,6 +17,21 @@ def points(chart):
     return chart.to_dict()["data"]["values"]
 
 
+def test_the_epsilon_that_is_asked_for_is_marked():
+    """On each line, at the error that the quote tells, which stands above in numbers."""
+    query = TABLE.count().sum("cost", low=0, high=5)
+    chart = error_figure(query, epsilon=(0.1, 9), asked_at=0.73).to_dict()
+    rule, dots = (layer["data"]["values"] for layer in chart["layer"][1:])
+    quoted = {each.name: each.accuracy for each in query.quote(epsilon=0.73).outputs}
+    assert {each["of"]: each["error"] for each in dots} == quoted
+    assert {each["epsilon"] for each in (*rule, *dots)} == {0.73}
+    told = chart["title"]["subtitle"][1]
+    assert told.startswith("dots, at epsilon 0.73: count ")
+    assert all(f"{name} {error:.4g}" in told for name, error in quoted.items())
+    with pytest.raises(ParameterError, match=r"not between the ends of epsilon, 0\.1 and 9"):
+        error_figure(query, epsilon=(0.1, 9), asked_at=10)
+
+
 def test_a_query_is_drawn_by_its_quotes():
     """A count has the error of the discrete Laplace law, of whose tail the sum is taken here."""
     rows = points(error_figure(TABLE.count().mean("cost", low=0, high=5), epsilon=(0.1, 2)))

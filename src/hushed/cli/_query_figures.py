@@ -46,7 +46,7 @@ def draw_errors(
     epsilon = terms["epsilon"]
     taken = {name: terms[name] for name in ("delta", "noise", "rows_per_user")}
     ends = (min(_ENDS[0], epsilon / 10), max(_ENDS[1], epsilon * 10))
-    figure = error_figure(request, epsilon=ends, terms={**taken, "rows": rows})
+    figure = error_figure(request, epsilon=ends, terms={**taken, "rows": rows}, asked_at=epsilon)
     save_figure(figure, path)
     print_note(f"figure written to {path}")
 

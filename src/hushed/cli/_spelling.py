@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from hushed._ground.numerals import read_number, read_whole
-from hushed._ground.printing import brief
+from hushed._ground.printing import brief, suggest
 from hushed.errors import HushedError, ParameterError
 
 _HINTS = {  # of options that several commands share
@@ -23,6 +23,28 @@ _HINTS = {  # of options that several commands share
     "ledger": "give --ledger URL",
     "workers": "use --workers 1",
 }
+
+_OTHER_WORDS = {  # by option: words of SQL and of other tools, without their dashes
+    "--by": "group-by groupby group groups",
+    "--where": "filter having condition",
+    "--mean": "avg average",
+    "--quantile": "percentile percentiles quantiles",
+    "--histogram": "bins hist",
+    "--count-users": "distinct count-distinct users",
+    "--user": "id person unit privacy-unit user-id",
+    "--low": "bounds clip range",
+    "--epsilon": "eps privacy-budget loss",
+    "--error": "accuracy precision",
+    "--max-rows-per-user": "max-rows max-contributions",
+    "--max-groups-per-user": "max-groups max-partitions",
+    "--keys": "partitions categories values",
+    "--quote": "price dry-run estimate",
+    "--ledger": "db database",
+    "--out": "output certificate",
+    "--note": "comment label",
+    "--plot": "figure chart",
+}
+_WRONG_USE: type[Exception] = typer.BadParameter.__mro__[1]
 
 _options: ContextVar[Mapping[str, TyperOption] | None] = ContextVar("options", default=None)
 
@@ -37,6 +59,24 @@ class SpellingCommand(TyperCommand):
         super().__init__(*args, **more)
         for each in self.params:
             _read_strictly(each)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; of one that there is not, say which one was meant."""
+        try:
+            return super().parse_args(ctx, args)
+        except _WRONG_USE as wrong:
+            self._suggest(wrong)
+            raise
+
+    def _suggest(self, wrong: Any) -> None:
+        given = getattr(wrong, "option_name", None)
+        if given is None:
+            return
+        own = [name for each in self.params for name in each.opts]
+        word = given.lstrip("-")
+        meant = [each for each in own if word in _OTHER_WORDS.get(each, "").split()]
+        wrong.message += f"; did you mean {meant[0]!r}?" if meant else suggest(given, own)
+        wrong.possibilities = None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

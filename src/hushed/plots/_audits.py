@@ -9,12 +9,13 @@ from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
+from hushed.plots._figures import altair_or_refuse, draw_svg, tell_apart
 from hushed.plots._pages import render_page
 
 _CURVE = "estimated curve, no certificate"
 _CERTIFIED = "certified: the truth is to the right of it, or above"
 _CLAIM = "claim"
+_BELOW = {"orient": "bottom", "columns": 1}  # the legend of a panel
 _SIZE = {"width": 480, "height": 220}
 
 
@@ -85,7 +86,7 @@ def _draw_curve(alt: Any, report: AuditReport) -> Any:
     certified = ((report.epsilon_low, claim.delta), (claim.epsilon, report.delta_low))
     points = [{"epsilon": a, "delta": b, "what": _CERTIFIED} for a, b in certified]
     points.append({"epsilon": claim.epsilon, "delta": claim.delta, "what": _CLAIM})
-    looks = _tell_apart(alt, (_CURVE, _CERTIFIED, _CLAIM), ("stroke", "triangle-up", "diamond"))
+    looks = tell_apart((_CURVE, _CERTIFIED, _CLAIM), ("stroke", "triangle-up", "diamond"), **_BELOW)
 
     def place(rows: list[dict[str, Any]]) -> Any:
         return alt.Chart(alt.Data(values=rows)).encode(
@@ -119,7 +120,7 @@ def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
     y = alt.Y(
         "share:Q", title="share of runs", axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)
     )
-    looks = _tell_apart(alt, sides, ("square", "circle"))
+    looks = tell_apart(sides, ("square", "circle"), **_BELOW)
     bar = alt.Chart(alt.Data(values=bars)).mark_bar(opacity=0.4)
     dot = alt.Chart(alt.Data(values=dots)).mark_point(filled=True, size=40, opacity=1)
     start = find_event(groups, counts.hits, counts.other_hits)
@@ -134,21 +135,6 @@ def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
         "subtitle": "the event that was judged is all to the right of the dotted line",
     }
     return drawn.properties(title=heading, **_SIZE)
-
-
-def _tell_apart(alt: Any, names: Sequence[str], shapes: Sequence[str]) -> dict[str, Any]:
-    """Tell series apart by colour and by shape, with one legend for both."""
-    legend = alt.Legend(orient="bottom", columns=1, labelLimit=400, symbolOpacity=1)
-    looks = {"color": (alt.Color, COLOURS[: len(names)]), "shape": (alt.Shape, shapes)}
-    return {
-        name: channel(
-            "what:N",
-            title=None,
-            legend=legend,
-            scale=alt.Scale(domain=list(names), range=list(values)),
-        )
-        for name, (channel, values) in looks.items()
-    }
 
 
 def find_event(outcomes: Sequence[tuple[int, ...]], hits: int, other_hits: int) -> int:

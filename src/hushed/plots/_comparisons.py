@@ -6,10 +6,11 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
-from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
+from hushed.plots._figures import altair_or_refuse, draw_svg, tell_apart
 from hushed.plots._pages import render_page
 from hushed.statements._readings import Table
 
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 HEADING = "Which promise, at what price: "
 
 
@@ -47,19 +48,16 @@ def comparison_figure(comparison: Comparison) -> Any:
     unit = "rows" if comparison.categories else "unit of the answer"
     title = "epsilon (nats)" if levels else f"error: half of the releases, and 95 % ({unit})"
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
-    colour = alt.Color(
-        "promise:N",
-        title="promise holds for",
-        scale=alt.Scale(range=list(COLOURS)),
-        sort=None,
-        legend=alt.Legend(labelLimit=400),
-    )
-    base = alt.Chart(alt.Data(values=rows)).encode(y=route, color=colour)
+    promises = list(dict.fromkeys(row["promise"] for row in rows))
+    looks = tell_apart(promises, _SHAPES, by="promise", title="promise holds for")
+    base = alt.Chart(alt.Data(values=rows)).encode(y=route, color=looks["color"])
     scale = alt.Scale(type="log")
     lines = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("half:Q", title=title, scale=scale), x2="most:Q"
     )
-    dots = base.mark_point(filled=True, size=60).encode(x=alt.X("half:Q", scale=scale))
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=alt.X("half:Q", scale=scale), shape=looks["shape"]
+    )
     ends = base.mark_tick(thickness=3, size=16).encode(x=alt.X("most:Q", scale=scale))
     level = (
         f"error {comparison.error:g}"
@@ -117,9 +115,8 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def _for_page(figure: Any) -> Any:
-    """Lay a figure out for a page, which is narrow and may have other fonts."""
-    room = {"left": 16, "right": 16, "top": 5, "bottom": 5}
-    return figure.properties(padding=room).configure_legend(orient="bottom", columns=1)
+    """Lay a figure out for a page, which is narrow."""
+    return figure.configure_legend(orient="bottom", columns=1)
 
 
 def _table(

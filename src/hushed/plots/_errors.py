@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from hushed._ground.checks import read_count, require_positive
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.plots._figures import COLOURS, altair_or_refuse
 from hushed.tables import Table
 
 _POINTS = 25
+_TOLD = 4  # outputs whose errors are told in numbers
 
 
 def error_figure(
@@ -24,6 +25,7 @@ def error_figure(
     beta: float = 0.05,
     dims: int = 1,
     terms: Mapping[str, Any] | None = None,
+    asked_at: float | None = None,
 ) -> Any:
     """Draw the error that is expected of a query, or of a mechanism, against epsilon.
 
@@ -41,6 +43,9 @@ def error_figure(
         Numbers that the mechanism releases together, or candidates; of a query leave it out.
     terms : mapping of str, optional
         Of a query, what `Table.quote` takes besides epsilon and beta: ``{"rows": 1000}``, say.
+    asked_at : float, optional
+        An epsilon between both ends, in nats, that is marked on every line, with its errors in
+        numbers: of the first four outputs.
 
     Returns
     -------
@@ -50,20 +55,37 @@ def error_figure(
     Raises
     ------
     ParameterError
-        If it is neither, the ends are not two numbers above 0 in order, or no error is known
-        beforehand, as of means without ``rows`` in the terms.
+        If it is neither, the ends are not two numbers above 0 in order, `asked_at` lies outside
+        them, or no error is known beforehand, as of means without ``rows`` in the terms.
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
     alt = altair_or_refuse()
-    rows = _list_errors(
-        asked, _lay_levels(epsilon), beta, read_count("dims", dims, 1, 2**53), terms or {}
-    )
+    dims, levels = read_count("dims", dims, 1, 2**53), _lay_levels(epsilon)
+    rows = _list_errors(asked, levels, beta, dims, terms or {})
     if not rows:
         raise ParameterError(
             "no error of this query is known beforehand: give terms={'rows': N}, about how many "
             "rows a group has"
         )
+    subtitle = [f"noise exceeds it with a probability of {beta:g} at most"]
+    figure = _draw_lines(alt, rows)
+    if asked_at is not None:
+        if not levels[0] <= require_positive("asked_at", asked_at) <= levels[-1]:
+            raise ParameterError(
+                f"asked_at = {asked_at:g} is not between the ends of epsilon, {levels[0]:g} and "
+                f"{levels[-1]:g}",
+                parameter="asked_at",
+            )
+        there = _list_errors(asked, [asked_at], beta, dims, terms or {})
+        figure = alt.layer(figure, *_mark(alt, there))
+        subtitle.append(_tell_errors(there))
+    title = {"text": "Error against epsilon", "subtitle": subtitle}
+    return figure.properties(title=title, width=480, height=320)
+
+
+def _draw_lines(alt: Any, rows: list[dict[str, Any]]) -> Any:
+    """Draw one line for each output, on logarithmic scales."""
     axis = alt.Axis(format="~g", labelOverlap=True)
     scale = alt.Scale(type="log", nice=False)
     colours = alt.Scale(range=list(COLOURS))
@@ -77,15 +99,21 @@ def error_figure(
             color=alt.Color("of:N", title=None, sort=None, scale=colours, legend=legend),
             strokeDash=alt.StrokeDash("of:N", title=None, sort=None, legend=legend),
         )
-        .properties(
-            title={
-                "text": "Error against epsilon",
-                "subtitle": f"noise exceeds it with a probability of {beta:g} at most",
-            },
-            width=480,
-            height=320,
-        )
     )
+
+
+def _mark(alt: Any, there: list[dict[str, Any]]) -> tuple[Any, Any]:
+    """Mark an epsilon by a broken line, and by a dot on the line of each output."""
+    base = alt.Chart(alt.Data(values=there)).encode(x="epsilon:Q")
+    dots = base.mark_circle(color="black", size=50, opacity=1).encode(y="error:Q")
+    return base.mark_rule(color="black", strokeDash=[2, 2]), dots
+
+
+def _tell_errors(there: list[dict[str, Any]]) -> str:
+    """Tell the errors at an epsilon, rounded up, of the first few outputs."""
+    told = ", ".join(f"{each['of']} {format_up(each['error'], 4)}" for each in there[:_TOLD])
+    rest = f" and {len(there) - _TOLD} more" if len(there) > _TOLD else ""
+    return f"dots, at epsilon {format_up(there[0]['epsilon'], 4)}: {told}{rest}"
 
 
 def _lay_levels(ends: tuple[float, float]) -> list[float]:

@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,21 @@ def altair_or_refuse() -> Any:
     except ImportError:
         raise MissingExtra("a figure or page", "plot") from None
     return altair
+
+
+def tell_apart(
+    names: Sequence[str], shapes: Sequence[str], *, by: str = "what", **legend: Any
+) -> dict[str, Any]:
+    """Tell series apart by colour and by shape, with one legend for both."""
+    alt = altair_or_refuse()
+    title = legend.pop("title", None)
+    look = alt.Legend(labelLimit=400, symbolOpacity=1, **legend)
+    colours = alt.Scale(domain=list(names), range=list(COLOURS[: len(names)]))
+    marks = alt.Scale(domain=list(names), range=list(shapes[: len(names)]))
+    return {
+        "color": alt.Color(f"{by}:N", title=title, scale=colours, legend=look),
+        "shape": alt.Shape(f"{by}:N", title=title, scale=marks, legend=look),
+    }
 
 
 def check_suffix(path: Path) -> None:

@@ -47,6 +47,9 @@ def population_figure(check: PopulationCheck) -> Any:
                 scale=alt.Scale(range=[COLOURS[1], COLOURS[2]]),
                 legend=alt.Legend(labelLimit=400, orient="bottom"),
             ),
+            strokeDash=alt.StrokeDash(
+                "what:N", title=None, sort=None, scale=alt.Scale(range=[[1, 0], [6, 3]])
+            ),
         )
     )
     heading = {
