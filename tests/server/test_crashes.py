@@ -227,3 +227,41 @@ def test_a_page_of_the_network_is_no_answer(team, tmp_path, monkeypatch):
     pages.clear()
     assert [each.entry for each in client.recover()] == [1]
     assert team.charges() == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [(302, b""), (200, b""), (204, b""), (200, b"[]"), (200, b'{"ok": true}'), (200, b"[" * 10**5)],
+)
+def test_what_is_no_server_is_told_as_none(found):
+    """A wrong address: no KeyError, and the token is not sent on."""
+
+    def send(method, path, headers, body):
+        return found[0], {"location": "http://elsewhere.example"}, found[1]
+
+    with pytest.raises(LedgerUnavailable):
+        connect("http://127.0.0.1:8642", "token", send=send)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422])
+def test_a_refusal_of_a_proxy_forgets_nothing(team, tmp_path, monkeypatch, status):
+    """It was charged, the line broke, and what is between refuses the second sending."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    sent = []
+
+    def send(method, path, headers, body):
+        if method == "POST" and sent:
+            return status, {}, b"<html>"
+        found = sender(team)(method, path, headers, body)
+        if method == "POST":
+            sent.append(path)
+            raise NotReached
+        return found
+
+    client = connect("http://127.0.0.1:8642", team.ana, send=send)
+    object.__setattr__(client.line, "pause", lambda seconds: None)
+    with pytest.raises(Refusal):
+        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+    sane = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
+    assert [each.entry for each in sane.recover()] == [1]
+    assert team.charges() == 1

@@ -274,6 +274,8 @@ def test_15_a_question_reaches_nothing_but_its_table(quiet, step):
         (b'{"epsilon": NaN}', "bad_request"),
         (b'{"epsilon": 0.1, "epsilon": 0.2}', "bad_request"),
         (b"\xff{}", "bad_request"),
+        (b'{"note": "\\u0000"}', "bad_request"),
+        (b'{"query": {"columns": {"\\ud800": "int"}}}', "bad_request"),
         (b"{", "bad_request"),
     ],
 )
@@ -285,6 +287,13 @@ def test_17_huge_and_odd_bodies_are_refused(quiet, body, code):
     assert (found.status_code, found.json()["code"]) == (CODES[code][0], code)
     assert found.headers["content-type"] == "application/problem+json"
     assert found.headers["connection"] == "close"  # the rest of a long one is not read
+
+
+@pytest.mark.parametrize("path", ["/v1/requests/%00", "/v1/requests?cursor=%00"])
+def test_17_an_address_with_nul_is_no_failure_of_the_ledger(quiet, path):
+    """PostgreSQL stores no NUL: whoever sends one would be asked to try again."""
+    found = quiet.send("GET", path, quiet.ana)
+    assert (found.status_code, found.json()["code"]) == (400, "bad_request")
 
 
 def test_17_a_connection_that_asks_nothing_is_ended():

@@ -13,7 +13,7 @@ from typing import Any
 from hushed._ground.printing import flat
 from hushed.client._pending import Pending, forget_pending, list_pending
 from hushed.client._questions import ServedAnswer, ServedTable
-from hushed.client._sending import Line, NotTaken
+from hushed.client._sending import Line, NotTaken, read_object
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -62,7 +62,7 @@ class Client:
         list of dict
             With their columns, public bounds and keys, and what your share has left.
         """
-        return list(self.line.read("/v1/datasets")["items"])
+        return list(self.line.read("/v1/datasets", "items")["items"])
 
     def table(self, name: str) -> ServedTable:
         """Begin a question to a data set.
@@ -84,7 +84,7 @@ class Client:
         """
         if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
             raise NotFound("there is no such data set")
-        told = self.line.read(f"/v1/datasets/{name}")
+        told = self.line.read(f"/v1/datasets/{name}", "columns", "user")
         schema = tuple((each["name"], each["kind"]) for each in told["columns"])
         query = TypedQuery(schema=schema, user=told["user"])
         return ServedTable(query=query, dataset=name, client=self)
@@ -97,7 +97,7 @@ class Client:
         list of dict
             As the server tells them.
         """
-        return list(self.line.read("/v1/requests?most=100")["items"])
+        return list(self.line.read("/v1/requests?most=100", "items")["items"])
 
     def answer(self, request: str) -> ServedAnswer:
         """Read an answer again, at no cost.
@@ -122,15 +122,19 @@ class Client:
             If certificate and answer do not belong together, or the signature is another's.
         """
         identity = _find_id(request)
-        text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1].decode()
-        envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1].decode()
-        statement = open_signed(envelope, self.key)
-        if json.loads(statement.record) != json.loads(text):
+        text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1]
+        told = read_object(text)
+        envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1]
+        read_object(envelope)
+        statement = open_signed(envelope.decode(), self.key)
+        if json.loads(statement.record) != told:
             raise ParameterError("the certificate is of another answer: tell the steward")
-        found = Answer.from_json(text)
+        found = Answer.from_json(text.decode())
         parts = {each.name: getattr(found, each.name) for each in fields(Answer)}
         entry = None if statement.entry is None else statement.entry.number
-        return ServedAnswer(**parts | {"entry": entry}, request=identity, certificate=envelope)
+        return ServedAnswer(
+            **parts | {"entry": entry}, request=identity, certificate=envelope.decode()
+        )
 
     def cancel(self, request: str) -> None:
         """Take back a request of yours that waits for approval; nothing was charged.
@@ -149,7 +153,8 @@ class Client:
         """
         identity = _find_id(request)
         self.line.ask("DELETE", f"/v1/requests/{identity}")
-        forget_pending(self.pending, self.line.read(f"/v1/requests/{identity}")["key"])
+        told = self.line.read(f"/v1/requests/{identity}", "key")
+        forget_pending(self.pending, told["key"])
 
     def waiting(self) -> list[dict[str, Any]]:
         """List what waits for approval, the newest first, at most 100: a steward sees all of it.
@@ -159,7 +164,7 @@ class Client:
         list of dict
             As the server tells them: who asks, the question, its price, the note.
         """
-        return list(self.line.read("/v1/requests?state=pending&most=100")["items"])
+        return list(self.line.read("/v1/requests?state=pending&most=100", "items")["items"])
 
     def approve(self, request: str) -> dict[str, Any]:
         """Approve, as a steward, what somebody else has asked: it is charged now, and answered.
@@ -184,7 +189,7 @@ class Client:
             If there is no such request.
         """
         path = f"/v1/requests/{_find_id(request)}/approve"
-        return dict(json.loads(self.line.ask("POST", path)[1]))
+        return read_object(self.line.ask("POST", path)[1], "id", "state")
 
     def decline(self, request: str, reason: str) -> dict[str, Any]:
         """Decline, as a steward, what somebody has asked; nothing was charged.
@@ -209,7 +214,7 @@ class Client:
             If there is no such request.
         """
         path = f"/v1/requests/{_find_id(request)}/decline"
-        return dict(json.loads(self.line.ask("POST", path, {"reason": reason})[1]))
+        return read_object(self.line.ask("POST", path, {"reason": reason})[1], "id", "state")
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer]:
         """Read what was asked from this computer and not read yet; it costs nothing more.
@@ -265,7 +270,7 @@ class Client:
         try:
             while True:
                 _, body = self.line.ask("POST", path, pending.body, headers)
-                told = json.loads(body)
+                told = read_object(body, "id", "state")
                 if told["state"] == "pending":
                     raise AwaitingApproval(
                         f"the request {told['id']} waits for a steward's approval, and nothing is "
@@ -279,12 +284,15 @@ class Client:
                         "there is no answer yet; it is charged: client.recover() reads it later"
                     )
                 self.line.pause(0.2)
-            if told["state"] in _UNPAID:
-                forget_pending(self.pending, pending.key)
-                raise Refusal(_say_unpaid(told))
+        except (ParameterError, NotFound, Overspent, EngineUnavailable, NotTaken):
+            forget_pending(self.pending, pending.key)  # nothing was charged
+            raise
+        if told["state"] in _UNPAID:
+            forget_pending(self.pending, pending.key)
+            raise Refusal(_say_unpaid(told))
+        try:
             answer = self.answer(told["id"])
-        except (ParameterError, NotFound, Overspent, QueryFailed, EngineUnavailable, NotTaken):
-            # Nothing was charged, or the failure is known. After any other end it may be charged.
+        except QueryFailed:  # after any other end it is charged, and can be read
             forget_pending(self.pending, pending.key)
             raise
         forget_pending(self.pending, pending.key)

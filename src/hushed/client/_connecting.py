@@ -43,6 +43,8 @@ def connect(
         If the extra ``hushed[client]`` is not installed.
     Refusal
         If the token does not count.
+    LedgerUnavailable
+        If the server was not reached, or what answers there is none.
     """
     if any(find_spec(each) is None for each in _NEEDED):
         raise MissingExtra("the client of a server", "client")
@@ -51,6 +53,15 @@ def connect(
     if not shown or not shown.isascii() or not shown.isprintable():
         raise ParameterError("a token is needed: give it, or set HUSHED_TOKEN", parameter="token")
     line = Line(send=send or open_line(place), token=shown)
-    who = line.read("/v1/me")["id"]
-    named = key or line.read("/v1/keys")["keys"][0]["pem"].encode()
+    who = line.read("/v1/me", "id")["id"]
+    named = key or _read_key(line)
     return Client(url=place, line=line, key=named, pending=pending_folder(place, who))
+
+
+def _read_key(line: Line) -> bytes:
+    """Read the key that the server names."""
+    found = line.read("/v1/keys", "keys")["keys"]
+    try:
+        return str(found[0]["pem"]).encode()
+    except (TypeError, LookupError):
+        raise ParameterError("the server names no key of its certificates: give key") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hushed._ground.printing import format_up
 from hushed.client._pending import Pending, write_pending
+from hushed.client._sending import read_object
 from hushed.tables import Answer
 from hushed.tables._asking import describe
 from hushed.tables._builder import QueryBuilder
@@ -35,6 +36,9 @@ class ServedAnswer(Answer):
 
     request: str = ""
     certificate: str = field(default="", repr=False)
+
+
+_PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +133,7 @@ class ServedTable(QueryBuilder):
         given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
         body |= {name: each for name, each in given.items() if each is not None}
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
-        told = json.loads(found)
+        told = read_object(found, *_PRICE)
         return ServedQuote(
             epsilon=told["epsilon"],
             delta=told["delta"],

@@ -83,7 +83,11 @@ class Line:
                 self.pause(min(2.0**attempt / 4, _LONGEST_PAUSE))
                 continue
             if status < 400:
-                _require_json(found)
+                if not 200 <= status < 300:  # the token does not go to another address
+                    raise LedgerUnavailable(
+                        f"the server sends on to another address ({status}), where the token does "
+                        "not go: connect to that one"
+                    )
                 return status, found
             if status not in _AGAIN or last:
                 raise read_problem(status, found)
@@ -91,20 +95,27 @@ class Line:
             self.pause(min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE))
         raise LedgerUnavailable("the server was not reached")
 
-    def read(self, path: str) -> Any:
-        """Read JSON."""
-        return json.loads(self.ask("GET", path)[1])
+    def read(self, path: str, *names: str) -> dict[str, Any]:
+        """Read a JSON object that has these names."""
+        return read_object(self.ask("GET", path)[1], *names)
 
 
-def _require_json(body: bytes) -> None:
-    """Refuse what somebody on the way has put in place of an answer."""
+def read_object(body: bytes, *names: str) -> dict[str, Any]:
+    """Read a JSON object; refuse what somebody on the way has put in place of it."""
     try:
-        json.loads(body or b"{}")
-    except ValueError:
-        raise LedgerUnavailable(
-            "what answered is no server of hushed, but perhaps a page of your network; ask again "
-            "under the same key: you pay once"
-        ) from None
+        told = json.loads(body.decode())
+    except (ValueError, RecursionError):
+        raise _no_server() from None
+    if not isinstance(told, dict) or not told.keys() >= set(names):
+        raise _no_server()
+    return told
+
+
+def _no_server() -> LedgerUnavailable:
+    return LedgerUnavailable(
+        "what answered is no server of hushed, but perhaps a page of your network; ask again "
+        "under the same key: you pay once"
+    )
 
 
 def read_problem(status: int, body: bytes) -> Exception:
@@ -112,12 +123,13 @@ def read_problem(status: int, body: bytes) -> Exception:
     try:
         told = json.loads(body)
         code, title, detail = (str(told.get(each, "")) for each in ("code", "title", "detail"))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         code, title, detail = "", f"the server answered {status}", ""
     words = flat(f"{title} {detail}".strip())
     kind = _KINDS.get(code)
     if kind is None:
-        kind = ParameterError if status in (400, 413, 422) else Refusal
+        # Without a code it is the refusal of a proxy, which does not know what was charged.
+        kind = ParameterError if code and status in (400, 413, 422) else Refusal
         kind = NotTaken if code in _NOT_TAKEN else kind
     return kind(words)
 

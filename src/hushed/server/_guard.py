@@ -7,7 +7,7 @@ import ipaddress
 import json
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -71,6 +71,8 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             raise Problem("wrong_host")
+        if "\0" in scope["path"] or b"\0" in unquote_to_bytes(scope["query_string"]):
+            raise Problem("bad_request", "an address holds no NUL")
         if len(scope["headers"]) > MOST_HEADERS:
             raise Problem("too_large", "too many headers")
         if headers.get("content-encoding", "identity") != "identity":
@@ -122,11 +124,12 @@ def check_json(body: bytes) -> None:
     try:
         text = body.decode("utf-8")
         _check_depth(text)
-        json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        _check_texts(json.loads(text, object_pairs_hook=_once, parse_constant=_refuse))
     except (ValueError, RecursionError):
         raise Problem(
             "bad_request",
-            "the body is no JSON of at most 32 levels, with each name once and finite numbers",
+            "the body is no JSON of at most 32 levels, with each name once, finite numbers, and "
+            "text of Unicode without NUL",
         ) from None
 
 
@@ -151,6 +154,19 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError
     return found
+
+
+def _check_texts(found: Any) -> None:
+    """Refuse what no database stores: it would be told as a failure of the ledger."""
+    if isinstance(found, str):
+        found.encode()  # half of a character
+        if "\0" in found:
+            raise ValueError
+    elif isinstance(found, dict):
+        _check_texts([*found, *found.values()])
+    elif isinstance(found, list):
+        for each in found:
+            _check_texts(each)
 
 
 def _refuse(name: str) -> Any:
