@@ -10,16 +10,23 @@ Predicted: with processes that wait already, 5 % more processor time than bare; 
 Got, on 2 cores: 10 % more (18 % two at a time) when idle, 25 % at a load of 1.3, loky 13 to 15 %;
 started when needed, 0.1 s. About 5 % are the function's own: its memory and caches are new.
 By pairs: 1.3 ms more for a call at a load of 2.5, 1.0 ms at 8 to 13 (half of the pairs between 0.2
-and 2.0 ms), which is 13 % and 9 % of a bare call.
+and 2.0 ms), which is 13 % and 9 % of a bare call. The least that a fresh process for each call can
+do stands beside it: predicted 0.5 ms; got 0.9 ms where isolation adds 1.4 ms, at a load of 15.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pickle
+import socket
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -29,6 +36,43 @@ CALLS, ROWS, SECONDS = 31, 5000, 0.01
 REPEATS, QUICK = 5, 1
 
 Work = Callable[[np.ndarray], float]
+
+# The least that a process for each call has to do: know the function, read rows, answer a double.
+LEAST = """
+import pickle, sys, numpy.ma, numpy.random
+source, target = sys.stdin.buffer, sys.stdout.buffer
+sys.path[:], packed = pickle.load(source)
+function = pickle.loads(packed)
+for _ in range(2):
+    rows = pickle.load(source)
+    target.write(numpy.float64(function(rows) if rows is not None else 0.0).tobytes())
+    target.flush()
+source.read(1)
+"""
+
+
+class Least:
+    """A fresh process without limits, seeds, a place of its own, or anything to watch it."""
+
+    def __init__(self, work: Work) -> None:
+        import cloudpickle
+
+        self.line, theirs = socket.socketpair()
+        self.child = subprocess.Popen([sys.executable, "-c", LEAST], stdin=theirs, stdout=theirs)
+        theirs.close()
+        self.line.sendall(pickle.dumps((sys.path, cloudpickle.dumps(work))))
+        self.call(None)
+
+    def call(self, rows: np.ndarray | None) -> float:
+        self.line.sendall(pickle.dumps(rows, protocol=5))
+        return float(np.frombuffer(self.line.recv(8))[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.line.close()
+        self.child.wait()
 
 
 @dataclass
@@ -70,10 +114,10 @@ def take_warm(work: Work, parts: list[np.ndarray], workers: int) -> Watch:
         return Watch(waiting).take(lambda: pool.call(parts))
 
 
-def take_pairs(work: Work, parts: list[np.ndarray]) -> np.ndarray:
-    """Time each call bare, isolated, and isolated as the function itself sees it, side by side.
+def take_pairs(work: Work, parts: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Time each call bare, isolated, and in the least fresh process that there can be.
 
-    One row for each part, in seconds of processors.
+    Of the two also as the function itself sees it; in seconds of processors.
     """
 
     def timed(rows: np.ndarray) -> float:
@@ -81,26 +125,58 @@ def take_pairs(work: Work, parts: list[np.ndarray]) -> np.ndarray:
         work(rows)
         return time.process_time() - begun
 
-    found, answers = [], []
-    with Isolation(timed, calls=len(parts), workers=1) as pool:
-        for part in parts:
-            waiting = [pool._idle[0]._child.pid]
-            bare = Watch().take(lambda part=part: work(part)).processor
-            watch = Watch(waiting).take(lambda part=part: answers.append(pool.call([part])[0]))
-            found.append((bare, watch.processor))
-    return np.column_stack([np.array(found), answers])
+    found: dict[str, list[float]] = {}
+    with contextlib.ExitStack() as stack:
+        pool = stack.enter_context(Isolation(timed, calls=len(parts), workers=1))
+        least = [stack.enter_context(Least(timed)) for _ in parts]
+        for part, one in zip(parts, least, strict=True):
+            waiting = pool._idle[0]._child.pid
+            inside: list[float] = []
+            taken = {
+                "bare": Watch().take(lambda part=part: work(part)),
+                "isolated": Watch([waiting]).take(
+                    lambda part=part, inside=inside: inside.append(float(pool.call([part])[0]))
+                ),
+                "least": Watch([one.child.pid]).take(
+                    lambda part=part, one=one, inside=inside: inside.append(one.call(part))
+                ),
+            }
+            for name, watch in taken.items():
+                found.setdefault(name, []).append(watch.processor)
+            for name, seen in zip(("within isolated", "within least"), inside, strict=True):
+                found.setdefault(name, []).append(seen)
+    return {name: np.array(seconds) for name, seconds in found.items()}
 
 
-def print_pairs(pairs: np.ndarray) -> None:
+def print_pairs(pairs: dict[str, np.ndarray]) -> None:
     """Print what is added to a call, and how much of it the function itself takes longer."""
-    bare, isolated, inside = pairs.T
-    added, within = isolated - bare, inside - bare
-    low, middle, high = 1e3 * np.quantile(added, [0.25, 0.5, 0.75])
+    bare = pairs["bare"]
+    for name, title in (("isolated", "isolation"), ("least", "the least fresh process")):
+        added, within = pairs[name] - bare, pairs[f"within {name}"] - bare
+        low, middle, high = 1e3 * np.quantile(added, [0.25, 0.5, 0.75])
+        print(
+            f"one call beside another: {title} adds {middle:.2f} ms of processors in the middle "
+            f"({low:.2f} to {high:.2f} for half of {len(bare)} calls), "
+            f"{np.median(added) / np.median(bare):.1%} of a bare call; "
+            f"{1e3 * np.median(within):.2f} ms of it within the function"
+        )
+
+
+def print_floors() -> None:
+    """Print what the start of an empty interpreter takes, and bytes there and back."""
+    starts = []
+    for _ in range(5):
+        before = os.times()
+        subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+        after = os.times()
+        starts.append(after.children_user + after.children_system)
+        starts[-1] -= before.children_user + before.children_system
+    with Least(float) as echo:
+        trips = Watch([echo.child.pid])
+        taken = trips.take(lambda: echo.call(np.array(1.0))).processor
     print(
-        f"one call beside another: isolation adds {middle:.2f} ms of processors in the middle "
-        f"({low:.2f} to {high:.2f} for half of {len(bare)} calls), "
-        f"{np.median(added) / np.median(bare):.1%} of a bare call; "
-        f"{1e3 * np.median(within):.2f} ms of it within the function"
+        f"an empty interpreter starts in {1e3 * statistics.median(starts):.0f} ms of processors; "
+        f"a number there and back takes {1e3 * taken:.2f} ms"
     )
 
 
@@ -145,7 +221,8 @@ def main(*, quick: bool) -> None:
             taken[name].append(take())
     bare = taken["bare, one after another"]
     print(f"{len(parts)} calls of {1e3 * min(each.processor for each in bare) / len(parts):.1f} ms")
-    print_pairs(np.concatenate(pairs))
+    print_pairs({name: np.concatenate([each[name] for each in pairs]) for name in pairs[0]})
+    print_floors()
     for name, found in taken.items():
         ratios = [
             each.processor / beside.processor for each, beside in zip(found, bare, strict=True)

@@ -99,11 +99,13 @@ class Process:
         """Send as much as the pipe takes."""
         try:
             while self._outbox:
-                # Without a signal if it has ended: programs may let that one end them.
-                sent = self.target.send(self._outbox[0], socket.MSG_NOSIGNAL)
-                self._outbox[0] = self._outbox[0][sent:]
-                if not self._outbox[0]:
-                    self._outbox.pop(0)
+                # Without a signal if it has ended: programs may let that one end them. All at once,
+                # for it wakes up at the first byte.
+                sent = self.target.sendmsg(self._outbox, [], socket.MSG_NOSIGNAL)
+                while self._outbox and sent >= len(self._outbox[0]):
+                    sent -= len(self._outbox.pop(0))
+                if sent:
+                    self._outbox[0] = self._outbox[0][sent:]
         except BlockingIOError:
             return
         except OSError:  # it has ended; what it may have said is read elsewhere
