@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -132,6 +134,34 @@ def test_a_session_that_is_stopped_is_named(spark):
     engine = hs.engines.Spark(Stopped())
     with pytest.raises(HushedError, match="is stopped, or its driver is gone"):
         run_trials(draws, 20, seed=3, workers=engine)
+
+
+def test_a_stop_takes_back_what_runs_in_a_session_of_the_caller(spark, tmp_path):
+    """Spark would go on with it; its own handler of Ctrl-C, which ends all jobs, is set aside."""
+    begun, parent = tmp_path / "begun", os.getpid()
+
+    def stuck(generators):
+        if os.getpid() != parent:
+            begun.touch()
+            time.sleep(100)
+        return draws(generators)
+
+    def strike():
+        while not begun.exists():
+            time.sleep(0.05)
+        os.kill(parent, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=strike, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            run_trials(stuck, 60, seed=3, workers=spark)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 30
+    while tracker.getActiveJobsIds() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not tracker.getActiveJobsIds()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
