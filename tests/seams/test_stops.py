@@ -206,3 +206,16 @@ def test_what_a_function_gets_is_its_own_wherever_it_can_be_copied():
 
     hs.release(writing, rows, PROVEN)
     assert rows[0] == [1.0]
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, GeneratorExit, BaseException, ValueError])
+def test_an_object_in_a_frame_cannot_end_the_opening_of_its_table(raised):
+    """Its cell is missing, and what it says is not shown; whether one is there is not told."""
+
+    class Cell:
+        def __str__(self):
+            raise raised("secret")
+
+    table = hs.table(pd.DataFrame({"word": ["a", Cell(), "a"]}))
+    answer = table.group_by("word", keys=["a"]).count().release(epsilon=100)
+    assert round(answer.values["count"][0]) == 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.stops import watch_stops
 from hushed.errors import ParameterError
 
 _PRIVATE_USE = re.compile(rb"\xee([\xbe\xbf])([\x80-\xbf])")  # U+EF80 to U+EFFF
@@ -87,9 +88,11 @@ def _column(column: Any) -> Any:
 def _object_strings(cells: Any, absent: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    strings = [
-        None if gone else _object_string(cell) for cell, gone in zip(cells, absent, strict=True)
-    ]
+    with watch_stops() as is_stop:
+        strings = [
+            None if gone else _object_string(cell, is_stop)
+            for cell, gone in zip(cells, absent, strict=True)
+        ]
     try:
         return pa.array(strings, pa.large_string())
     except UnicodeError:  # lone surrogates
@@ -98,14 +101,16 @@ def _object_strings(cells: Any, absent: Any) -> Any:
         return pa.array(known, pa.large_string())
 
 
-def _object_string(cell: object) -> str | None:
-    """Convert an object to a string; missing if its own code raises an error.
+def _object_string(cell: object, is_stop: Callable[[BaseException], bool]) -> str | None:
+    """Convert an object to a string; missing if its own code raises whatever, but for a signal.
 
     The error is not shown, and affects its own cell only.
     """
     try:
         return str.__str__(cell if isinstance(cell, str) else str(cell))
-    except (Exception, SystemExit):  # whatever its own code raises
+    except BaseException as raised:  # Ctrl-C, too, if nobody pressed it
+        if is_stop(raised):
+            raise
         return None
 
 
