@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -14,7 +15,7 @@ from tests.server.conftest import Team, make_folder, open_team
 from hushed import Guarantee
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
-from hushed.server import create_app
+from hushed.server import _moving, create_app
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
@@ -150,7 +151,7 @@ def test_a_server_moves_with_all_that_it_has(tmp_path, postgres_url, monkeypatch
     with psycopg.connect(postgres_url, autocommit=True) as owner:
         owner.execute("DROP SCHEMA public CASCADE")
         owner.execute("CREATE SCHEMA public")
-    kept = Path(move_server(folder, postgres_url))
+    kept = move_while_somebody_is_invited(folder, postgres_url, monkeypatch)
     assert (folder / "hushed.toml").read_text().count("postgresql://") == 1
     assert check_server(folder).problems == ()
     for team in open_team(folder, tokens):
@@ -165,8 +166,27 @@ def test_a_server_moves_with_all_that_it_has(tmp_path, postgres_url, monkeypatch
         assert team.ask(team.bo, "new").status_code == 201
     kept.rename(folder / "hushed.db")
     (folder / "hushed.toml").write_text(text)
-    with pytest.raises(DamagedLedger, match="set back to an older copy"):
+    with pytest.raises(DamagedLedger, match="was moved"):
         open_desk(folder, Log())
+
+
+def move_while_somebody_is_invited(folder, url, monkeypatch):
+    """Whoever writes to the file that is moved waits for the end, and is told of it."""
+    late = []
+    with monkeypatch.context() as raced, ThreadPoolExecutor(1) as pool:
+        replace = _moving._replace
+
+        def replace_slowly(path, text):
+            late.append(pool.submit(invite, folder, "late", "analyst", [], days=1, scope=Scope()))
+            with pytest.raises(TimeoutError):
+                late[0].result(1.0)
+            replace(path, text)
+
+        raced.setattr(_moving, "_replace", replace_slowly)
+        kept = Path(move_server(folder, url))
+        with pytest.raises((DamagedLedger, LedgerUnavailable)):
+            late[0].result(60)
+    return kept
 
 
 def fail(connection):

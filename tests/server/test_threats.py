@@ -434,6 +434,41 @@ def test_18_very_many_quantiles_are_refused(quiet):
     assert quiet.charges() == 0
 
 
+WARDS = [str(each) for each in range(300)]
+MANY = [each / 1000 for each in range(1, 200)]
+BOUNDED = {"column": "cost", "low": 0, "high": 50}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"groups": {"columns": ["ward", "patient"], "keys": [WARDS, WARDS]}},
+        {
+            "aggregates": [
+                {"kind": "histogram", "column": "cost", "low": 0, "high": 50, "bins": 10**5}
+            ]
+        },
+        {
+            "aggregates": [
+                BOUNDED | {"kind": "quantiles", "probabilities": [i / 1000 for i in range(1, 200)]}
+            ],
+            "groups": {"columns": ["ward"], "keys": [WARDS[:30]]},
+        },
+    ],
+    ids=["groups", "bins", "candidates"],
+)
+def test_19_an_answer_has_no_million_numbers(quiet, query):
+    """A million took a gigabyte of the server, which was killed, and tried it again."""
+    columns = QUERY["columns"] | {"patient": "string"}
+    found = quiet.ask(quiet.ana, "one", query=QUERY | {"columns": columns} | query)
+    assert (found.status_code, found.json()["code"]) == (422, "bad_query")
+    assert "at most" in found.json()["detail"]
+    body = {"query": QUERY | {"columns": columns} | query, "epsilon": 0.1}
+    priced = quiet.send("POST", "/v1/datasets/stays/quote", quiet.ana, json=body)
+    assert priced.status_code == 422
+    assert quiet.charges() == 0
+
+
 def test_19_one_person_has_few_requests_open(team, monkeypatch):
     """Who has ten without an answer waits; others ask."""
     monkeypatch.setattr(type(team.desk), "start", lambda *_: None)  # nothing is answered

@@ -16,16 +16,26 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 _HEAD = "SELECT value FROM @.hushed_s_state WHERE name = 'audit'"
+_MOVED = "moved"
 _CHANGED = "the trail of the server was changed: {}; restore a copy, and look for who could write"
 
 
 def trail_head(connection: Transaction, *, lock: bool = False) -> tuple[int, str]:
     """Give number and digest of the last event."""
     row = run(connection, _HEAD, {}, f"{_HEAD} FOR UPDATE" if lock else None).fetchone()
-    number, _, link = str(row[0] if row else "").partition(":")
+    told = str(row[0] if row else "")
+    if told == _MOVED:
+        raise DamagedLedger("this ledger was moved: the settings name the one that counts now")
+    number, _, link = told.partition(":")
     if not number.isdecimal():
         raise DamagedLedger(_CHANGED.format("its head is gone"))
     return int(number), link
+
+
+def leave_trail(connection: Transaction) -> None:
+    """End the trail of a ledger that was moved: whoever still writes there is refused."""
+    statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'audit'"
+    run(connection, statement, {"value": _MOVED})
 
 
 def add_event(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ from hushed.tables._prepared import Prepared
 MOST_AGGREGATES, MOST_STEPS, LONGEST_EXPRESSION = 20, 10, 500
 MOST_KEYS, LONGEST_KEY = 10_000, 200
 MOST_QUANTILES = 200  # of all aggregates: the engine plans a thousand for seconds
+MOST_ANSWERED = 2**16  # numbers of an answer: it is noised, stored and sent by the server
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 
 Epsilon = Annotated[
@@ -102,6 +104,19 @@ def check_size(query: Query) -> None:
         raise Problem(
             "bad_query", f"a query names at most {MOST_KEYS} keys of {LONGEST_KEY} characters"
         )
+    groups = math.prod(map(len, (query.groups and query.groups.keys) or ()))
+    answered = groups * sum(_count_answered(each) for each in query.aggregates)
+    if answered > MOST_ANSWERED:
+        raise Problem(
+            "bad_query",
+            f"an answer has at most {MOST_ANSWERED} numbers (groups times outputs), and this one "
+            f"would have {answered}: use fewer keys, bins or aggregates",
+        )
+
+
+def _count_answered(aggregate: Any) -> int:
+    """Count what an aggregate answers for one group."""
+    return len(getattr(aggregate, "probabilities", "1")) * int(getattr(aggregate, "bins", 1))
 
 
 def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) -> None:

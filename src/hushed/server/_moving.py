@@ -14,7 +14,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
-from hushed.server._audit import add_event, trail_head, verify_trail
+from hushed.server._audit import add_event, leave_trail, trail_head, verify_trail
 from hushed.server._config import FILE, Settings, parse_settings
 from hushed.server._mark import write_mark
 from hushed.server._opening import mark_path, open_own
@@ -58,11 +58,13 @@ def move_server(folder: Path, url: str) -> str:
             raise ParameterError("the ledger of this server is on PostgreSQL: use its own tools")
         path = old._store.path
         text = _rewrite(folder, settings, url)
-        with serving_alone(old), Ledger(url) as new:
-            head = _copy(old, new)
+        # A command that writes at this moment waits, and then finds that it came too late.
+        with serving_alone(old), Ledger(url) as new, writing(old) as source:
+            head = _copy(source, new)
             _check(old, new)
             _replace(folder / FILE, text)
             write_mark(mark_path(folder, settings), head)
+            leave_trail(source)
     kept = path.with_name(f"{path.name}.moved")
     with suppress(OSError):  # it is refused anyway
         path.rename(kept)
@@ -70,9 +72,9 @@ def move_server(folder: Path, url: str) -> str:
     return str(path)
 
 
-def _copy(old: Ledger, new: Ledger) -> tuple[int, str]:
+def _copy(source: Transaction, new: Ledger) -> tuple[int, str]:
     """Copy all rows in one transaction; number and digest of the event that tells of it."""
-    with reading(old) as source, writing(new) as target:
+    with writing(new) as target:
         there = run(target, "SELECT COUNT(*) FROM @.hushed_budgets", {}).fetchone()[0]
         if there or has_tables(target):
             raise ParameterError(

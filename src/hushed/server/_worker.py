@@ -8,6 +8,7 @@ server is gone. Both speak JSON, so that nothing that it sends is ever run.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 from collections.abc import Iterator
@@ -27,16 +28,19 @@ from hushed.errors import (
 from hushed.ledger._laws import write_law
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Query
+from hushed.tables._plan import count_numbers
 from hushed.tables._release import plan_query
 
 if TYPE_CHECKING:
     from hushed.guarantee import Guarantee
     from hushed.privacy_loss import PrivacyProfile
     from hushed.tables import Quote, Table
+    from hushed.tables._plan import Plan
     from hushed.tables._prepared import Prepared
 
 READY, BEGUN = b"ready", b"begun"
 BETA = 0.05
+_MOST_NUMBERS = 1_000_000  # about 100 MB and six seconds of noise, in the process of the server
 _MOST_TABLES = 20  # that one process keeps open
 
 
@@ -146,6 +150,7 @@ def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -
 
 def _check(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
     prepared = prepare(table, query, asked, seconds)
+    _require_few(query, prepared.proposal.plan)
     return _tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
 
 
@@ -164,7 +169,20 @@ def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
         delta=terms["delta"],
         noise_name=terms["noise"],
     )
+    _require_few(asked, plan)
     return _tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
+
+
+def _require_few(query: Query, plan: Plan) -> None:
+    """Refuse what takes much memory where rows are read, which is not limited there."""
+    keys = (query.groups and query.groups.keys) or ()
+    found = count_numbers(plan.parts, math.prod(map(len, keys)))
+    if found > _MOST_NUMBERS:
+        raise ParameterError(
+            f"a question to a server reads at most {_MOST_NUMBERS} numbers (every bin, and every "
+            f"ten candidates of a quantile, of every group), and this one would read {found}: use "
+            "fewer keys, bins, candidates or aggregates"
+        )
 
 
 def _tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
