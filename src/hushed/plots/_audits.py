@@ -15,7 +15,7 @@ from hushed.plots._pages import render_page
 _CURVE = "estimated curve, no certificate"
 _CERTIFIED = "certified: the truth is to the right of it, or above"
 _CLAIM = "claim"
-_BELOW = {"orient": "bottom", "columns": 1}  # the legend of a panel
+_BELOW: dict[str, Any] = {"orient": "bottom", "columns": 1}  # the legend of a panel
 _SIZE = {"width": 480, "height": 220}
 
 

@@ -48,7 +48,7 @@ def comparison_figure(comparison: Comparison) -> Any:
     unit = "rows" if comparison.categories else "unit of the answer"
     title = "epsilon (nats)" if levels else f"error: half of the releases, and 95 % ({unit})"
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
-    promises = list(dict.fromkeys(row["promise"] for row in rows))
+    promises = list(dict.fromkeys(each.promise for each in comparison.routes))
     looks = tell_apart(promises, _SHAPES, by="promise", title="promise holds for")
     base = alt.Chart(alt.Data(values=rows)).encode(y=route, color=looks["color"])
     scale = alt.Scale(type="log")
