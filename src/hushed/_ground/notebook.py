@@ -21,7 +21,8 @@ _BLUE, _ORANGE = "#0072B2", "#D55E00"  # told apart under every common colour bl
 _STYLE = (
     "<style>.hushed-card{font:13px/1.45 system-ui,sans-serif;max-width:54em;overflow-x:auto;"
     "border-left:3px solid #0072B2;padding:.2em 0 .2em .9em}"
-    ".hushed-card table{border-collapse:collapse;margin:.4em 0;background:none;font:inherit}"
+    ".hushed-card strong{display:block}.hushed-card table{border-collapse:collapse;"
+    "margin:.4em 0;background:none;font:inherit;color:inherit}"  # pages without doctype reset it
     ".hushed-card th,.hushed-card td{text-align:left;padding:.1em 1em .1em 0;background:none;"
     "border:0;vertical-align:top;font-variant-numeric:tabular-nums}"
     ".hushed-card .facts th{font-weight:400;opacity:.75}"
