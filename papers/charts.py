@@ -135,7 +135,10 @@ def _data(rows: list[Row]) -> Any:
 
 
 def _axis(channel: Any, column: str, title: str, *, logarithmic: bool, zero: bool) -> Any:
-    apart: dict[str, Any] = {"labelSeparation": 8, "labelFlush": False}  # flush, the last two come close
+    apart: dict[str, Any] = {
+        "labelSeparation": 8,
+        "labelFlush": False,
+    }  # flush, the last two come close
     axis = alt.Axis(tickCount=5, **apart) if logarithmic else alt.Axis(**apart)
     scale = alt.Scale(type="log") if logarithmic else alt.Scale(zero=zero)
     return channel(f"{column}:Q", title=title, scale=scale, axis=axis)
