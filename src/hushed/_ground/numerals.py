@@ -11,7 +11,7 @@ import math
 import re
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 _PLACE = re.compile(r"[0-9]{1,18}")
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _NAN = re.compile(r"[+-]?nan", re.IGNORECASE)
@@ -31,7 +31,7 @@ def read_number(text: str) -> float:
 
 
 def read_whole(text: str) -> int:
-    """Read a whole number of at most 100 digits."""
+    """Read a whole number of at most 1,000 digits."""
     if _WHOLE.fullmatch(text) is None:
         raise ValueError("it is not written as a whole number, such as 1000")
     return int(text)
