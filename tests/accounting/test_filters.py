@@ -253,6 +253,7 @@ class TestTinyLosses:
             assert exact <= found <= min(exact * (1 + mpmath.mpf("3e-9")), epsilon)
 
 
+@pytest.mark.slow_cases("adaptive", "gaussian")
 @pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "gaussian"])
 def test_the_shares_of_delta_never_exceed_it(method):
     """All that filters set aside or convert adds up, exactly, to delta at most; nothing is lost.

@@ -87,6 +87,7 @@ class TestVerdicts:
         # Outputs are merged by their score, which can only lower the truth.
         assert found.delta_low < estimate < 1 - math.exp(-0.25) + 3 * error
 
+    @pytest.mark.slow
     def test_wrong_scale_has_its_witness(self):
         """The pair, the side and the counts of the event come with the verdict."""
         claim = Guarantee(epsilon=0.1)
@@ -159,6 +160,7 @@ class TestVerdicts:
             quick(grid_laplace, few, claim=Guarantee(epsilon=0.1, gamma=0.3), **options)
         assert caught.value.needed > 2
 
+    @pytest.mark.slow
     def test_workers_do_not_change_the_answer(self):
         """One worker and two give the same counts."""
         found = [quick(grid_laplace, samples=300_000, workers=n).to_dict() for n in (1, 2)]

@@ -47,6 +47,7 @@ def test_the_fewest_pairs_that_bound_a_share(gamma, pairs):
         assert "not verified" in found.explain()
 
 
+@pytest.mark.slow
 def test_bounds_on_the_share_hold_as_often_as_said():
     """A sum moves by more than 1/2 with probability 1/4; each bound misses it in 5 % at most."""
     tests = 120
@@ -61,6 +62,7 @@ def test_bounds_on_the_share_hold_as_often_as_said():
     assert sum(each.violations for each in found) / (40 * tests) == pytest.approx(0.25, abs=0.04)
 
 
+@pytest.mark.slow
 def test_a_share_is_refuted_only_where_the_bound_exceeds_it():
     """60 of 1,000 contradicts a share of 0.04 and not one of 0.05; one pair contradicts 0."""
     between = movements_of(3, 1000)[-61:-59].mean()

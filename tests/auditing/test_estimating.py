@@ -36,7 +36,7 @@ def test_continuous_outputs_are_estimated_in_bins():
     )
 
 
-@pytest.mark.slow_cases("refused", "None")
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", [np.inf, None, "refused"])
 def test_what_repeats_is_told_apart_from_noise_that_does_not(refusal):
     """Six of ten answers refused: delta is that of the noise, 4 in 10 times, and 0 at its epsilon.
@@ -80,6 +80,7 @@ def test_the_range_says_what_many_rare_outcomes_leave_open():
     )
 
 
+@pytest.mark.slow
 def test_both_directions_are_told_apart():
     """[p - e q]+ is 0.1 at any epsilon, and the other one 1 - 0.9 e, which is 0 from 0.106 on."""
     found = hs.estimate_privacy(rare, ROWS, 0.05, samples=20_000, method="plug-in")
@@ -89,7 +90,7 @@ def test_both_directions_are_told_apart():
     assert "rows over neighbour: estimate of delta at epsilon 0.05: 0.1" in str(found)
 
 
-@pytest.mark.slow_cases("<lambda>2", "<lambda>3")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "give",
     [

@@ -137,6 +137,7 @@ def test_bad_declarations_and_domains_are_refused_in_words(declared, options):
         check(np.max, declared, **options)
 
 
+@pytest.mark.slow
 def test_rounding_is_not_called_a_counterexample():
     """A mean of three moves by a third: that doubles move it a little farther is told as such."""
     found = hs.check_sensitivity(np.mean, 1 / 3, low=0, high=1, rows=3)

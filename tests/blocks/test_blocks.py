@@ -86,7 +86,7 @@ def test_reference_values():
     assert scores.tolist() == [-2.5, -2.5, -1.5, -1.5, -0.5, 0, -0.5, -0.5, -1.5, -1.5, -2.5]
 
 
-@pytest.mark.slow_cases("exponential-prior", "exponential-even")
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, [1, 2, 0, 4]], ids=["even", "prior"])
 @pytest.mark.parametrize("kind", ["exponential", "votes"])
 def test_draws_have_the_exact_law(kind, prior):
@@ -116,6 +116,7 @@ def test_answers_between_two_candidates_are_moved_to_the_nearest():
     assert drawn.scores(np.array([0.5, 0.4999, 0.5001])).tolist() == [0.0, -0.5, -1.5, -1.5]
 
 
+@pytest.mark.slow
 def test_a_wrong_prior_costs_accuracy_alone():
     """The right one helps where blocks are few; the promise is the same."""
     values, answers = np.arange(21.0), np.full(13, 5.0)

@@ -20,6 +20,7 @@ def label(rows):
     return "above" if np.median(rows) > 5.2 else "below"
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_drawing_again_and_again():
     """Against a hundred releases of fresh tables, drawn by the noise of a release."""
     tried = MADE.simulate(np.mean, PEOPLE, 400, trials=100, isolated=False)

@@ -43,6 +43,7 @@ def as_answers(votes):
     return np.array([NONE if vote is None else float(vote) for vote in votes])
 
 
+@pytest.mark.slow_cases("4-3")
 @pytest.mark.parametrize(("blocks", "labels"), [(4, 3), (5, 2)])
 def test_a_label_is_told_if_enough_blocks_could_answer_otherwise(monkeypatch, blocks, labels):
     """On all votes: with noise that leaves the free blocks at the threshold None, above it told."""
@@ -112,6 +113,7 @@ def test_the_accuracy_is_kept():
     assert found.count("b") / 4000 == pytest.approx(surely, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_release_tells_the_label_with_its_certificate():
     """All blocks agree: told, and what the certificate says follows and is checked."""
     made = hs.Blocks(LABELS, aggregate="stable", epsilon=20.0, delta=0.01, blocks=3)

@@ -70,6 +70,7 @@ def test_what_keeps_an_audit_from_running_is_no_violation(folder, arguments, mes
     assert (folder / "m.py").read_text() == MECHANISMS
 
 
+@pytest.mark.slow
 def test_verdict_exit_code_and_page(folder):
     """A violation exits 1, with progress on standard error and a page on request."""
     done = run(*COMMON, "--claim-epsilon", 0.5, "--html", "page.html")
@@ -153,6 +154,7 @@ def test_what_only_fails_is_not_judged(folder):
     assert "REFUTED" not in done.stdout
 
 
+@pytest.mark.slow
 def test_the_zoo_counts_caught_and_accused(monkeypatch):
     """One broken mechanism and a right one: a line for each, and what to make of them."""
     two = [zoo.find("NoisyHist2"), zoo.find("SVT2")]
@@ -235,6 +237,7 @@ def test_pairs_from_a_file_and_other_claims(folder):
     assert run(*shared, "--claim-epsilon", 5, "--claim-order", 2).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_program(folder):
     """A program is run as it is."""
     import sys
@@ -265,6 +268,7 @@ def test_bad_use(folder, arguments, message):
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_one_mechanism_of_the_zoo_is_judged_by_name(tmp_path):
     """A broken one is caught on its own pair, with a page; its options are its own."""
     named = ("zoo:NoisyHist2", "--samples", 9000, "--html", tmp_path / "page.html", "--json")

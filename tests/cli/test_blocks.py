@@ -49,6 +49,7 @@ def error_of(result):
     return json.loads(result.stdout)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_path):
     """The mechanism is the one of the same parameters; a page is written, too."""
     words = (*STAYS, *SURE, "--blocks", 3, "--cpu-seconds", 7, "--memory", 10**9)
@@ -63,7 +64,7 @@ def test_a_release_is_that_of_python_and_its_certificate_is_verified(run, tmp_pa
     assert run("verify", "c.json").returncode == 0
 
 
-@pytest.mark.slow_cases("votes")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "value"),
     [
@@ -98,7 +99,7 @@ def test_every_way_of_putting_answers_together(run, words, value):
     assert record["value"] == value
 
 
-@pytest.mark.slow_cases("numpy-1")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("frame", "column"),
     [
@@ -117,12 +118,14 @@ def test_users_by_name_and_by_place(run, frame, column):
     assert stated == ("0" if frame == "numpy" else "patient")
 
 
+@pytest.mark.slow
 def test_a_private_number_of_rows(run):
     """Neighbours have one row more or less."""
     record = record_of(run(*STAYS, *SURE, "--private-count", "--blocks", 2, "--json"))
     assert record["certificate"]["guarantee"]["neighbours"] == "add-remove"
 
 
+@pytest.mark.slow
 def test_spacing_is_as_asked(run):
     """Even from 0 on by default."""
     even = parameters_of(run(*STAYS, *SURE, "--json"))
@@ -168,6 +171,7 @@ def test_a_simulation_is_that_of_python_and_costs_nothing(run, tmp_path):
     assert record_of(run(*words, "--rows", 80, "--json")) == record
 
 
+@pytest.mark.slow
 def test_a_simulation_in_processes_of_their_own(run, tmp_path):
     """As a release does; users are found in the public rows."""
     lines = (tmp_path / "stays.csv").read_text().replace(".", ".1")  # other rows

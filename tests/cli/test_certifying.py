@@ -86,6 +86,7 @@ def test_a_report_lists_a_budget_and_a_study_adds_up(folder):
     assert run(folder, "verify", "s.json").returncode == 0
 
 
+@pytest.mark.slow
 def test_keys_are_made_once_and_sign(folder):
     """The private file is for its owner alone, neither is written over, and verify --key trusts."""
     made = run(folder, "keys", "new", "k")
@@ -121,6 +122,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 def test_bad_uses_are_refused_and_write_nothing(folder):
     """Each with what to do."""
     (folder / "own.key").write_text("-----BEGIN PRIVATE KEY-----\n")

@@ -28,6 +28,7 @@ def run(tmp_path):
     return lambda *words: ended(*words, cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_verdict_is_the_exit_code(run, tmp_path):
     """1 for a contradiction, with the words of the report; a figure and the noise's certificate."""
     off = run(*CHECK, "unlike.csv", "--frame", "pandas", "--plot", "fit.svg")
@@ -41,6 +42,7 @@ def test_the_verdict_is_the_exit_code(run, tmp_path):
     assert hs.verify(hs.Certificate.from_json(json.dumps(record["certificate"]))).reproduced
 
 
+@pytest.mark.slow
 def test_a_check_is_charged_and_read_again(run):
     """Under its key it is told again, by the ledger, too, in words."""
     book = ("sqlite:///b.db", "clinic")

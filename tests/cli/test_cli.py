@@ -149,6 +149,7 @@ class TestSensitivity:
 
 
 class TestRelease:
+    @pytest.mark.slow
     def test_value_certificate_and_page(self, folder):
         """The answer, its certificate and a page without outside references are written."""
         done = run(*RELEASE, "--out", "c.json", "--html", "c.html", "--json")
@@ -356,6 +357,7 @@ class TestWrittenFiles:
         monkeypatch.setattr("hushed.cli._written.os", locked)
         assert "not writable" in refused(*RELEASE, "--out", "c.json", code=2)
 
+    @pytest.mark.slow
     def test_other_files_need_force(self, folder):
         """A file that is not a certificate is replaced with --force alone; a former one always."""
         (folder / "c.json").write_text("my notes")
@@ -461,7 +463,7 @@ class TestEnds:
             monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
             assert expected in CliRunner().invoke(app, [], prog_name="hushed").stdout.split()
 
-    @pytest.mark.slow_cases("2")
+    @pytest.mark.slow
     @pytest.mark.parametrize("workers", [1, 2])
     def test_sigterm_cleans_up(self, tmp_path, workers):
         """SIGTERM ends with 130, no worker lives on and no temporary folder is left."""
@@ -521,6 +523,7 @@ class TestTargets:
         easier = json.loads(wider.stdout)["certificate"]
         assert easier["guarantee"]["epsilon"] < found["guarantee"]["epsilon"]
 
+    @pytest.mark.slow
     def test_error_for_the_gaussian_needs_delta(self, folder):
         """The Gaussian takes an error together with its slack."""
         arguments = [a for a in RELEASE if a not in ("--epsilon", 1)]

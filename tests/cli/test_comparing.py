@@ -39,6 +39,7 @@ def compared(result):
 
 
 class TestCompare:
+    @pytest.mark.slow
     def test_a_statistic_is_compared_as_in_python(self, run):
         """The JSON is the record of `hs.compare` with the same parameters."""
         words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 30, "--seed", 4, "--epsilon", 2)
@@ -134,6 +135,7 @@ class TestCompare:
         assert said in error_of(result)
         assert "ward" in error_of(result)
 
+    @pytest.mark.slow
     def test_a_comparison_is_written_as_a_page(self, run, tmp_path):
         """Everything that is printed stands in it; it is replaced, and another file is not."""
         words = ("compare", "median", *RANGE, *UNIFORM, "--rows", 40, "--html", "c.html", "--json")

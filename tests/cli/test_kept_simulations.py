@@ -1,5 +1,6 @@
 """Commands that simulate on public rows keep what they find, and say where they do not."""
 
+import pytest
 from tests.commands import ended
 
 import hushed as hs
@@ -7,6 +8,7 @@ import hushed as hs
 FUNCTION = "import numpy as np\ndef middle(rows): return float(np.median(rows))\n"
 
 
+@pytest.mark.slow
 def test_commands_keep_simulations(tmp_path):
     """The comparison, the test of a bound and the simulation of blocks; twice the same output."""
     (tmp_path / "f.py").write_text(FUNCTION)

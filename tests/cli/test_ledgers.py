@@ -35,6 +35,7 @@ def json_of(result):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_open_charge_show_export(folder):
     """A budget is opened, charged with a law, shown, drawn and exported."""
     opened = run("open", URL, "study", "--epsilon", 2, "--delta", 1e-6, "--gamma", 0.1, "--json")
@@ -204,6 +205,7 @@ def test_every_budget_of_python_can_be_opened(delta, method):
             assert theirs == replace(ours, name="b", opened=theirs.opened, digest=theirs.digest)
 
 
+@pytest.mark.slow
 def test_a_nominal_budget_is_opened_marked_and_charged(folder):
     """Numbers that prove nothing need a budget opened for them, and every word of it says so."""
     (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
@@ -240,6 +242,7 @@ def test_a_charge_by_hand_says_whom_its_gamma_protects():
         assert [e.guarantee.protect for e in book.entries("all")] == ["simultaneous"]
 
 
+@pytest.mark.slow
 def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
     """The default budget refuses a query once, with every option of the one that takes it."""
     (folder / "stays.csv").write_text("patient\n" + "\n".join(str(i // 2) for i in range(40)))
@@ -290,6 +293,7 @@ def test_the_last_charges_are_listed(folder):
         assert run("show", URL, "--entries", wrong).exit_code == 2
 
 
+@pytest.mark.slow
 def test_charges_without_a_note_say_what_was_asked(folder):
     """A release notes mechanism and function, a query its aggregates; no value and no key."""
     (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")

@@ -87,6 +87,7 @@ def test_a_function_that_fails_on_every_row_costs_nothing(run, tmp_path):
     assert "0 charges so far" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_user_s_rows_are_promised_together(run, tmp_path):
     """However many there are: their log likelihoods are added, and then clipped."""
     rows = "".join(f"p{i // 3},{i % 3 > 0:d}\n" for i in range(300))

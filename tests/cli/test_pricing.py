@@ -140,6 +140,7 @@ class TestCompose:
         assert record["guarantee"]["epsilon"] == pytest.approx(11.191, abs=1e-3)
         assert record["exact"]["low"] <= record["guarantee"]["epsilon"]
 
+    @pytest.mark.slow
     def test_all_methods(self):
         """All methods in one table; those that do not apply are named on standard error."""
         result = run("compose", "laplace:0.1x50", "gaussian:0.05x20", "--method", "all")
@@ -176,7 +177,7 @@ class TestCompose:
 
 
 class TestPlots:
-    @pytest.mark.slow_cases("html-<", "png-\\x89PNG")
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<")]
     )
@@ -199,6 +200,7 @@ class TestPlots:
         for part in ("Dandekar", "nats", "published", "37,805.86"):
             assert part in text
 
+    @pytest.mark.slow
     def test_tradeoff(self, tmp_path):
         """Compose draws the trade-off of all releases together."""
         target = tmp_path / "tradeoff.svg"

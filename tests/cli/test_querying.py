@@ -220,6 +220,7 @@ def test_quantiles_of_one_option_are_in_order_with_their_error_in_words(run):
     assert "ranks (rows in order" in run(*words).stdout
 
 
+@pytest.mark.slow
 def test_a_bound_may_be_searched_and_is_told(run):
     """In words and as JSON; a quote says what the search costs."""
     words = ("--sum", "cost:0:search", "--epsilon", 50)
@@ -236,6 +237,7 @@ def test_a_bound_may_be_searched_and_is_told(run):
     assert (refused.exit_code, "COLUMN:LOW:HIGH:BINS" in refused.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_candidates_are_geometric_unless_their_number_is_given(run):
     """The default, a number, and a spacing; each is told."""
     for words, spacing, number in (
@@ -313,6 +315,7 @@ class TestQueryFile:
         assert "about 100 rows" in wanted
         assert ask(QUERY_FILE, "--quote", "--about-rows", "100").stdout == wanted
 
+    @pytest.mark.slow
     def test_a_bound_may_be_searched(self, ask):
         """Both ends, with the word that the option takes."""
         mean = '{ kind = "mean", column = "cost", low = "search", high = "search" }'
@@ -320,6 +323,7 @@ class TestQueryFile:
         found = json.loads(ask(asked, "--epsilon", "50", "--json").stdout)
         assert found["bounds"]["mean_cost"][0] < 0 < found["bounds"]["mean_cost"][1]
 
+    @pytest.mark.slow
     def test_a_saved_file_asks_the_same_again(self, ask, run, tmp_path):
         """What --save writes is read by --file, and is not written over unless that is said."""
         saved = tmp_path / "saved.toml"
@@ -369,6 +373,7 @@ class TestQueryFile:
             assert word in " ".join(ended.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_quote_explains_how_far_one_user_moves_it(run):
     """With --explain in lines, and always as JSON; without --quote it is refused."""
     words = ("--user", "patient", "--max-rows-per-user", 5, "--count", "--epsilon", 0.5)

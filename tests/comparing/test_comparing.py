@@ -95,6 +95,7 @@ class TestErrors:
         for name in ("smooth, lomax", "smooth, t2"):
             assert 30 * 2.0**-48 < route_of(found, name).error_95 < 30 * 2.0**-45
 
+    @pytest.mark.slow
     def test_errors_whose_squares_exceed_all_doubles_have_a_spread(self):
         """Relative to the error it is that of the same question on a smaller scale."""
         rng = np.random.default_rng(1)
@@ -124,7 +125,7 @@ class TestErrors:
             reached = sum(w for w, e in zip(weights, off, strict=True) if e > error - 1e-9)
             assert beyond <= beta * sum(weights) < reached
 
-    @pytest.mark.slow_cases("0-365", "1-1000000.0")
+    @pytest.mark.slow
     @pytest.mark.parametrize(("low", "high"), [(0, 365), (1, 1e6), (-50, 50)])
     def test_table_route_is_as_exact_as_a_query(self, low, high):
         """Of 200 answers with default candidates half are within its error, and half are not."""
@@ -196,6 +197,7 @@ class TestErrors:
 
 
 class TestLevels:
+    @pytest.mark.slow
     def test_an_error_gives_the_smallest_level_of_three_digits(self):
         """For Laplace noise it is 30 log(20) / error, rounded up; one step less is too little."""
         found = hs.compare(SEVEN, SAME, error=5.0, trials=2)
@@ -213,12 +215,14 @@ class TestLevels:
             less = hs.compare(SEVEN, SAME, epsilon=round(level - step, 6), trials=2)
             assert route_of(less, name).error_95 > 5.0
 
+    @pytest.mark.slow
     def test_an_error_out_of_reach_is_said(self):
         """The grid of a table query is too coarse for a small error at any epsilon."""
         found = hs.compare(SEVEN, SAME, error=0.01, trials=2)
         assert "not reached at any epsilon up to 99.9" in reason_of(found, "table query")
         assert found.recommended in [each.name for each in found.routes]
 
+    @pytest.mark.slow
     def test_an_error_that_is_large_needs_the_least_level(self):
         """No level below the ladder is promised."""
         found = hs.compare(SEVEN, SAME, error=1e9, trials=2)
@@ -239,6 +243,7 @@ class TestRoutes:
         more = hs.compare(np.mean, UNIT, rows=50, trials=2, delta=1e-6)
         assert route_of(more, "sampled, Gaussian").guarantee.delta == pytest.approx(1e-6)
 
+    @pytest.mark.slow
     def test_propose_test_needs_a_delta_and_a_far_table(self):
         """The bound that it proposes is one of the halvings of the range; all are refused here."""
         assert "delta" in reason_of(hs.compare(SEVEN, SAME, trials=2), "propose-test")
@@ -288,6 +293,7 @@ class TestRoutes:
         found = hs.compare(lambda t: t.mean(axis=0), two, rows=100, low=0, high=1, trials=2)
         assert "aggregate='vector'" in reason_of(found, "blocks")
 
+    @pytest.mark.slow
     def test_a_range_means_the_candidates_that_blocks_take(self):
         """Even ones from 0 on for a function; those of a statistic are spaced as its own."""
         ask = {"rows": 100, "trials": 2}
@@ -424,6 +430,7 @@ class TestRefusals:
 
 
 class TestRecord:
+    @pytest.mark.slow
     def test_equal_seeds_give_equal_records(self):
         """The same seed gives the same record, another one another."""
         s = hs.statistics.median(rows=30, low=0, high=1)
@@ -431,6 +438,7 @@ class TestRecord:
         assert first == again
         assert first.routes != other.routes
 
+    @pytest.mark.slow
     def test_any_number_of_workers_gives_the_same(self):
         """Here, and in two threads."""
         s = hs.statistics.median(rows=30, low=0, high=1)
@@ -445,6 +453,7 @@ class TestRecord:
         here = hs.compare(s, UNIT, trials=10, workers=1)
         assert hs.compare(s, UNIT, trials=10, workers=2) == here
 
+    @pytest.mark.slow
     def test_it_survives_a_trip_through_json(self):
         """All fields come back; what is no comparison is refused."""
         found = hs.compare(SEVEN, SAME, error=10.0, trials=3)
@@ -455,6 +464,7 @@ class TestRecord:
             with pytest.raises(ParameterError, match="not a hushed comparison"):
                 hs.Comparison.from_json(wrong)
 
+    @pytest.mark.slow
     def test_it_prints_a_table_that_fits(self):
         """At most 100 columns: all routes, the best first, the reasons, the recommendation."""
         s = hs.statistics.median(rows=100, low=1, high=1e6, unit="person")

@@ -170,7 +170,7 @@ class TestPlan:
         model = CostModel(per_person=limit)
         assert model.cost(found.epsilon) == pytest.approx(40_000, abs=0.01)
 
-    @pytest.mark.slow_cases("None-1e-06")
+    @pytest.mark.slow_cases("0.05-1e-06", "None-1e-06")
     @pytest.mark.parametrize("delta", [0.0, 1e-6])
     @pytest.mark.parametrize("beta", [None, 0.05])
     def test_errors_are_kept_in_simulation(self, delta, beta):
@@ -189,6 +189,7 @@ class TestPlan:
             slack = 5 * math.sqrt(beta * (1 - beta) / errors.size)
             assert abs((errors > 30.0).mean() - beta) <= slack
 
+    @pytest.mark.slow
     def test_joint_level_is_what_the_accountant_says(self):
         """The plan's joint level is the composition of its own mechanisms."""
         needs = [Need(error=5.0 + i, beta=0.05, sensitivity=0.1) for i in range(40)]

@@ -73,6 +73,7 @@ def test_only_what_is_imported_there_is_needed(monkeypatch):
     assert not {"a_home_of_functions", "pytest"} & found.keys()
 
 
+@pytest.mark.slow
 def test_pip_is_told_the_name_that_it_knows():
     """A module may go by another name there: scikit-learn gives sklearn."""
     import sklearn

@@ -27,6 +27,7 @@ def sampled():
     return hs.sample_sensitivity(largest, UNIT, rows=10, workers=1, symmetric=True)
 
 
+@pytest.mark.slow
 def test_pairs_that_move_further_are_counted(sampled):
     """None of equal rows; those with a lonely 1 as one of the two exchanged rows; bounds around."""
     still = hs.check_movement(largest, np.full(1100, 0.5), sampled, epsilon=SURE)
@@ -49,6 +50,7 @@ def test_pairs_that_move_further_are_counted(sampled):
     assert low <= found <= high
 
 
+@pytest.mark.slow
 def test_a_replaced_row_moves_the_count_by_one_at_most(sampled):
     """Every row of a table of three pairs, and of two that are in none, replaced by a 1."""
     rows = np.zeros(35)

@@ -57,7 +57,7 @@ def rejections(runs, epsilon, population, private, **options):
     )
 
 
-@pytest.mark.slow_cases("50.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 50.0])
 @pytest.mark.usefixtures("crude")
 def test_a_population_that_fits_is_contradicted_as_often_as_the_level_says(epsilon):
@@ -77,6 +77,7 @@ def test_the_size_in_many_runs(epsilon):
     assert low <= found <= high
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("crude")
 def test_the_size_with_a_public_table_that_is_cut_into_parts():
     """Tables that share no row are exchangeable with the private one: 1 of 20 at most."""
@@ -91,6 +92,7 @@ def test_the_size_with_a_public_table_that_is_cut_into_parts():
     assert found <= band(60, 0.05)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "epsilon", "caught"),
     [
@@ -133,6 +135,7 @@ def test_a_deviation_of_the_size_that_is_caught_is_caught():
     assert found >= band(60, 0.925)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "epsilon"), [(8, SURE), pytest.param(800, 0.004, marks=pytest.mark.slow)]
 )
@@ -163,6 +166,7 @@ def test_the_bound_of_the_total_variation_says_something():
     assert "total variation at least 0." in made.explain()
 
 
+@pytest.mark.slow
 def test_a_replaced_row_moves_the_statistic_by_one_row_at_most():
     """All tables of three rows of numbers, texts, and both, and all their neighbours."""
     numbers, worst = [0.0, 0.5, math.nan, math.inf], 0
@@ -218,6 +222,7 @@ def test_the_noise_is_there():
     assert 0.4 < spread / (1 / (100 * 0.2)) < 2.2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("crude")
 @pytest.mark.parametrize("make", [pd.DataFrame, pytest.param(pl.DataFrame, marks=pytest.mark.slow)])
 def test_frames_with_numbers_texts_and_times(make):
@@ -367,6 +372,7 @@ def test_a_check_is_charged_and_stored_under_its_key(books):
         ask()
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_unpaid(books):
     """Each with what to do; the budget stays whole."""
     rows = np.random.default_rng(4).normal(size=100)

@@ -73,6 +73,7 @@ def test_the_budget_lives_on(ledger, method, law):
     assert 0.009 <= balance.spent.epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_levels_without_a_law(ledger):
     """Promises alone are taken from the smallest level on, and refused up to the largest."""
     ledger.open_budget("b", G(epsilon=1.0, delta=1e-6), method="pld")

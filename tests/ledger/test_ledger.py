@@ -82,6 +82,7 @@ def fill(book, name, promise, **known):
 # What is charged
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_a_budget_is_used_up_and_stays_used_up(ledger, url):
     """Charges add up, the next one is refused, and another reader of the file sees the same."""
     ledger.open_budget("study", G(epsilon=1.0), note="2026")
@@ -146,7 +147,7 @@ def most_laplace(size, limit, delta):
 
 
 @pytest.mark.slow_cases("renyi")
-@pytest.mark.slow_cases("adaptive", "zcdp")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["adaptive", "zcdp", "renyi", "gaussian", "pld"])
 def test_many_small_charges_cost_what_the_rule_says(plain, method):
     """The number of Laplace releases that fit is right by composition of the loss itself."""
@@ -185,6 +186,7 @@ def test_headroom_is_within_the_limit(law, number, limit):
     assert privacy_loss.compose([law.compose(number), wide]).delta(limit[0]) > limit[1]
 
 
+@pytest.mark.slow
 def test_exact_composition_of_a_mixture_is_that_of_the_accountant(plain):
     """Laplace, Gaussian, bounded range and bare promises: the balance is `hs.compose`'s."""
     plain.open_budget("mix", G(epsilon=3.0, delta=1e-4), method="pld")
@@ -200,6 +202,7 @@ def test_exact_composition_of_a_mixture_is_that_of_the_accountant(plain):
     assert spent.epsilon >= expected.exact.low
 
 
+@pytest.mark.slow_cases("pld")
 @pytest.mark.parametrize("method", ["adaptive", "pld", "zcdp"])
 def test_one_charge_too_many_is_refused_whatever_was_remembered(path, method):
     """A fresh process, which folds everything anew, refuses and grants the same charges."""
@@ -383,6 +386,7 @@ def test_names_are_plain_texts(plain, name):
         plain.open_budget(name, G(epsilon=1.0))
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_a_budget_that_others_open_at_the_same_moment_exists(url):
     """One of eight opens it, and the others are told that it exists, whatever the database."""
     books = [hs.Ledger(url) for _ in range(8)]
@@ -624,6 +628,7 @@ def test_the_database_itself_refuses_changes(ledger, url, statement):
 # Threads, processes, connections
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_threads_share_a_budget_and_never_overspend(ledger):
     """Eight threads want sixteen units each of forty: forty get one."""
     ledger.open_budget("b", G(epsilon=40.0))
@@ -820,6 +825,7 @@ def _open_and_charge(url, wait):
         book.charge("b", G(epsilon=0.125))
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_processes_share_a_budget(url):
     """Three processes charge one unit each, starting together."""
     with hs.Ledger(url) as book:
@@ -960,6 +966,7 @@ def test_delta_can_be_charged_up_to_its_limit(plain):
     plain.charge("b", G(epsilon=0.1))
 
 
+@pytest.mark.slow_cases("pld")
 @pytest.mark.parametrize("method", ["adaptive", "pld"])
 def test_the_delta_that_is_left_can_be_charged(plain, method):
     """Where the epsilons are used up, no delta is said to be left that nothing can bring."""

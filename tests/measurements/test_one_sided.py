@@ -63,6 +63,7 @@ def tables(rows):
 
 
 class TestEveryTable:
+    @pytest.mark.slow
     def test_one_row_added_or_removed(self):
         """No pair of tables loses more than the map says, which is d / scale up to the grid."""
         chain = VOTES >> COUNTS >> m.exponential(2.0)

@@ -210,7 +210,7 @@ class TestNoise:
             assert chain.map(distance, measure) == pytest.approx(theirs.map(exact), rel=1e-9)
         assert theirs(answer) is not None
 
-    @pytest.mark.slow_cases("measure1-space3-points3-0.3")
+    @pytest.mark.slow_cases("measure0-space3-points3-0.3", "measure1-space3-points3-0.3")
     @pytest.mark.parametrize(
         ("space", "points", "alpha"),
         [

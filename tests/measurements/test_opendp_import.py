@@ -82,6 +82,7 @@ class TestOrder:
 
 
 class TestOneDirection:
+    @pytest.mark.slow_cases("f64")
     @pytest.mark.parametrize("kind", ["i64", "f64", "u64"])
     def test_pure(self, kind):
         """Whole scores lose d / scale, and real ones one part in 1024 more."""
@@ -98,6 +99,7 @@ class TestOneDirection:
         assert release.map(math.inf) == math.inf
         assert release([0, 3000, 0]) == 1
 
+    @pytest.mark.slow_cases("f64")
     @pytest.mark.parametrize("kind", ["i64", "f64"])
     def test_rho(self, kind):
         """The roots of rho add up: a distance of d costs d squared over 8 scale squared."""
@@ -197,6 +199,7 @@ class TestMeasures:
         both = m.compose([release, release])
         assert both.map(1, RENYI)(4.0) == pytest.approx(4.0)
 
+    @pytest.mark.slow
     def test_profiles(self):
         """Delta of a profile lies between the exact one and OpenDP's; it composes, too.
 

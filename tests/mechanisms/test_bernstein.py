@@ -218,7 +218,7 @@ def test_wrong_values_are_refused_without_showing_them(assert_silent):
         m.accuracy(0.05, dims=2)
 
 
-@pytest.mark.slow_cases("False")
+@pytest.mark.slow
 @pytest.mark.parametrize("proven", [False, True])
 def test_a_lattice_of_as_many_points_is_another_lattice(proven):
     """Corners of a square are not coefficients on a line: refused before anything is drawn."""

@@ -96,6 +96,7 @@ def test_guarantee():
     assert hs.Gaussian(ONE, epsilon=2, delta=1e-5).guarantee == hs.Guarantee(epsilon=2, delta=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "beta", "dims"),
     [

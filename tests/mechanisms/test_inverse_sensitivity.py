@@ -99,23 +99,7 @@ def test_the_whole_epsilon_can_be_lost():
     assert np.abs(np.log(one / other)).max() == pytest.approx(1.0, rel=1e-8)
 
 
-@pytest.mark.slow_cases(
-    "mean-uneven",
-    "mean-None",
-    "spread-uneven",
-    "spread-None",
-    "maximum-None",
-    "maximum-uneven",
-    "median-uneven",
-    "minimum private-uneven",
-    "mode-uneven",
-    "median-None",
-    "q private-None",
-    "q private-uneven",
-    "minimum private-None",
-    "mode-None",
-    "mode private-uneven",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, "uneven"])
 @pytest.mark.parametrize(("statistic", "values", "private"), CASES, ids=IDS)
 def test_draws_have_the_exact_law(statistic, values, private, prior):
@@ -151,6 +135,7 @@ def test_the_accuracy_is_kept():
     assert error < 60  # rows lie 1 apart, and bound is about 2 log(2000 / 0.3)
 
 
+@pytest.mark.slow
 def test_a_right_prior_helps_and_a_wrong_one_costs_no_privacy():
     """Log odds of the prior count 2 / epsilon rows each; the promise stays."""
     rows, values = [5.0] * 3, np.linspace(0, 9, 10)

@@ -55,6 +55,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow_cases("3-0.999-sup")
 @pytest.mark.parametrize("case", list(CASES))
 @pytest.mark.parametrize(("count", "near"), [(2, 0.85), (3, 0.999)])
 def test_index_and_gap_lose_epsilon_and_no_more(monkeypatch, case, count, near):

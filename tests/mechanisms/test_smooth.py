@@ -113,7 +113,7 @@ def test_no_pair_of_small_tables_loses_more_than_epsilon(statistic, law):
     assert max(losses) > 0.85 * epsilon
 
 
-@pytest.mark.slow_cases("t2")
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [5, "t2"])
 def test_no_row_more_or_less_loses_more_than_epsilon(law):
     """All tables of up to 5 rows, the empty one among them."""
@@ -180,7 +180,7 @@ def test_draws_have_the_scale_of_the_smooth_sensitivity():
     assert pvalue_of_counts(counts, chance * draws.size) > FALSE_ALARM
 
 
-@pytest.mark.slow_cases("options0", "options1")
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"noise": "t2"}, {"tail": 2}])
 def test_the_error_on_a_public_table_is_kept(options):
     """The stated quantile is exceeded as often as it says, where the range cuts nothing off."""
@@ -207,6 +207,7 @@ def incomes(rng, count):
     return np.minimum(rng.lognormal(10.7, 0.8, count), 1e6)
 
 
+@pytest.mark.slow
 def test_a_population_chooses_what_is_best_on_its_tables():
     """No other law, tail or smoothing of those tried has a smaller error on fresh tables."""
     public = hs.populations.Simulator(incomes)

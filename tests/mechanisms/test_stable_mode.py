@@ -89,6 +89,7 @@ def test_delta_is_reached_on_small_tables_and_never_exceeded(private, epsilon, d
     assert pure == pytest.approx(epsilon, rel=1e-9) or bar == 0
 
 
+@pytest.mark.slow
 def test_a_category_is_told_as_often_as_the_noise_says():
     """And it is the most frequent one; false alarm 1e-9."""
     s = hs.statistics.mode(KEYS)

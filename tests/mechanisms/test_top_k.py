@@ -69,16 +69,7 @@ def test_rates_follow_the_range_of_the_loss(k, factor):
     assert hs.TopK(1, counted(), epsilon=1.0).scale == hs.Exponential(counted(), epsilon=1.0).scale
 
 
-@pytest.mark.slow_cases(
-    "scores2-3",
-    "scores0-3",
-    "scores2-2",
-    "scores0-2",
-    "scores1-3",
-    "scores0-1",
-    "scores1-2",
-    "scores2-1",
-)
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("scores", [[3.0, 5.0, 4.0, 1.0], [2.0, 2.0, 2.0, 2.0], [0.0, 9.0, 9, 8.5]])
 def test_choices_follow_the_enumerated_law(k, scores):

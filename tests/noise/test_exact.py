@@ -106,7 +106,15 @@ def check_all_words(exponent: Fraction, width: int = 10, more: int = 6) -> None:
     assert refined <= 2 << more
 
 
-@pytest.mark.slow_cases("exponent6", "exponent5")
+@pytest.mark.slow_cases(
+    "exponent0",
+    "exponent1",
+    "exponent2",
+    "exponent3",
+    "exponent4",
+    "exponent5",
+    "exponent6",
+)
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_below_exp_is_exact_over_all_words_of_a_reduced_width(exponent: Fraction) -> None:
     """Summed over all words, below_exp says yes with probability exp(-x)."""

@@ -34,6 +34,7 @@ def no_draws(words: object, scale: object, count: int) -> Draws:
     return Draws(values=np.zeros(count, dtype=np.int64), wide={})
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     left=st.lists(value, min_size=1, max_size=6),
@@ -182,6 +183,7 @@ def test_low_order_bits_tell_neighbours_apart_in_textbook_noise_only() -> None:
 # Ends of the range ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5),

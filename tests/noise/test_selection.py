@@ -146,6 +146,7 @@ def test_the_winner_follows_the_law(scores: list[float]) -> None:
     assert pvalue_of_counts(wins[kept], expected[kept]) > FALSE_ALARM
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     scores=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=6),
@@ -188,6 +189,7 @@ def test_rounding_can_widen_the_change_by_nearly_two_steps() -> None:
     assert (steps[0] - steps[1]) * rate <= 1
 
 
+@pytest.mark.slow
 @given(
     scores=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6),
     exponent=st.integers(-1119, 978),

@@ -34,6 +34,7 @@ def process(code, *arguments, folder):
     )
 
 
+@pytest.mark.slow
 def test_one_figure_as_text(tmp_path, capsys):
     """The verdict is printed, progress goes to standard error, the files are there."""
     assert main(["dbb20", "8", "--quick", "--out", str(tmp_path)]) == 0
@@ -48,6 +49,7 @@ def test_one_figure_as_text(tmp_path, capsys):
     assert last == f"1 verdict: 1 agrees, 0 do not. Files are in {folder}"
 
 
+@pytest.mark.slow
 def test_one_figure_as_json_twice(tmp_path, capsys):
     """One JSON object with the verdict; the second time the figure is reused."""
     for reused in (False, True):
@@ -120,6 +122,7 @@ def test_unknown_names_are_bad_use(tmp_path, capsys, words, option):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_stopped_run_says_how_to_go_on(tmp_path, capsys):
     """Ctrl-C ends with 130 and keeps what is finished."""
     real, calls = budget.BUDGET.measure, []

@@ -89,6 +89,7 @@ def test_the_ridge_regression_solves_its_problem():
         assert value == pytest.approx(fitted.coef_[-1], rel=1e-9)
 
 
+@pytest.mark.slow
 def test_figures_5_and_6_by_hand():
     """At the level epsilon0 with eta = 1 the confidence is that of the data alone."""
     rows = data("5", rho=[0.01, 0.03], samples=[2000], steps=2)

@@ -141,6 +141,7 @@ def test_only_the_bin_that_differs_is_kept():
     )
 
 
+@pytest.mark.slow
 def test_an_audit_estimates_the_exact_curve():
     """Three outcomes a thousand times over: the plug-in is within five deviations of the truth."""
     rows = data("audit", mechanisms=["RNM1"], n=20_000, runs=3, epsilon=[0.0, 0.1, 0.3])

@@ -83,6 +83,7 @@ def test_figure_3_at_the_known_ranks():
     assert not ranks.RANKS.verdict(rising).agrees
 
 
+@pytest.mark.slow
 def test_figure_4_stands_on_the_analytic_sensitivity():
     """Marginal estimates have the mean of an exponential order statistic, a sum of 1/i.
 

@@ -82,6 +82,7 @@ def test_equal_points_are_refused():
         twice.run()
 
 
+@pytest.mark.slow
 def test_a_run_writes_data_pictures_verdict_and_manifest(tmp_path, installed):
     """Each of the five files is there and says what was measured."""
     (found,) = installed(toy([]))(out=tmp_path)
@@ -100,6 +101,7 @@ def test_a_run_writes_data_pictures_verdict_and_manifest(tmp_path, installed):
     assert manifest["verdict"]["agrees"] is True
 
 
+@pytest.mark.slow
 def test_a_finished_figure_is_not_run_again(tmp_path, installed):
     """A second run measures nothing and gives the same verdict."""
     measured = []
@@ -292,6 +294,7 @@ def test_the_gallery_shows_every_figure_with_a_small_picture():
     assert all(f"](figures/{name})" in text for name in pictures)
 
 
+@pytest.mark.slow_cases("ra17-3")
 @pytest.mark.parametrize(
     ("paper", "figure"), [("ra17", "2"), ("ra17", "3"), ("ra17", "8"), ("dbb20", "8")]
 )
@@ -315,6 +318,7 @@ def test_each_picture_of_the_gallery_names_its_own_figure():
                 assert f">{kind.capitalize()} {number} of " in told, each.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panels", ["", "panel"])
 def test_shapes_in_a_legend_are_whole(tmp_path, panels):
     """There is one legend, whose shapes differ and are not cut up by the dashes of lines."""

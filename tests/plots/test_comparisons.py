@@ -9,6 +9,7 @@ S = hs.statistics.median(rows=20, low=0, high=1)
 UNIT = hs.populations.Uniform(low=0, high=1)
 
 
+@pytest.mark.slow
 def test_each_route_is_drawn_with_its_errors(tmp_path):
     """One row for each, with both errors, in the colour of its promise; the best one first."""
     found = hs.compare(S, UNIT, trials=5)
@@ -22,6 +23,7 @@ def test_each_route_is_drawn_with_its_errors(tmp_path):
     assert "unit of the answer" in svg
 
 
+@pytest.mark.slow
 def test_levels_are_drawn_where_an_error_was_given():
     """Then the axis is epsilon."""
     found = hs.compare(S, UNIT, error=0.2, trials=5)

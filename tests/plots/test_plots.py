@@ -34,7 +34,7 @@ def test_figure_shows_the_kept_movement(certificate):
     assert curve["encoding"]["y"]["title"]
 
 
-@pytest.mark.slow_cases("html-<")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("html", b"<")]
 )

@@ -19,6 +19,7 @@ def test_risk_lines_hold_the_table():
     assert found == [pytest.approx(1 - 0.5192833390, abs=1e-9)]
 
 
+@pytest.mark.slow
 def test_cost_marks_the_optimum():
     """The optimum of the health centre is marked with its cost, and its level rounded up."""
     chart = pricing.cost_against_level(CostModel(per_person=5500, people=100), 0.5)

@@ -64,6 +64,7 @@ def test_draws_follow_the_exact_probabilities():
     assert stats.chisquare(counts, wrong).pvalue < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_the_exact_loss_attains_epsilon_and_never_exceeds_it(epsilon):
     """All tables of 40 coins, and of 6 rows that speak for two of three candidates."""
@@ -131,6 +132,7 @@ def test_clipping_counts_twice_for_a_replaced_row_and_once_for_a_removed_one():
     assert 1 - 1e-6 < loss <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_figures_of_the_literature():
     """Untempered, and at the weights of two papers, for coins on .1, ..., .9 and many rows.
 
@@ -162,6 +164,7 @@ def test_the_order_of_the_rows_changes_no_bit():
     assert len(scores) == 1
 
 
+@pytest.mark.slow
 def test_no_pair_of_doubles_moves_the_scores_further_than_counted():
     """Rows made to round badly: exact fractions of the scores, on many pairs."""
     rng = np.random.default_rng(1)

@@ -22,7 +22,7 @@ def normal(ratio, level):
     return tail[0] - math.exp(level) * tail[1]
 
 
-@pytest.mark.slow_cases("0.3", "2.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1e-4, 0.3, 2.0])
 def test_gaussian(ratio):
     """The curve of a Gaussian, followed through its values alone, and four of them composed."""

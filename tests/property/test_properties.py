@@ -117,6 +117,7 @@ def test_laplace_accuracy_inverts(sensitivity, error, beta, dims):
     assert hs.Laplace(s, epsilon=m.epsilon * (1 - 1e-6)).accuracy(beta, dims) > error
 
 
+@pytest.mark.slow
 @given(st.floats(1e-3, 10), st.floats(1e-12, 0.5), MODERATE)
 def test_gaussian_scale_grows_with_caution(epsilon, delta, sensitivity):
     """Less epsilon or delta means more noise, and the scale is proportional to the sensitivity."""
@@ -128,6 +129,7 @@ def test_gaussian_scale_grows_with_caution(epsilon, delta, sensitivity):
     assert scale == pytest.approx(one.scale * sensitivity, rel=1e-14)
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 30),
     st.sampled_from(["record", "everyone", "simultaneous"]),

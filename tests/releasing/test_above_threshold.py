@@ -78,6 +78,7 @@ class TestLoss:
         loss = enumerated_loss(e1, float(plan.scales.query), positives, shifts)
         assert loss == pytest.approx(epsilon, rel=EXACT)
 
+    @pytest.mark.slow_cases("2-4")
     @pytest.mark.parametrize(("positives", "gaps"), [(1, 10), (2, 4)])
     def test_gaps_are_free(self, monkeypatch, positives, gaps):
         """Outputs with the gap of each yes lose epsilon, as those without it do."""
@@ -234,6 +235,7 @@ class TestRule:
         exact = min(Fraction(answer) - Fraction(threshold), Fraction(1.7976931348623157e308))
         assert told.gap == pytest.approx(float(exact), rel=1e-5)
 
+    @pytest.mark.slow
     def test_yes_comes_as_often_as_the_law_says(self):
         """1,000 fresh objects, an answer 2 below: a binomial test at a false alarm of 1e-6."""
         from scipy import stats
@@ -246,6 +248,7 @@ class TestRule:
         found = sum(bool(hs.AboveThreshold(2, 1.0).ask(0)) for _ in range(runs))
         assert stats.binomtest(found, runs, chance).pvalue > 1e-6
 
+    @pytest.mark.slow
     def test_accuracy_holds_as_often_as_it_says(self):
         """Of 300 runs of 20 questions at the stated distance, those with an error are few."""
         from scipy import stats

@@ -116,6 +116,7 @@ def test_a_release_is_charged_once_and_stored(ledger):
         hs.release(middle, ROWS, FEW, ledger, budget="b")
 
 
+@pytest.mark.slow
 def test_bad_use_costs_nothing(ledger):
     """No function, too few rows, another relation, what cannot be sent: refused and unpaid."""
     import threading
@@ -163,6 +164,7 @@ def test_a_function_that_fails_on_some_rows_answers_in_silence(capfd):
     assert "secret" not in "".join(capfd.readouterr())
 
 
+@pytest.mark.slow
 def test_calls_share_nothing():
     """A function that keeps the rows it has seen starts anew for each block."""
     seen = []
@@ -186,6 +188,7 @@ def test_a_subclass_is_none_of_ours():
         hs.release(middle, ROWS, Own(low=0, high=1))
 
 
+@pytest.mark.slow_cases("add-remove", "people", "range")
 @pytest.mark.parametrize("which", MADE)
 def test_an_altered_certificate_contradicts_itself(which):
     """Every number that follows from others, every name and every type."""

@@ -203,6 +203,7 @@ def test_candidates_are_powers_up_to_the_end_of_the_doubles():
     assert np.all(np.diff(slow) > 0)
 
 
+@pytest.mark.slow
 def test_overshooting_is_as_rare_as_the_formula_says():
     """All values below the first candidate: it passes m of them with 0.105 / binomial(m + 3, 3)."""
     runs = 6000
@@ -407,6 +408,7 @@ def test_a_user_that_cannot_be_told_is_not_many_users(kind):
     assert hs.find_bound(column, epsilon=100.0, above=50, users=users).value == 8.0
 
 
+@pytest.mark.slow
 def test_candidates_grow_from_the_smallest_one_that_is_allowed():
     """With any growth; among doubles that are smaller still, they would stay where they are."""
     found = hs.find_bound([5.0] * 1000, epsilon=20.0, growth=1.01, smallest=2.0**-1022)

@@ -41,6 +41,7 @@ def test_the_answer_is_the_exact_one_plus_noise():
     assert type(r.value) is float
 
 
+@pytest.mark.slow
 def test_charge_before_rows_before_noise(ledger, private):
     """The function sees a ledger that has been charged, and its rows are the private ones."""
 
@@ -57,6 +58,7 @@ def test_charge_before_rows_before_noise(ledger, private):
     assert rest == [("charge", "study", m.guarantee, "hello"), ("seen", 987654.321)]
 
 
+@pytest.mark.slow
 def test_a_refusing_ledger_stops_everything(refusing_ledger, private):
     """When the charge is refused the function is never called on the private rows."""
     calls = []
@@ -262,6 +264,7 @@ def test_bad_rows_cost_nothing(name, ledger, assert_silent):
     assert_silent(caught.value)
 
 
+@pytest.mark.slow
 def test_columns_must_be_those_that_were_sampled(ledger):
     """Another name, order, number or kind of columns is refused before the charge."""
     public = pd.DataFrame({"x": np.arange(9.0), "who": list("abcdefghi")})
@@ -284,6 +287,7 @@ def test_columns_must_be_those_that_were_sampled(ledger):
     assert len(ledger.log) == 2
 
 
+@pytest.mark.slow
 def test_element_types_are_those_that_were_sampled():
     """Whole numbers reach the function as doubles, as was sampled; texts keep their letters."""
     seen = []

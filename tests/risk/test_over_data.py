@@ -121,6 +121,7 @@ def test_the_published_number_is_theorem_6(sensitivity):
     )
 
 
+@pytest.mark.slow
 def test_it_says_what_it_is_not(sensitivity):
     """Words give bounds rounded up, and that an average is no differential privacy."""
     found = risk.over_data(hs.Laplace(sensitivity, epsilon=1.0), 0.5)

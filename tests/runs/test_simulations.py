@@ -123,6 +123,7 @@ def test_what_cannot_be_known_again_is_refused_as_such(tmp_path):
         hs.compare(locked, PEOPLE, rows=30, trials=10, keep=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_test_of_a_declared_bound_goes_on(tmp_path):
     """Longer tests cost the new pairs, two that are kept, and the worst one again."""
     file, folder = tmp_path / "calls", tmp_path / "kept"

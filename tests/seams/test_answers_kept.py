@@ -159,6 +159,7 @@ def _charge_under(url, key, begin):
         os._exit(0 if entry.number == 1 else 1)
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_processes_with_one_key_pay_once(book, url):
     """Four start together; the budget takes it once, and all get that entry."""
     context = multiprocessing.get_context("fork")
@@ -738,6 +739,7 @@ def study(tmp_path, monkeypatch):
     ]
 
 
+@pytest.mark.slow
 def test_a_release_on_the_command_line_is_read_again(study):
     """By key or number, as words or JSON; asked again under its key it is the same."""
     first = json.loads(run(*study, "--key", "monday", "--json").stdout)

@@ -91,6 +91,7 @@ def test_the_main_commands_work(folder):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="this copy is no clone")
 def test_the_checks_run_in_a_clone_called_hushed(tmp_path):
     """.ci/run hands every step to a clone of what is committed, and leaves nothing."""

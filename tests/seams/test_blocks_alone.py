@@ -61,6 +61,7 @@ def test_a_place_of_no_label_is_no_vote(number):
     assert {draw(np.array([0.0, number])) for _ in range(20)} == {"a"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -289,7 +289,11 @@ CHANGES = {
 }
 
 
-@pytest.mark.slow_cases("behind lru_cache")
+@pytest.mark.slow_cases(
+    "a table beside another one of a query",
+    "behind lru_cache",
+    "counter beside a constant",
+)
 @pytest.mark.parametrize("case", CHANGES)
 def test_what_changed_since_is_refused_before_the_charge(case, ledger, monkeypatch):
     """Whatever f uses: a change is refused unpaid, and without one the release goes on."""
@@ -397,6 +401,7 @@ def test_honest_functions_pass():
             assert hs.release(f, ROWS, mechanism).certificate.confirmed == "bits"
 
 
+@pytest.mark.slow
 def test_the_function_is_asked_once_more_and_no_oftener():
     """One evaluation on the first sampled table, then one on the private rows."""
     seen = []
@@ -520,6 +525,7 @@ class TestWhatCannotBeWatched:
         assert released.certificate.sampling.unwatched == ()
         assert "watched" not in released.certificate.explain()
 
+    @pytest.mark.slow
     def test_very_many_parts_are_listed_as_one(self):
         """An object with fifty counters is named once, and its other parts are not watched."""
         parts = types.SimpleNamespace(**{f"n{i}": 0 for i in range(50)})

@@ -572,6 +572,7 @@ def test_noise_is_not_chosen_by_the_private_rows(ledger):
     assert data.tobytes() not in pickle.dumps(chosen)
 
 
+@pytest.mark.slow
 def test_a_centre_is_no_private_row():
     """Means of vectors are moved towards it, and what is released lies near it."""
     rows = np.random.default_rng(8).random((60, 2))

@@ -445,6 +445,7 @@ FALSE_FIELDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_field_of_the_sampling_agrees_with_the_others():
     """No route, size, block, rank, shape or argument but the one that the sampler wrote."""
     made = {name: of_route(name) for name in NAMES}
@@ -632,6 +633,7 @@ def test_given_rows_on_a_certificate_lie_in_the_range_of_the_population(wrong):
         hs.Certificate.from_json(json.dumps(told))
 
 
+@pytest.mark.slow
 def test_given_rows_of_a_frame_are_read_by_the_names_of_their_columns():
     """Whatever the order in which bounds were given."""
     frame = pd.DataFrame({"a": np.linspace(0, 1, 4000), "b": np.linspace(5, 9, 4000)})

@@ -97,6 +97,15 @@ class Holder:  # noqa: PLW1641
         return self.inner.weigh()
 
 
+@pytest.mark.slow_cases(
+    "a frame-change0-<lambda>2",
+    "a frame-change0-Holder",
+    "a frame-change1-<lambda>1",
+    "a frame-change1-<lambda>2",
+    "a frame-change1-Holder",
+    "a list-change0-Holder",
+    "a list-change1-Holder",
+)
 @pytest.mark.parametrize("wrap", [lambda x: x, Holder, lambda x: (x,), lambda x: {"p": x}])
 @pytest.mark.parametrize("change", [{"factor": 1e6}, {"late": 1e6}])
 @pytest.mark.parametrize("held", CELLS)
@@ -129,6 +138,7 @@ def test_a_class_that_changed_since_is_refused(ledger):
     refuses((BadRows, BadFunction), "changed|class", f, [kind(0.5)] * 8, s, ledger)
 
 
+@pytest.mark.slow_cases("a dataclass")
 @pytest.mark.parametrize("kind", ["a dataclass", "a named tuple"])
 def test_a_class_that_went_through_a_pickle_is_the_same(kind):
     """As where a thread of this process is a worker: its methods are made anew, and do the same."""
@@ -145,6 +155,7 @@ def test_a_class_that_went_through_a_pickle_is_the_same(kind):
     assert hs.release(f, [made(0.5)] * 8, hs.Laplace(s, epsilon=1))
 
 
+@pytest.mark.slow
 def test_a_class_that_counts_its_objects_is_named():
     """What changes by itself is no change since: the certificate says that nobody watches it."""
     known = {"__name__": "__main__"}
@@ -278,7 +289,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.slow_cases("columns in another order, of a frame within a row")
+@pytest.mark.slow_cases(
+    "columns in another order, of a frame within a row",
+    "keys in another order, within an object",
+)
 @pytest.mark.parametrize("case", OTHERS)
 def test_cells_of_another_type_are_refused(case, ledger):
     """Their class is the same; what they are is not."""

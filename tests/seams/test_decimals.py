@@ -240,6 +240,7 @@ class TestCurves:
         for found in (joint.supremum, basic.epsilon, hs.compose(parts, delta=0).epsilon):
             assert decimal(math.nextafter(found, 0)) < exact <= decimal(found)
 
+    @pytest.mark.slow
     @settings(max_examples=40, deadline=None)
     @given(LEVELS)
     def test_prices_in_filters_cover_the_decimal(self, level):
@@ -352,6 +353,7 @@ class TestLedger:
         assert (balance.spent.gamma, balance.spent.delta) == (0.3, 1e-6)
         assert (balance.gamma_left, balance.delta_left) == (0.0, 0.0)
 
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None)
     @given(st.lists(LEVELS, min_size=1, max_size=12), st.floats(0.1, 20.0))
     def test_nothing_is_promised_below_what_is_charged(self, levels, whole):

@@ -253,7 +253,13 @@ HONEST = {
 }
 
 
-@pytest.mark.slow_cases("50-objects", "2-constant column", "3-constant column")
+@pytest.mark.slow_cases(
+    "2-constant column",
+    "3-constant column",
+    "3-objects",
+    "50-constant column",
+    "50-objects",
+)
 @pytest.mark.parametrize("case", HONEST)
 @pytest.mark.parametrize("rows", [2, 3, 50])
 def test_honest_simulators_pass(case, rows):
@@ -486,7 +492,7 @@ def test_what_is_kept_where_nobody_looks_is_named(monkeypatch):
     assert "in modules of installed packages, in the subclasses" in text
 
 
-@pytest.mark.slow_cases("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [False, True])
 def test_what_only_counts_its_calls_passes(batch):
     """State that no answer depends on does no harm."""
@@ -574,6 +580,7 @@ def test_rows_of_a_public_table_are_mixed_anew():
             sample(kept, table)
 
 
+@pytest.mark.slow
 def test_a_cache_under_all_rows_passes():
     """It gives the answers that it would give without."""
     kept = {}

@@ -85,7 +85,7 @@ def test_the_blur_is_that_of_the_lemma_on_the_grid():
     assert privacy_loss.laplace(0.1).delta(0.1) == 0.0
 
 
-@pytest.mark.slow_cases("1-20.0-0.001-1e-20")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "epsilon", "own", "delta"), [(1000, 0.5, 1e-10, 1e-12), (1, 20.0, 1e-3, 1e-20)]
 )
@@ -107,6 +107,7 @@ def test_compose_and_ledger_say_the_same(tmp_path, number, epsilon, own, delta):
     assert alone.guarantee.delta == delta
 
 
+@pytest.mark.slow
 def test_measurements_count_the_same_as_mechanisms():
     """A chain's curve at the same ratio is the mechanism's, to the grid; nothing is set aside."""
     number = Space(domain=Numbers(), metric=ABSOLUTE)

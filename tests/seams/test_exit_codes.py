@@ -348,7 +348,16 @@ def test_the_workbench_ends_before_it_serves(tmp_path):
 
 
 @pytest.mark.slow_cases("blocks-1")
-@pytest.mark.slow_cases("process-1", "process-0_0", "process-2", "process-0_1", "blocks-0")
+@pytest.mark.slow_cases(
+    "blocks-0",
+    "blocks-2",
+    "certify-0",
+    "cost-2",
+    "process-0_0",
+    "process-0_1",
+    "process-1",
+    "process-2",
+)
 @pytest.mark.parametrize(
     ("words", "code", "kind", "run"),
     [pytest.param(*case.values, ended, id=case.id) for case in CASES]
@@ -366,6 +375,7 @@ def test_endings(folder, words, code, kind, run):
 LONG = "9" * 400
 
 
+@pytest.mark.slow_cases("words3---pairs must be")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -423,7 +433,7 @@ def test_what_nobody_foresaw(folder, words, kind):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow_cases("ValueError")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ValueError", "ImportError"])
 def test_a_failure_outside_of_any_command(folder, kind):
     """A module of a command that cannot be loaded is a failure, not an answer."""
@@ -482,7 +492,7 @@ def test_output_that_cannot_be_written(folder, words):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow_cases("words2", "words0")
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [FINE["risk"], (*FINE["risk"], "--json"), (*RELEASE, "--json")])
 def test_a_process_whose_output_cannot_be_written(folder, words):

@@ -94,6 +94,7 @@ class TestLinear:
         }  # fmt: skip
         assert {text: count(table.filter(text)) for text in found} == found
 
+    @pytest.mark.slow_cases("postgres")
     @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
     def test_whether_a_condition_is_missing(self, engine, request):
         """Counted by hand: b is true, false and missing, s is a, b and missing."""
@@ -166,6 +167,7 @@ class TestSize:
         assert met <= {None, ParameterError}
         assert met
 
+    @pytest.mark.slow
     def test_a_query_that_is_too_long_is_refused_at_once(self, table, ledger):
         """Many filters, many operations, many aggregates: before Ibis tries for minutes."""
         filters, chain, many = table, table.derive("d0", "x"), table

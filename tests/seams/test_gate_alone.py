@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import hushed
 
 SOURCE = Path(hushed.__file__).parent
@@ -69,6 +71,7 @@ def users(name):
     }
 
 
+@pytest.mark.slow
 def test_private_calls_are_made_in_the_gate():
     """Elsewhere, a new one must come through it."""
     assert users("call_privately") == CALLERS

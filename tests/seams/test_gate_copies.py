@@ -174,7 +174,7 @@ KINDS = {
 }
 
 
-@pytest.mark.slow_cases("matrix")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_array_that_was_not_sampled_is_shown_as_the_kind_that_it_is(kind):
     """A record array has columns by name, in a release, in each block, and in a chain."""

@@ -69,6 +69,7 @@ def test_metadata_of_a_type_are_gone():
     assert _released(lambda rows: float(bool(rows.dtype["a"].metadata)), fields) < 0.5
 
 
+@pytest.mark.slow_cases("levels")
 @pytest.mark.parametrize(
     "columns",
     [
@@ -145,7 +146,7 @@ def _masked(values):
     return pd.arrays.FloatingArray(numbers, np.array([each is None for each in values]))
 
 
-@pytest.mark.slow_cases("bounds0-_masked")
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [_arrow, _masked])
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-np.inf, 0.0)])
 def test_nan_of_nullable_columns_is_missing(made, bounds):
@@ -163,7 +164,7 @@ def test_nan_of_nullable_columns_is_missing(made, bounds):
     assert value == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.slow_cases("_arrow")
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [_arrow, _masked])
 def test_missing_values_stay_where_the_population_has_some(made):
     """Where public rows lack values, private ones may, and NaN stays what it is."""

@@ -304,6 +304,7 @@ def stress(seconds):
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seconds", [0.5, pytest.param(10, marks=pytest.mark.slow, id="ten seconds")]
 )

@@ -53,6 +53,7 @@ def sampled_on(make, f, kind=np.float64, rows=20):
     return hs.Laplace(s, epsilon=1e9)
 
 
+@pytest.mark.slow_cases("float32-list", "int16-list", "uint32-list", "uint8-list")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32, np.float32])
 def test_smaller_types_become_the_sampled_one(route, kind):
@@ -91,6 +92,7 @@ def test_integers_beyond_the_doubles_are_rounded_in_every_container(held, ledger
     assert released.value == pytest.approx(sum(BIG) / 2**50, abs=1e-3)
 
 
+@pytest.mark.slow_cases("float32-float64-list", "uint8-float64-list", "uint8-int64-list")
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(
     ("kind", "other"), [(np.uint8, np.float64), (np.uint8, np.int64), (np.float32, np.float64)]
@@ -246,6 +248,7 @@ def test_unknown_subclasses_are_refused():
         sampled_on(lambda x: x.view(Metres), f)
 
 
+@pytest.mark.slow
 def test_a_subclass_of_lists_becomes_a_list():
     """The function gets what it got in the sample."""
     seen = []
@@ -268,6 +271,7 @@ MIXED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MIXED)
 def test_mixed_lists_become_the_one_sampled_type(name):
     """Row by row, so that neighbours stay neighbours."""
@@ -374,7 +378,7 @@ NESTED = {
 }
 
 
-@pytest.mark.slow_cases("frames")
+@pytest.mark.slow_cases("dataclasses", "frames", "series")
 @pytest.mark.parametrize("name", NESTED)
 def test_what_is_held_within_rows_is_compared(name):
     """A row may be a table itself: small integers in it wrap around as anywhere."""

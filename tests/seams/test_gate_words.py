@@ -37,7 +37,7 @@ def everything(certificate):
     return certificate.explain() + re.sub(r"<pre>.*</pre>", "", page, flags=re.DOTALL)
 
 
-@pytest.mark.slow_cases("everyone")
+@pytest.mark.slow_cases("everyone", "record", "simultaneous")
 @pytest.mark.parametrize("protect", ["record", "everyone", "simultaneous", None])
 def test_rows_unless_declared(protect):
     """Not a word of people where nobody said that a row is one; people where somebody did."""

@@ -88,6 +88,7 @@ def leave_traces():
     return traces
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_from_one_call_to_the_next(folder):
     """A function finds none of the traces that it left in an earlier call, in whatever place."""
     found = call_isolated(
@@ -97,6 +98,7 @@ def test_nothing_is_kept_from_one_call_to_the_next(folder):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.slow
 def test_the_traces_would_be_found_in_one_process():
     """In a process of its own, called twice, the same function finds all of them."""
     text = f"""
@@ -271,6 +273,7 @@ def test_nothing_of_the_parent_is_inherited(tmp_path):
     assert found[2] <= 6
 
 
+@pytest.mark.slow
 def test_an_answer_is_never_more_than_numbers():
     """What a call writes to its parent by itself is at most read as the doubles of its answer."""
 
@@ -297,6 +300,7 @@ def test_programs_that_a_call_starts_end_with_it(folder):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_release_leaves_nothing(folder):
     """After Ctrl-C no process runs, none waits to be collected, and no folder is left."""
 

@@ -20,6 +20,7 @@ def book(tmp_path):
         yield ledger
 
 
+@pytest.mark.slow_cases("words0")
 @pytest.mark.parametrize(
     "words",
     [["statistic", "median", "--low", "0", "--high", "9000"], ["find-bound"]],

@@ -102,6 +102,7 @@ SHORT = {
 }
 
 
+@pytest.mark.slow_cases("one Gaussian of ten-pld")
 @pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
 @pytest.mark.parametrize("name", SHORT)
 def test_a_law_that_keeps_less_than_its_promise_pays_for_nothing(tmp_path, name, method):
@@ -165,6 +166,7 @@ def test_an_infinite_loss_is_not_all_of_delta_below_the_largest_sum():
     assert law.delta(30.0) == pytest.approx(1e-6, rel=1e-12)
 
 
+@pytest.mark.slow_cases("pld")
 @pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
 def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_path, method):
     """Written by hand, in one process and in the next: nobody gets more out of the budget."""

@@ -166,6 +166,7 @@ def test_a_renamed_file_is_told_as_one_that_can_be_put_back(book, path):
         assert fresh.balance("b").entries == 2
 
 
+@pytest.mark.slow
 def test_an_entry_has_a_largest_size(book):
     """What names very many estimates is refused; a very long law is charged by its promise."""
     names = tuple((f"{place}" + "n" * 10_000, 0.0) for place in range(210))
@@ -497,7 +498,7 @@ FULL = """
 """
 
 
-@pytest.mark.slow_cases("151111", "150000")
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [150_000, 151_111, 300_001])
 def test_a_full_disk_never_loses_what_was_told(book, path, size):
     """A charge that cannot be written is refused; with room again it goes on."""

@@ -124,6 +124,7 @@ def files_in_child(folder):
     return in_child(job)
 
 
+@pytest.mark.slow
 def test_no_file_is_open_while_a_child_is_made(tmp_path):
     """A descriptor of the database in a child would be one without a lock."""
     with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as book:
@@ -144,6 +145,7 @@ def test_a_ledger_that_was_dropped_leaves_no_file_to_a_child(tmp_path):
         gc.enable()
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_a_fork_in_the_midst_of_a_transaction_is_refused_in_the_child(book, url):
     """The forking thread itself reads the ledger: the child is told, and does not hang."""
 
@@ -162,6 +164,7 @@ def test_a_fork_in_the_midst_of_a_transaction_is_refused_in_the_child(book, url)
     assert book.charge("b", SMALL).number == 2  # the parent goes on
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_a_signal_in_the_midst_of_charging_may_ask_the_ledger(book):
     """A handler that reads a balance of another budget neither hangs nor breaks a charge."""
     book.open_budget("other", G(epsilon=1.0))
@@ -217,7 +220,7 @@ def race(url, ends, handles):
     return told
 
 
-@pytest.mark.slow_cases("postgresql-1.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_eight_threads_share_a_ledger(book, url, seconds):
     """With one handle and with three: no overspending, and one answer for each entry."""

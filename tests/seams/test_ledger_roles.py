@@ -54,6 +54,7 @@ def team(postgres, postgres_url):
             owner.execute(f"DROP ROLE {role}")
 
 
+@pytest.mark.slow
 def test_analysts_share_a_budget_and_see_their_own(team):
     """Together they never overspend; notes, keys, questions and answers stay with their authors."""
     with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
@@ -99,6 +100,7 @@ def test_a_release_by_an_analyst_is_kept(team):
     assert told[0] == told[1]
 
 
+@pytest.mark.slow_cases("eve")
 @pytest.mark.parametrize("who", ["ada", "eve"])
 def test_the_server_itself_refuses_the_rest(team, who):
     """No table is changed, emptied or dropped, no guard taken off, no budget opened."""
@@ -139,6 +141,7 @@ def forged(book, **changes):
     return entry.number, body, digest(last.digest, body)
 
 
+@pytest.mark.slow
 def test_functions_take_the_next_entry_and_nothing_else(team):
     """Texts and links that do not fit, costs below nothing, places of others."""
     with hs.Ledger(team["ada"]) as ada:
@@ -208,6 +211,7 @@ def nonsense(record):
     yield record | {"more": 1}
 
 
+@pytest.mark.slow
 def test_no_forged_entry_stops_the_others(team):
     """A text of another form than a spender's is refused, even if its link and costs are right."""
     with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
@@ -250,7 +254,7 @@ NO_LAWS = {
 }
 
 
-@pytest.mark.slow_cases("nothing")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NO_LAWS)
 def test_a_forged_law_costs_its_promise(team, name):
     """Point masses of no two distributions: the guarantee counts, and others pay what they did."""
@@ -272,6 +276,7 @@ def test_a_forged_law_costs_its_promise(team, name):
             bob.charge("laws", G(epsilon=0.01))
 
 
+@pytest.mark.slow
 def test_every_kind_of_charge_is_taken(team):
     """Promises and laws of all kinds, odd letters, subnormal and infinite numbers."""
     finite = hs.privacy_loss.pair([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])
@@ -468,6 +473,7 @@ FITTING = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["public", "public, pg_catalog"])
 def test_a_function_of_ones_own_does_not_run_as_another(path, team):
     """Not as the owner and not as who charges, however well it fits, wherever it is looked for."""
@@ -526,6 +532,7 @@ def test_a_ledger_is_found_where_the_search_path_of_its_user_finds_it(postgres):
     assert found.splitlines() == ['we".ird:x %s\\:']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", ["costs", "delta"])
 def test_a_forged_entry_under_a_key_pays_for_no_answer(team, stated):
     """The program that answers analysts found the key of a question paid for, at no cost."""

@@ -53,6 +53,7 @@ def test_a_law_that_counts_ten_million_times_is_soon_composed(size):
     assert 0.99 * mean < epsilon <= 10**7 * size
 
 
+@pytest.mark.slow_cases("promises")
 @pytest.mark.parametrize("law", [hs.privacy_loss.laplace, None], ids=["laws", "promises"])
 def test_many_different_laws_are_counted_as_few(law):
     """Rounded up, ever coarser, and never down: neither in number nor in size."""
@@ -75,7 +76,7 @@ def test_laws_of_all_sizes_are_counted_as_few():
     assert lost >= math.fsum(2.0 ** -(1 + i % 1001) for i in range(3000))
 
 
-@pytest.mark.slow_cases("1e+30-100000")
+@pytest.mark.slow_cases("1e+30-100000", "1e+90-100")
 @pytest.mark.parametrize(("bound", "count"), [(1e90, 100), (1e30, 10**5), (1e99, 999_999_999)])
 def test_a_law_beyond_all_doubles_stops_nobody(postgres, postgres_url, bound, count):
     """What cannot be composed is everything: balances are read, charges are refused with words."""

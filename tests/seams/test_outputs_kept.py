@@ -129,6 +129,7 @@ def test_a_console_that_cannot_show_a_sign_gets_its_code(folder, encoding):
     assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in shown.stdout
 
 
+@pytest.mark.slow_cases("cp1252")
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_tables_and_help_are_shown_by_every_console(folder, encoding):
     """What rich draws, and our few signs beyond ASCII, are replaced or spelt out."""
@@ -257,6 +258,7 @@ def test_a_loop_of_links_is_no_place_to_write_to(folder):
         assert book.balance("b").entries == 0
 
 
+@pytest.mark.slow
 def test_pages_of_audits_replace_their_own_kind_alone(folder):
     """A former report goes without a question; anything else needs --force."""
     (folder / "m.py").write_text(
@@ -274,7 +276,7 @@ def test_pages_of_audits_replace_their_own_kind_alone(folder):
     assert run(*line).exit_code in (0, 1)
 
 
-@pytest.mark.slow_cases("html", "png")
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["svg", "png", "html"])
 def test_figures_replace_figures_alone(folder, suffix):
     """An old figure bears a mark; a photograph of the same kind does not."""
@@ -290,6 +292,7 @@ def test_figures_replace_figures_alone(folder, suffix):
         assert is_figure(path)
 
 
+@pytest.mark.slow
 def test_a_signed_picture_is_still_a_picture(folder):
     """The mark is a text of its own kind: other programs read the file as before."""
     import zlib

@@ -147,6 +147,7 @@ def answer(rows, rng, size):
     return (rng.random(size) < (likely if rows[0] else 1 - likely)).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", [hs.Guarantee(epsilon=1.0, delta=0.05), hs.Guarantee(epsilon=3)])
 def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
     """The claim, the certified bounds, the estimate, and how often the event was seen."""
@@ -184,6 +185,7 @@ def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
     assert record["certified"]["epsilon_low"] == report.epsilon_low
 
 
+@pytest.mark.slow
 def test_the_picture_of_costs_shows_no_cost_below_it():
     """The least cost is printed rounded up, at its level."""
     model = cost.CostModel(per_person=100.0, people=7)
@@ -200,7 +202,7 @@ def test_the_picture_of_costs_shows_no_cost_below_it():
 
 
 @pytest.mark.slow_cases("html")
-@pytest.mark.slow_cases("png")
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["html", "svg", "png"])
 def test_no_name_runs_or_stops_a_program(suffix, tmp_path):
     """A stranger's name is text in every figure: it runs no script and ends no process."""

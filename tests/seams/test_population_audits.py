@@ -45,6 +45,7 @@ def judged(function, scale, claim, *, rows, count=40, samples=80_000, **options)
     )
 
 
+@pytest.mark.slow
 def test_a_right_release_is_not_accused():
     """Noise that only the first of a hundred rows can outdo keeps gamma = 0.05.
 

@@ -69,6 +69,7 @@ class TestAnswers:
             answer.value("\x1b")
         assert safe(str(caught.value))
 
+    @pytest.mark.slow
     def test_messages_about_columns_are_clean(self):
         frame = pa.table({"na\x1bme\n": ["a"], "n": [1], "o": [[1]]})
         for ask in (

@@ -44,7 +44,7 @@ class TestSentence:
         assert found("at most # %", made.sentence) >= 100 * risk.belief(made.epsilon)
         assert "but for a chance" not in made.sentence
 
-    @pytest.mark.slow_cases("1e-05-30", "0.2-30")
+    @pytest.mark.slow_cases("0.001-30", "0.2-30", "1e-05-30")
     @pytest.mark.parametrize(
         ("delta", "number"), [(0.2, 1), (1e-5, 30), (1e-3, 30), (0.2, 30)], ids=str
     )
@@ -64,6 +64,7 @@ class TestSentence:
         assert stated > delta
         assert found("delta = #:", made.sentence) == delta
 
+    @pytest.mark.slow
     def test_a_chance_of_laplace_noise(self):
         """With many small Laplace releases it is counted on draws of their losses."""
         made = plan([Need(error=40.0, beta=1e-9, name=str(i)) for i in range(40)], delta=1e-3)
@@ -207,7 +208,7 @@ class TestCrashes:
                     made.require()
 
 
-@pytest.mark.slow_cases("0.001-1000000")
+@pytest.mark.slow_cases("0.001-1000000", "0.1-1000000")
 @pytest.mark.parametrize("count", [10**5, 10**6])
 @pytest.mark.parametrize("epsilon", [0.001, 0.1])
 def test_optimal_composition_of_very_many_is_rounded_up(epsilon, count):

@@ -139,13 +139,7 @@ class TestCoverage:
         assert believable(unlucky, runs, s.sampling.sampling_error)
         assert unlucky > 0
 
-    @pytest.mark.slow_cases(
-        "100-everyone-96-sum_if_distinct",
-        "100-simultaneous-33-sum_if_distinct",
-        "100-simultaneous-33-gated_sum",
-        "100-everyone-96-gated_sum",
-        "100-simultaneous-33-mean",
-    )
+    @pytest.mark.slow
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(("protect", "public_rows"), [("everyone", 96), ("simultaneous", 33)])
     @pytest.mark.parametrize("runs", [100, pytest.param(600, marks=pytest.mark.slow)])
@@ -163,16 +157,7 @@ class TestCoverage:
         with pytest.raises(TooFewRows):
             failures(mean, 100, 1, **settings)
 
-    @pytest.mark.slow_cases(
-        "sorted-100-everyone-196-8-0.2-gated_sum",
-        "sorted-100-everyone-196-8-0.2-sum_if_distinct",
-        "sorted-100-simultaneous-73-8-0.2-sum_if_distinct",
-        "sorted-100-record-96-40-0.05-sum_if_distinct",
-        "sorted-100-simultaneous-73-8-0.2-mean",
-        "sorted-100-record-96-40-0.05-mean",
-        "sorted-100-record-96-40-0.05-gated_sum",
-        "sorted-100-simultaneous-73-8-0.2-gated_sum",
-    )
+    @pytest.mark.slow
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
         ("protect", "public_rows", "rows", "gamma"),
@@ -202,7 +187,7 @@ class TestCoverage:
         found = failures(blockwise, public_rows, runs, moved=moved, **settings)
         assert believable(found, runs, gamma)
 
-    @pytest.mark.slow_cases("45-100-sum_if_distinct", "45-100-mean")
+    @pytest.mark.slow
     @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
         ("public_rows", "runs"),
@@ -250,6 +235,7 @@ def numbers(table):
 class TestDealing:
     """Which rows the trials see."""
 
+    @pytest.mark.slow_cases("simultaneous-pandas")
     @pytest.mark.parametrize("held", CONTAINERS)
     @pytest.mark.parametrize("protect", ["record", "simultaneous"])
     def test_no_two_trials_share_a_row(self, held, protect):
@@ -266,6 +252,7 @@ class TestDealing:
         assert not np.array_equal(other.dealt, design.dealt)
         assert not np.array_equal(np.sort(design.dealt), design.dealt)
 
+    @pytest.mark.slow
     def test_the_function_sees_what_was_dealt(self):
         """Rows that the function is shown in different trials are different rows."""
         seen = []
@@ -284,6 +271,7 @@ class TestDealing:
         assert [len(each) for each in rows] == [6] * 19
         assert len(set.union(*rows)) == 114
 
+    @pytest.mark.slow
     def test_exchanged_rows_are_used_once_given_the_rest(self):
         """The two rows of a pair are no other's, and the others never take part in an exchange."""
         seen = []
@@ -334,6 +322,7 @@ class TestDealing:
         many = hs.sample_sensitivity(lambda t: t.mean(axis=1), public, **settings, batch=True)
         assert many.draws == pytest.approx(one.draws, rel=1e-9)
 
+    @pytest.mark.slow
     def test_the_position_is_random_unless_symmetric(self):
         """A function of one row moves when its place is drawn: one time in the number of rows."""
         public = np.random.default_rng(0).random(30_000)

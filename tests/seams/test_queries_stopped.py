@@ -87,6 +87,7 @@ def test_a_query_is_stopped_while_it_runs(source, book, monkeypatch):
     assert book.balance("b").entries == 1
 
 
+@pytest.mark.slow_cases("postgres")
 def test_what_is_stopped_before_the_charge_is_free(source, book):
     """Before it begins, and while it waits for another query on the same table."""
     query, stop = hs.table(source, "t").count(), Event()

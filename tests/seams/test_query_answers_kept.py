@@ -55,7 +55,7 @@ def everything(table):
 
 
 class TestText:
-    @pytest.mark.slow_cases("gaussian-by1")
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("noise", "by"),
         [("laplace", ()), ("gaussian", ("k", "t"))]
@@ -102,6 +102,7 @@ class TestText:
 
 
 class TestKeys:
+    @pytest.mark.slow
     def test_the_same_question_is_read_again_at_no_cost(self, book, table, monkeypatch):
         """Without a look at the rows; another release without a key is a new one."""
         ask = {"epsilon": 1.0, "ledger": book, "budget": "b"}
@@ -117,6 +118,7 @@ class TestKeys:
         assert query.release(**ask).values != first.values
         assert book.balance("b").epsilon_left < left
 
+    @pytest.mark.slow
     def test_another_question_under_a_key_is_refused(self, book, table):
         """Other constants, keys, aggregates, noise, epsilon, columns, users or limits."""
         ask = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "may"}
@@ -157,6 +159,7 @@ class TestKeys:
             monkeypatch.setattr(scan.engine, "fetch", lambda *_: pytest.fail("read"))
         assert len(book.entries("b")) == 1
 
+    @pytest.mark.slow_cases("idle")
     @pytest.mark.parametrize("how", ["cut", "idle"])
     def test_a_lost_connection_is_paid_once(self, how, postgres, book):
         """Under its key the query is asked again, at no cost, until there is an answer."""
@@ -237,6 +240,7 @@ class TestKeys:
         assert table.count().release(**ask).entry == 1
         assert len(book.entries("b")) == 1
 
+    @pytest.mark.slow_cases("1")
     @pytest.mark.parametrize(
         "one", [1, 1.0, Decimal(1), Decimal("1.00"), Fraction(1), np.float64(1), np.float32(1)]
     )
@@ -266,7 +270,7 @@ class TestKeys:
         with pytest.raises(ParameterError, match="a key of 'day' must be of type date"):
             days.group_by("day", keys=[missing])
 
-    @pytest.mark.slow_cases("laplace")
+    @pytest.mark.slow
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
     def test_the_smallest_chance_has_an_error_bar(self, table, noise):
         """Wide, and finite where the chance can be halved."""
@@ -331,6 +335,7 @@ class TestKeys:
                 table.count().release(epsilon=1.0, key="may", **given)
         assert ledger.log == []
 
+    @pytest.mark.slow
     def test_on_the_command_line(self, book, tmp_path):
         """Twice the same, one charge; the answer is told again by the ledger, too."""
         (tmp_path / "t.csv").write_text("d,x\n" + "2024-02-29,1\n" * 60)

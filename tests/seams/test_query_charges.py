@@ -152,7 +152,7 @@ class TestTypes:
             assert answered >= 2, kind
             assert lost == 0, kind
 
-    @pytest.mark.slow_cases("parquet-u64")
+    @pytest.mark.slow_cases("frame-views", "parquet-dictionary", "parquet-u64")
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
@@ -385,6 +385,7 @@ class TestNoise:
 class TestSize:
     """What would not fit into the memory is refused before the charge, by public numbers alone."""
 
+    @pytest.mark.slow_cases("quantiles")
     @pytest.mark.parametrize("kind", ["histogram", "quantiles"])
     def test_too_many_numbers_are_not_charged(self, kind, ledger):
         """A thousand keys with ten thousand bins each, or with as many candidates six times."""
@@ -525,6 +526,7 @@ class TestTime:
             query.release(epsilon=1.0, ledger=ledger, budget="b", timeout=timeout)
         assert ledger.log == []
 
+    @pytest.mark.slow
     def test_a_table_that_is_locked_costs_nothing(self, postgres_url, ledger):
         """The plan itself waits for the lock, and the time is over before the charge."""
         with psycopg.connect(postgres_url, autocommit=True) as made:
@@ -673,6 +675,7 @@ class TestWay:
 class TestViews:
     CONDITION = "rows of its own user alone"
 
+    @pytest.mark.slow
     def test_a_view_is_warned_of(self, postgres_url, tmp_path, ledger):
         """At opening, in the quote and in the answer; not on a table."""
         commands = "CREATE TABLE t AS SELECT 1 AS u, 2.0 AS x", "CREATE VIEW v AS SELECT * FROM t"
@@ -696,6 +699,7 @@ class TestViews:
         for source in (file, postgres_url):
             assert hs.table(source, "t").count().release(epsilon=1.0).warnings == ()
 
+    @pytest.mark.slow_cases("s.v", "t.s.V")
     @pytest.mark.parametrize("name", ["V", "s.v", "S.V", "t.s.V", "T.S.v", "Main.v", "t.main.V"])
     def test_a_view_is_warned_of_by_every_name_that_finds_it(self, name, tmp_path):
         """DuckDB ignores the case of names; the name of the file may stand before them."""
@@ -897,6 +901,7 @@ def test_a_role_that_quotes_all_names_is_answered(postgres):
     assert query.release(epsilon=50.0).value("count") == 1
 
 
+@pytest.mark.slow_cases("on")
 @pytest.mark.parametrize("conforming", ["on", "off"])
 def test_a_constant_with_a_backslash_is_a_constant(conforming, postgres):
     """Whatever a role says of backslashes, no constant or key ends early and goes on as SQL."""

@@ -13,6 +13,7 @@ from hushed.errors import KeyInUse, ParameterError
 COUNT = hs.Query(aggregates=[{"kind": "count"}])
 
 
+@pytest.mark.slow_cases("link.db")
 @pytest.mark.parametrize("target", ["rows.db", "link.db", "rows.db.wal"])
 def test_a_saved_query_is_not_written_over_a_database(target, tmp_path):
     """A DuckDB file named by its address was destroyed by --save with --force."""

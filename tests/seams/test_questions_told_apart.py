@@ -47,6 +47,7 @@ def test_a_name_is_read_letter_by_letter(written, read):
         both.filter("\ufb02oor(other) > 5")
 
 
+@pytest.mark.slow
 def test_a_column_declared_of_its_own_type_is_read_as_it_is(tmp_path):
     """An exported query declares types: integers beyond 63 bits were missing there."""
     path = tmp_path / "rows.parquet"
@@ -67,6 +68,7 @@ def invalid_words(words):
     return pa.Array.from_buffers(pa.string(), len(words), held)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_no_utf_8_is_told_as_that_of_a_frame(tmp_path):
     """A Parquet file may hold it: the answer that its users had paid for was lost."""
     path = tmp_path / "rows.parquet"

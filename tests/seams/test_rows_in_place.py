@@ -51,6 +51,7 @@ def _sampled(table, *, writes):
     return hs.sample_sensitivity(function, Simulator(make), rows=_ROWS, seed=0).draws.tolist()
 
 
+@pytest.mark.slow_cases("pandas")
 @pytest.mark.parametrize("table", _TABLES)
 def test_what_is_written_into_a_table_is_not_in_its_neighbour(table):
     """A function that writes moves as far as one that answers alike and writes nothing."""
@@ -121,7 +122,7 @@ _LOOKS = {
 }
 
 
-@pytest.mark.slow_cases("array")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "held",
     [

@@ -188,6 +188,7 @@ class TestLimits:
         assert held == {1}
         assert blas() == before
 
+    @pytest.mark.slow
     def test_a_library_loaded_by_the_call_is_held_too(self):
         """Its pool is not there when the limit is set: the call is made once more."""
         code = """

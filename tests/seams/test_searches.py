@@ -35,6 +35,7 @@ def ratio_delta(ratio, epsilon):
 
 
 class TestLevels:
+    @pytest.mark.slow_cases("gaussian")
     @pytest.mark.parametrize("name", CURVES)
     @settings(max_examples=15)
     @given(level=LEVELS, delta=SLACKS)
@@ -54,6 +55,7 @@ class TestLevels:
             assert spent <= Fraction(repr(found.conversion))
             assert found.epsilon(found.capacity) <= epsilon * (1 + 1e-9)
 
+    @pytest.mark.slow
     @settings(max_examples=40)
     @given(st.floats(1e-3, 600))
     def test_the_gaussian_stand_in_is_no_better_than_the_promise(self, epsilon):

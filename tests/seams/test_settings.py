@@ -190,6 +190,7 @@ def test_workers_take_the_same_warnings_for_errors():
     assert here.draws.tolist() == there.draws.tolist()
 
 
+@pytest.mark.slow
 def test_threads_of_this_process_keep_its_filters(monkeypatch):
     """Where joblib runs threads, nothing that belongs to all of them is touched."""
     touched = []
@@ -200,6 +201,7 @@ def test_threads_of_this_process_keep_its_filters(monkeypatch):
     assert not touched
 
 
+@pytest.mark.slow
 def test_a_function_that_sets_something_is_told():
     """What the function itself changes while it is sampled stands on the certificate."""
 

@@ -62,6 +62,7 @@ def put(document, path, value):
     return new
 
 
+@pytest.mark.slow_cases("NaN")
 @pytest.mark.parametrize("odd", ["NaN", "-Infinity", "1e999"])
 def test_no_number_that_json_does_not_have_is_read(ledger, study, odd):
     """Wherever it stands: refused as any other text that is no certificate."""
@@ -85,6 +86,7 @@ def test_a_part_of_a_study_is_not_added_up_as_less_than_it_promises(study):
         hs.Statement(record=json.dumps(forged))
 
 
+@pytest.mark.slow
 def test_no_truth_value_stands_for_a_number_nor_a_number_for_one(ledger, study):
     """In the cells of an answer, and in the promises of a study and a budget."""
     for record in (

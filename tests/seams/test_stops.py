@@ -172,6 +172,7 @@ class Measured:
         return self.value[0] if self.value < 0 else Measured(self.value)
 
 
+@pytest.mark.slow
 def test_a_count_of_pairs_goes_on_where_a_row_cannot_be_copied(book):
     """Its pair is counted as any other; a check that fails would tell of one row."""
 

@@ -121,6 +121,7 @@ def test_types_that_were_told_from_the_rows_are_in_all_blocks():
     assert answers == [[0.0] * 8, [1.0] * 8]
 
 
+@pytest.mark.slow
 def test_a_function_may_hold_what_was_computed_from_the_rows(private):
     """A number that was computed from all rows looks like any other, and is in all blocks."""
     largest = float(private.max())
@@ -213,6 +214,7 @@ def test_a_range_taken_from_the_rows_is_not_recognised(private):
     assert told != hs.populations.Uniform(low=0, high=1).describe()
 
 
+@pytest.mark.slow
 def test_a_view_that_mixes_users_breaks_the_promise(tmp_path):
     """One person among 2000 decides an answer at epsilon 0.1."""
     duckdb = pytest.importorskip("duckdb")

@@ -422,6 +422,7 @@ def test_a_file_is_answered_as_its_numbers_are_in_python(tmp_path, q, wanted):
     assert json.loads(result.stdout)["value"] == pytest.approx(wanted, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("frame", "row"),
     [
@@ -591,7 +592,7 @@ def test_a_cell_of_a_release_is_neither_refused_nor_shown(tmp_path, frame, odd):
     assert json.loads(result.stdout)["certificate"]["sampling"]["rows"] == 21
 
 
-@pytest.mark.slow_cases("12-pandas", "Rome-pandas")
+@pytest.mark.slow_cases("-pandas", "12-pandas", "Rome-pandas")
 @pytest.mark.parametrize("frame", ["pandas", "polars"])
 @pytest.mark.parametrize("last", ["Rome", "12", ""])
 def test_a_public_file_says_what_is_text(tmp_path, frame, last):

@@ -143,6 +143,7 @@ class TestBlocksOfRows:
         assert hs.verify(known, self.means, workers=1).agreement == "bits"
         assert hs.verify(known.to_json(), self.means, workers=1).reproduced
 
+    @pytest.mark.slow
     def test_the_function_is_given_so_many_rows(self):
         seen = set()
 

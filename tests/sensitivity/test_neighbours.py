@@ -149,7 +149,7 @@ def first_column(rows):
     return uneven(rows[:, 0] if rows.ndim > 1 else rows)
 
 
-@pytest.mark.slow_cases("add-remove, worst-pandas")
+@pytest.mark.slow_cases("add-remove, worst-pandas", "table-pandas", "three rows-pandas")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("promise", ["three rows", "add-remove, worst", "table"])
 def test_all_containers_give_the_same_movements(kind, promise):
@@ -179,6 +179,7 @@ class TestAddedAndRemoved:
         assert s.value == 2 * 9 + 1
         assert s.sampling.sizes == (5, 7, 9)
 
+    @pytest.mark.slow_cases("allow-pandas", "clamp-pandas")
     @pytest.mark.parametrize("kind", ["list", "pandas", "polars", "objects", "columns"])
     @pytest.mark.parametrize("outside", ["clamp", "allow"])
     def test_an_empty_table_is_a_table(self, kind, outside):

@@ -155,6 +155,7 @@ def cost_mean(rows):
     return rows["cost"].mean()
 
 
+@pytest.mark.slow
 def test_blocks_of_people_are_averaged():
     """A person is in one block, so that the average over four moves by a quarter."""
     owners, values = people(np.random.default_rng(5), 400)

@@ -66,6 +66,7 @@ def test_functions_that_return_views_are_measured_right(view):
     assert s.draws[-1] > 0
 
 
+@pytest.mark.slow
 def test_the_replaced_position_is_random_unless_symmetric():
     """The first row moves in about 1 of n pairs; declared symmetric, only the last ever moves."""
     first = sample(lambda r: r[0], rows=5, pairs=1000, seed=0)
@@ -85,6 +86,7 @@ def test_a_function_that_minds_the_order_is_not_symmetric():
             sample(f, rows=9, symmetric=True, batch=batch)
 
 
+@pytest.mark.slow
 def test_every_container_gives_the_same_movements():
     """Arrays, lists, pandas and Polars frames of one public table agree."""
     numbers = np.random.default_rng(0).random((50, 2))
@@ -102,6 +104,7 @@ def test_every_container_gives_the_same_movements():
         assert found[kind] == pytest.approx(found["array"], rel=1e-9, abs=1e-15), kind
 
 
+@pytest.mark.slow_cases("population1")
 @pytest.mark.parametrize(
     "population", [BOX, hs.populations.Simulator(lambda g, n: g.random((n, 3)))]
 )
@@ -117,6 +120,7 @@ def test_batches_measure_pairs(population):
     assert (many.draws > 0).all()
 
 
+@pytest.mark.slow
 def test_batch_with_positions():
     """In batch mode too the position is random, or the last if declared symmetric."""
     moved = np.count_nonzero(sample(lambda t: t[:, 0], rows=5, pairs=1000, batch=True).draws)

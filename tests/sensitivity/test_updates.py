@@ -99,6 +99,7 @@ def test_an_update_gives_the_movements_of_plain_evaluation(reach):
         assert fast.calls < plain.calls
 
 
+@pytest.mark.slow_cases("pairs of frames")
 @pytest.mark.parametrize(
     ("f", "update", "population", "options"),
     [

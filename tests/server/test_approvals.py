@@ -75,6 +75,7 @@ def test_a_dear_request_is_charged_when_it_is_approved(team, sue):
     assert told == [("ana", "asked for approval"), ("sam", "approved")]
 
 
+@pytest.mark.slow
 def test_nobody_approves_what_is_their_own(team, sue):
     """Neither who asked, nor the steward who made the token: that could be one person."""
     made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
@@ -93,6 +94,7 @@ def test_nobody_approves_what_is_their_own(team, sue):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_a_steward_who_lets_a_second_one_in_is_not_two(team, sue):
     """Neither as the one who approves nor as the one who makes the token that asks."""
 
@@ -113,6 +115,7 @@ def test_a_steward_who_lets_a_second_one_in_is_not_two(team, sue):
     assert decide(team, sue, other).status_code == 200
 
 
+@pytest.mark.slow
 def test_of_many_who_decide_at_once_one_wins(team, sue):
     """Two stewards, and the asker who takes it back: one end, and at most one charge."""
 
@@ -135,6 +138,7 @@ def test_of_many_who_decide_at_once_one_wins(team, sue):
         assert team.charges() - before == charged
 
 
+@pytest.mark.slow
 def test_a_request_that_waits_is_taken_back_and_a_charge_is_not(team):
     made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
     path = f"/v1/requests/{made}"
@@ -151,6 +155,7 @@ def test_a_request_that_waits_is_taken_back_and_a_charge_is_not(team):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_any_more_goes_on_waiting(team):
     """The budget is checked when it is charged, and so is whether the asker still counts."""
     over = team.ask(team.ana, "over", epsilon=0.7)
@@ -169,6 +174,7 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_few_may_wait_and_none_for_ever(team, monkeypatch):
     """Five of a person; after two weeks they end by themselves."""
     codes = [team.ask(team.ana, f"k{i}", epsilon=0.3).status_code for i in range(6)]
@@ -185,6 +191,7 @@ def test_few_may_wait_and_none_for_ever(team, monkeypatch):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_an_approved_request_survives_a_death(tmp_path, monkeypatch):
     """Dead right after the click: the next start answers, and one charge stays one."""
     tokens = make_folder(tmp_path, stays="approve_above = 0.2")
@@ -206,6 +213,7 @@ def client_of(team, token):
     return connect("http://127.0.0.1:8642", token, send=send)
 
 
+@pytest.mark.slow
 def test_client_and_command_line_ask_wait_and_decide(team, tmp_path, monkeypatch):
     """The asker is told at once, and recovers the answer later; the steward needs no page."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

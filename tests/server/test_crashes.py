@@ -20,6 +20,7 @@ from hushed.server._requests import find_request
 from hushed.server._setup import add_dataset, make_server
 
 
+@pytest.mark.slow
 def test_a_charge_without_an_answer_is_answered_after_a_start(tmp_path, monkeypatch):
     """Dead after the charge: the next start answers, at no cost, and the same key reads it."""
     tokens = make_folder(tmp_path)
@@ -38,6 +39,7 @@ def test_a_charge_without_an_answer_is_answered_after_a_start(tmp_path, monkeypa
         assert recover(team.desk) == 0
 
 
+@pytest.mark.slow
 def test_a_request_that_kills_the_server_is_given_up(tmp_path, monkeypatch):
     """Three attempts: then it has failed, and the charge stays."""
     tokens = make_folder(tmp_path)
@@ -54,6 +56,7 @@ def test_a_request_that_kills_the_server_is_given_up(tmp_path, monkeypatch):
             assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_what_is_ended_stays(team):
     """A second answer, of whoever is late, changes nothing."""
     from hushed.errors import DamagedLedger
@@ -75,6 +78,7 @@ def sender(team, fail=lambda method: False):
     return send
 
 
+@pytest.mark.slow
 def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     """Same methods, an answer with a certificate; refusals are errors of the library."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -95,6 +99,7 @@ def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     assert asked.query.aggregates[0].kind == QUERY["aggregates"][0]["kind"]
 
 
+@pytest.mark.slow
 def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatch):
     """The charge arrived and its answer did not: recover reads it, and pays nothing."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -112,6 +117,7 @@ def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatc
     assert client.recover() == []
 
 
+@pytest.mark.slow
 def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
     """A data set that is away for long costs nobody an answer that is paid."""
     tokens = make_folder(tmp_path)
@@ -136,6 +142,7 @@ def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
         assert find_request(team.desk.ledger, made).state == "answered"
 
 
+@pytest.mark.slow
 def test_a_paid_request_is_found_without_a_share(team):
     """The share ended meanwhile; the same key gives the same request, and another one nothing."""
     made = team.ask(team.ana, "one").json()
@@ -147,6 +154,7 @@ def test_a_paid_request_is_found_without_a_share(team):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_what_is_pending_is_not_overwritten_or_asked_later(team, tmp_path, monkeypatch):
     """A key of an unread answer is not lost to another question; a refusal leaves nothing."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -211,6 +219,7 @@ def test_a_limit_that_was_lowered_takes_no_paid_answer_away(tmp_path, monkeypatc
         assert team.answer(team.ana, made).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_page_of_the_network_is_no_answer(team, tmp_path, monkeypatch):
     """Whoever is asked to log in first gets an error of the library, and loses nothing."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -243,6 +252,7 @@ def test_what_is_no_server_is_told_as_none(found):
         connect("http://127.0.0.1:8642", "token", send=send)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 404, 413, 422])
 def test_a_refusal_of_a_proxy_forgets_nothing(team, tmp_path, monkeypatch, status):
     """It was charged, the line broke, and what is between refuses the second sending."""

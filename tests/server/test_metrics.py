@@ -55,6 +55,7 @@ def ask_with_secrets(team):
     return made.json()["id"]
 
 
+@pytest.mark.slow
 def test_numbers_tell_states_and_answers_and_no_secret(team):
     """The fourth thing that was asked was refused at the door, and has no route."""
     made = ask_with_secrets(team)
@@ -69,6 +70,7 @@ def test_numbers_tell_states_and_answers_and_no_secret(team):
         assert secret not in text
 
 
+@pytest.mark.slow
 def test_the_end_of_a_run_is_not_told_before_its_answer_may_be_seen(tmp_path):
     """How long a run took tells of rows: what is stored already still counts as charged."""
     tokens = make_folder(tmp_path, settings="answer_grid = 3600.0")
@@ -94,6 +96,7 @@ def test_a_ledger_that_was_set_back_shows(team):
     assert not any(name == "hushed_requests" for name, _ in found)
 
 
+@pytest.mark.slow
 def test_they_are_told_on_a_port_of_this_computer(team):
     """To no page that calls the computer by another name, and on no other address."""
     with socket.socket() as listening:
@@ -112,6 +115,7 @@ def test_they_are_told_on_a_port_of_this_computer(team):
             parse_settings(f'[server]\nmetrics = "{odd}"')
 
 
+@pytest.mark.slow
 def test_lines_of_the_log_have_known_parts(team):
     """Every part is an id, or a word that stands in the source."""
     ask_with_secrets(team)

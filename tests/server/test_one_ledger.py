@@ -26,6 +26,7 @@ def folder(tmp_path):
     return tmp_path / "stats"
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_set_back_is_refused(tmp_path):
     """What was answered since is not charged in the copy: nobody is let in, nothing is changed."""
     tokens = make_folder(tmp_path)
@@ -50,6 +51,7 @@ def test_a_ledger_that_was_set_back_is_refused(tmp_path):
     assert check_server(folder).problems == ()
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_set_back_under_a_server_is_not_answered_from(team, tmp_path):
     """The file stays the same one, and its content is of yesterday: no row is read."""
     copy = tmp_path / "copy.db"

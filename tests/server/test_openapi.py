@@ -21,6 +21,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
     ]
 
 
+@pytest.mark.slow
 def test_every_address_declares_what_it_answers(quiet):
     """A model for each success, a problem for each refusal, with the codes that it may have."""
     document = quiet.document

@@ -118,6 +118,7 @@ def test_what_waits_for_its_turn_loses_no_attempt(team):
     assert find_request(team.desk.ledger, made).state == "answered"
 
 
+@pytest.mark.slow
 def test_a_full_queue_takes_nothing_more(team):
     """What does not fit is refused before it is charged."""
     limits = team.desk.settings.limits.model_copy(update={"queue": 1})

@@ -33,6 +33,7 @@ from hushed.tables._prepared import Prepared
 START = "2026-01-01T00:00:00.000000+00:00"
 
 
+@pytest.mark.slow
 def test_1_answers_are_readable_on_a_grid(tmp_path):
     """Whatever the true time, an answer appears a whole number of steps after its charge."""
     for microseconds, steps in ((1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2)):
@@ -52,6 +53,7 @@ def test_1_answers_are_readable_on_a_grid(tmp_path):
         assert trail[-1]["action"] == "asked"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [
@@ -85,6 +87,7 @@ def test_2_errors_tell_nothing_of_rows(team, monkeypatch, error):
     assert team.charges() == 1
 
 
+@pytest.mark.slow
 def test_3_a_failure_keeps_its_charge(team, monkeypatch):
     """Asking until it fails is no way to ask for nothing."""
 
@@ -112,6 +115,7 @@ def test_4_people_together_stay_within_the_budget_of_the_data_set(team):
     assert team.desk.ledger.balance("stays").epsilon_left == 0.0
 
 
+@pytest.mark.slow
 def test_5_one_share_does_not_use_up_that_of_others(team):
     """A share is a cap; and one request has a largest price."""
     for i in range(6):
@@ -124,6 +128,7 @@ def test_5_one_share_does_not_use_up_that_of_others(team):
     assert team.charges() == 7
 
 
+@pytest.mark.slow
 def test_6_a_price_tells_nothing_of_what_others_did(team):
     """Not a byte of a quote changes when somebody else pays."""
 
@@ -138,6 +143,7 @@ def test_6_a_price_tells_nothing_of_what_others_did(team):
     assert quote().content == before.content
 
 
+@pytest.mark.slow
 def test_7_what_is_anothers_does_not_exist(team):
     """A foreign id and one that does not exist get the same answer, whatever is tried."""
     made = team.ask(team.ana, "one").json()["id"]
@@ -223,6 +229,7 @@ def test_13_no_cookie_lets_anybody_in(team):
     assert "access-control-allow-origin" not in found.headers
 
 
+@pytest.mark.slow
 def test_14_keys_from_data_subjects_are_harmless(team):
     """A key that a spreadsheet would run gets an apostrophe; JSON is never taken for a page."""
     evil = f"=cmd{CANARY}"
@@ -372,6 +379,7 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert last not in Line._slow
 
 
+@pytest.mark.slow_cases("True")
 @pytest.mark.parametrize("reads", [False, True])
 def test_17_whoever_takes_no_answer_is_ended(monkeypatch, reads):
     """An answer that nobody reads keeps no place; who reads slowly is let read to the end."""
@@ -439,6 +447,7 @@ MANY = [each / 1000 for each in range(1, 200)]
 BOUNDED = {"column": "cost", "low": 0, "high": 50}
 
 
+@pytest.mark.slow_cases("candidates")
 @pytest.mark.parametrize(
     "query",
     [
@@ -469,6 +478,7 @@ def test_19_an_answer_has_no_million_numbers(quiet, query):
     assert quiet.charges() == 0
 
 
+@pytest.mark.slow
 def test_19_one_person_has_few_requests_open(team, monkeypatch):
     """Who has ten without an answer waits; others ask."""
     monkeypatch.setattr(type(team.desk), "start", lambda *_: None)  # nothing is answered
@@ -478,6 +488,7 @@ def test_19_one_person_has_few_requests_open(team, monkeypatch):
     assert team.charges() == 11
 
 
+@pytest.mark.slow_cases("{'noise': 'none'}")
 @pytest.mark.parametrize(
     "terms",
     [
@@ -501,6 +512,7 @@ def test_20_odd_numbers_are_refused(quiet, terms):
     assert quiet.charges() == 0
 
 
+@pytest.mark.slow
 def test_21_a_changed_certificate_is_refused(team):
     """Any byte of what was signed; and a key of somebody else."""
     from hushed.errors import ParameterError
@@ -530,6 +542,7 @@ def test_23_a_proxy_is_believed_only_if_it_is_ours(team):
     assert (found.status_code, found.json()["code"]) == (421, "wrong_host")
 
 
+@pytest.mark.slow
 def test_24_a_steward_asks_nothing_and_reads_no_answer(team):
     """Questions are seen, answers are not; a changed trail shows."""
     made = team.ask(team.ana, "one").json()["id"]
@@ -552,6 +565,7 @@ def test_24_a_steward_asks_nothing_and_reads_no_answer(team):
         verify_trail(connection)
 
 
+@pytest.mark.slow
 def test_25_a_changed_file_is_not_asked(team):
     """Neither while the server runs nor after a start; nothing is charged until it is confirmed."""
     from hushed.server._setup import confirm_dataset
@@ -566,6 +580,7 @@ def test_25_a_changed_file_is_not_asked(team):
     assert team.charges() == 0
 
 
+@pytest.mark.slow
 def test_25_a_file_that_was_rewritten_in_place_is_not_asked(team):
     """Of the same size, and given the time that it had."""
     source = team.folder.parent / "stays.csv"
@@ -585,6 +600,7 @@ def test_25_a_file_that_was_rewritten_in_place_is_not_asked(team):
     assert team.charges() == 0
 
 
+@pytest.mark.slow
 def test_26_logs_hold_no_query_and_no_token(team):
     """Constants of a query, notes, names and tokens stay out; each line is JSON."""
     step = {"filter": "ward == 'secretward'"}
@@ -597,6 +613,7 @@ def test_26_logs_hold_no_query_and_no_token(team):
         assert secret not in logged.replace("data set unavailable", "")
 
 
+@pytest.mark.slow
 def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
     """A prepared query answers for the charge of its question alone."""
     seen = []
@@ -613,6 +630,7 @@ def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
     assert team.desk.ledger.entries("stays")[0].question == seen[0]
 
 
+@pytest.mark.slow
 def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
     """What cannot be read before the time is over is waited for as long as was asked."""
     import asyncio
@@ -634,6 +652,7 @@ def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
         assert len(slept) == 1
 
 
+@pytest.mark.slow
 def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
     """A token revoked, somebody let out, a share replaced: after the check, before the charge."""
     import hushed.server._life as life
@@ -662,6 +681,7 @@ def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
     assert team.charges() == 0
 
 
+@pytest.mark.slow
 def test_11_a_narrowed_steward_sees_no_other_data_set(team):
     address = f"/v1/people/{team.person('sam')}/tokens"
     narrow = team.send("POST", address, team.sam, json={"datasets": ["other"]}).json()["token"]
@@ -680,6 +700,7 @@ def test_13_nobody_is_sent_on_to_another_address(quiet):
     assert "location" not in found.headers
 
 
+@pytest.mark.slow
 def test_19_the_limit_of_open_requests_holds_in_a_race(team, monkeypatch):
     """All look before anybody is charged; the charge looks again."""
     monkeypatch.setattr(type(team.desk), "start", lambda *_: None)
@@ -689,6 +710,7 @@ def test_19_the_limit_of_open_requests_holds_in_a_race(team, monkeypatch):
     assert team.charges() == 10
 
 
+@pytest.mark.slow
 def test_shares_that_are_given_at_once_are_all_given(team):
     """The last one counts; and one that was opened before a crash keeps no other one out."""
     path = f"/v1/datasets/stays/quotas/{team.person('ana')}"

@@ -36,6 +36,7 @@ def told_of(team, **limits):
     return seen | limits
 
 
+@pytest.mark.slow_cases("count")
 @pytest.mark.parametrize(
     ("query", "terms"),
     [
@@ -117,6 +118,7 @@ def test_a_process_that_died_while_idle_refuses_nobody(quiet):
     assert workers.ask("ana", told)["digest"]
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_its_server(monkeypatch):
     """Its line is closed when the server dies, however it dies; and it holds no token."""
     monkeypatch.setenv("HUSHED_TOKEN", "secret")

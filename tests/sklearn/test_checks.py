@@ -28,7 +28,7 @@ SKIPPED = {
 ROUTE = {"epsilon": 1e4, "route": "objective", "bounds": (-10, 10)}
 
 
-@pytest.mark.slow_cases("a regressor")
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "model",

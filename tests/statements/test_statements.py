@@ -118,6 +118,7 @@ def changed(document, path):
     return new
 
 
+@pytest.mark.slow_cases("answer")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_reads_back_as_it_was_written(certificates, kind):
     """For every kind; promise, digests and what follows stand in the file for other readers."""
@@ -131,6 +132,7 @@ def test_a_certificate_reads_back_as_it_was_written(certificates, kind):
         assert told["guarantee"]["epsilon"] == known.guarantee.epsilon
 
 
+@pytest.mark.slow_cases("answer", "movement-check")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_that_was_changed_is_not_read(certificates, kind):
     """Whichever value: of what was released, of what follows, of who released it and when."""
@@ -178,6 +180,7 @@ UNSEEN = {
 }
 
 
+@pytest.mark.slow_cases("movement-check")
 @pytest.mark.parametrize("kind", UNSEEN)
 def test_a_forged_check_or_search_does_not_follow_from_what_was_drawn(certificates, kind):
     """Every value is changed; sizes, levels, p-values, bounds, verdicts and noise are refused."""
@@ -561,6 +564,7 @@ def test_what_is_no_certificate_is_refused(text):
         hs.Statement.from_json(text)
 
 
+@pytest.mark.slow
 def test_no_field_is_stated_twice(certificates):
     """Other readers may take the other one."""
     text = certificates["answer"].to_json()

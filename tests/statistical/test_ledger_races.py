@@ -73,7 +73,7 @@ def run_race(processes, url, runners, rounds):
     return winners
 
 
-@pytest.mark.slow_cases("sqlite")
+@pytest.mark.slow
 def test_eight_processes_race_for_the_last_unit(processes, url):
     """One process gets it, seven are refused; nothing is charged twice."""
     assert run_race(processes, url, 8, 2) == {0: 1, 1: 1}
@@ -142,6 +142,7 @@ def kill_many(processes, make_url, trials, *, each=50, settled=lambda url: None)
     return answered, unanswered
 
 
+@pytest.mark.slow
 def test_killed_spenders_lose_nothing(processes, tmp_path):
     """Fifteen kill -9 at random moments: every answer is paid for, the file is whole."""
     file = tmp_path / "kill.db"

@@ -373,6 +373,7 @@ def test_reference_values():
     assert median.lengths(ROWS, candidates).tolist() == [4, 2, 1, 1, 0, 1, 1, 3, 4]
 
 
+@pytest.mark.slow
 def test_far_windows_are_not_forgotten():
     """With little smoothing the whole range counts, also beyond the windows that are looked at."""
     rows = 40_000

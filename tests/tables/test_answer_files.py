@@ -54,6 +54,7 @@ def expected(answer):
 
 
 class TestFrames:
+    @pytest.mark.slow
     def test_arrow_holds_every_cell_in_its_type(self, answer):
         """Counts and their number of rows whole, days as days, lists as lists."""
         made = answer.to_arrow()
@@ -198,7 +199,7 @@ class TestCommand:
         call.paid, call.words = paid, ("--ledger", url, "--budget", "b")
         return call
 
-    @pytest.mark.slow_cases(".parquet", ".csv")
+    @pytest.mark.slow
     @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
     def test_the_file_holds_what_was_printed(self, suffix, run, tmp_path):
         """And replaces another one only by force."""

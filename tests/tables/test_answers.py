@@ -48,6 +48,7 @@ def planned_quantiles(probabilities, candidates=101, epsilon=1.0):
 
 
 class TestQuantiles:
+    @pytest.mark.slow
     def test_no_lower_quantile_lies_above_a_higher_one(self, table):
         """At an epsilon of nearly nothing the choices are noise, and still in order."""
         asked = [0.75, 0.1, 0.9, 0.5]

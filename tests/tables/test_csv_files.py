@@ -120,6 +120,7 @@ def test_only_a_csv_file_takes_ends_of_lines_in_values(tmp_path):
             hs.table(source, newlines_in_values=True)
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long_is_a_row_without_cells(tmp_path):
     """Memory is bounded whatever a line holds; the rows around it are read."""
     path = tmp_path / "t.csv"

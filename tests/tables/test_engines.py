@@ -203,6 +203,7 @@ class TestEngines:
                 query = hs.table(source, name).group_by(column, keys=keys).count()
                 assert cells(query).values[0] == [held.count(key) for key in keys]
 
+    @pytest.mark.slow
     def test_plain_python_agrees(self, frame, on_duckdb):
         """Counts are those of a loop over the rows; sums are within a step for each row."""
         rows = [r for r in frame.to_pylist() if r["who"] is not None and kept(r)]

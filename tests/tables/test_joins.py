@@ -181,6 +181,7 @@ def test_a_certificate_says_what_was_joined():
     assert len(set(digests)) == 2
 
 
+@pytest.mark.slow
 def test_a_join_after_a_filter_of_its_columns_and_before_another(tmp_path):
     """Steps run in their order, on a database file that is read only."""
     path = tmp_path / "t.db"

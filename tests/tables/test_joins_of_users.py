@@ -144,6 +144,7 @@ def plan_parts(query):
     return plan_query(query.query, epsilon=1.0, delta=0.0, noise_name="laplace").parts
 
 
+@pytest.mark.slow
 def test_the_query_is_written_and_asked_again(tmp_path):
     """As TOML, JSON, Python and a notebook; with and without stated values."""
     import json
@@ -166,6 +167,7 @@ def test_the_query_is_written_and_asked_again(tmp_path):
         assert ("--default age=7 --default 'sex=?'" in command) == (default is not None)
 
 
+@pytest.mark.slow
 def test_a_certificate_names_both_tables(tmp_path):
     """Who is protected, and by how much, follows from the question again."""
     answer = by_sex(opened(in_duckdb(tmp_path / "t.db"))).release(epsilon=1.0)

@@ -36,6 +36,7 @@ def mass(x, scale):
 
 
 class TestThreshold:
+    @pytest.mark.slow_cases("0.001-1-scale1")
     @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(7, 3)])
     @pytest.mark.parametrize("groups", [1, 4])
     @pytest.mark.parametrize("delta", [1e-3, 1e-9])

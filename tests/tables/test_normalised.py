@@ -90,6 +90,7 @@ class TestEqualTexts:
             pytest.skip("this PostgreSQL server was built without ICU")
         return on_postgres(url, *(each.format(**words) for each in self.MADE)), "t"
 
+    @pytest.mark.slow_cases("duckdb")
     @pytest.mark.parametrize("engine", ENGINES)
     def test_a_collation_that_ignores_case_merges_nothing(self, engine, request):
         """One row spelled otherwise moves no count of the 20 others, by key, user or condition."""
@@ -147,6 +148,7 @@ class TestNames:
             query = query.derive("x", "abs(age)").filter("x > 0 and age > 0").count()
             assert counts(query) == [there]
 
+    @pytest.mark.slow_cases("cells2-X part 0")
     @pytest.mark.parametrize("name", ["Condition", "X part 0", "c1", "W0", "Part0"])
     @pytest.mark.parametrize("cells", [["a", "b"], [True, False], [1, 2**62]])
     def test_a_base_column_collides_with_nothing(self, name, cells):
@@ -180,7 +182,18 @@ TIMES = ("m > '2020-01-01'", "year(m) > 1", "month(m) > 0", "m == v", "m in ['20
 class TestTimes:
     """Times of every unit and with any value compare alike, as microseconds or missing."""
 
-    @pytest.mark.slow_cases("frame-us-None", "parquet-ns-Europe/Rome", "parquet-us-None")
+    @pytest.mark.slow_cases(
+        "frame-ms-None",
+        "frame-s-Europe/Rome",
+        "frame-s-None",
+        "frame-us-None",
+        "parquet-ms-Europe/Rome",
+        "parquet-ms-None",
+        "parquet-ns-Europe/Rome",
+        "parquet-ns-None",
+        "parquet-us-Europe/Rome",
+        "parquet-us-None",
+    )
     @pytest.mark.parametrize(
         "zone", [None, pytest.param("UTC", marks=pytest.mark.slow), "Europe/Rome"]
     )
@@ -229,6 +242,7 @@ class TestTimes:
                 table.filter(f"d < '{text}'")
         assert counts(table.filter("d <= '2020-01-01 00:00:00'").count()) == [1]
 
+    @pytest.mark.slow
     def test_infinite_times_on_duckdb(self, tmp_path):
         """Infinite dates and times are missing; so are those before the year 1."""
         source = on_duckdb(
@@ -243,6 +257,7 @@ class TestTimes:
         )
         self.check_infinite(source)
 
+    @pytest.mark.slow
     def test_infinite_times_on_postgres(self, postgres_url):
         """The same in PostgreSQL, where extracting the year of an infinite time fails."""
         rows = ["('2020-01-01', '2020-01-01', '2020-01-01 00:00+00')"]
@@ -281,6 +296,7 @@ class TestTimes:
 
 
 class TestNumbers:
+    @pytest.mark.slow
     @pytest.mark.parametrize("largest", [3, 2**63 + 5, 2**64 - 1])
     def test_whole_numbers_without_a_sign(self, largest):
         """Users, keys and cells of 64 bits are exact above 2**63, too."""
@@ -309,6 +325,7 @@ class TestNumbers:
         assert counts(table.sum("n", low=0, high=10)) == [(steps or 0) * 2**26]
         assert counts(table.filter("n * n - 1 / n == n or n > 0").count()) == [int(bool(steps))]
 
+    @pytest.mark.slow
     def test_huge_whole_numbers_on_duckdb(self, tmp_path):
         """Numbers of 128 bits are clipped like any other."""
         huge = 2**127 - 1
@@ -356,7 +373,7 @@ class TestGroups:
                 [0, 2],
             )
 
-    @pytest.mark.slow_cases("postgres")
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_opaque_names_tell_pairs_of_keys_apart(self, engine, placed):
         """Keys whose texts run together alike have different names, and none without the key."""
@@ -425,6 +442,7 @@ class TestCsv:
 
     ROWS = tuple(b"%d" % (i % 100) for i in range(3000))
 
+    @pytest.mark.slow_cases("1.5-2", "abc-2")
     @pytest.mark.parametrize("place", [2, 2990])
     @pytest.mark.parametrize(
         "cell",
@@ -455,6 +473,7 @@ class TestCsv:
         for condition, rows in wanted:
             assert counts(table.filter(condition).count()) == [rows], condition
 
+    @pytest.mark.slow_cases(",")
     @pytest.mark.parametrize("between", [",", ";", "\t", "|"])
     def test_every_mark_between_cells(self, between, tmp_path):
         """Commas, semicolons, tabulators and bars; quoted cells with such a mark in them."""
@@ -649,6 +668,7 @@ class TestTypes:
         found = table.group_by("s", select_partitions=True).count_users()
         assert sorted(run_scan(prepare(found.connection, found.query, SECRET)).values[0]) == [1, 2]
 
+    @pytest.mark.slow_cases("parquet")
     @pytest.mark.parametrize("source", ["csv", "arrow", "categories", "objects", "parquet"])
     def test_users_whose_names_are_no_text_stay_different(self, source, tmp_path):
         """In a file of Latin-1, three users with one row each count as three, in every query."""

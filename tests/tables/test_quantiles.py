@@ -102,6 +102,7 @@ class TestCandidates:
         query = table.quantiles("x", [0.5], low=0, high=5).count()
         assert query.release(**paid).value("count") is not None
 
+    @pytest.mark.slow
     def test_values_that_repeat_are_found(self):
         """All rows are 34: whatever the spacing, the answer is the nearest candidate."""
         table = hs.table(pa.table({"age": [34] * 100}))

@@ -266,6 +266,7 @@ def test_a_command_has_options_where_they_say_all_and_the_whole_query_elsewhere(
         )
 
 
+@pytest.mark.slow
 def test_a_join_by_users_has_options(database, tmp_path):
     """Its values for users without a row, too; a comma in a column's name has none."""
     table = hs.table(database, user="who", types=TYPES).bound_contributions(max_rows_per_user=3)

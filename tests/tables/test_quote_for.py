@@ -40,7 +40,7 @@ def kept(query, errors, epsilon, **terms):
     return all(quote.accuracy(name) <= most for name, most in errors.items())
 
 
-@pytest.mark.slow_cases("solve-terms1")
+@pytest.mark.slow_cases("solve-terms1", "weights-terms1")
 @pytest.mark.parametrize("terms", [{}, GAUSSIAN])
 @pytest.mark.parametrize("share", ["weights", "solve"])
 def test_the_quote_keeps_every_error_and_a_smaller_epsilon_does_not(terms, share, table):
@@ -54,7 +54,7 @@ def test_the_quote_keeps_every_error_and_a_smaller_epsilon_does_not(terms, share
     assert found.quote == found.table.quote(epsilon=found.epsilon, rows=1000, **terms)
 
 
-@pytest.mark.slow_cases("mean_x", "quantiles_x")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", THREE)
 def test_the_epsilon_is_that_of_a_grid(name, table):
     """The first of a fine grid whose quote keeps the error, for each output alone."""

@@ -179,6 +179,7 @@ class TestAnswers:
         told = table.sum("x", low=0, high="search").release(epsilon=6000.0).explain()
         assert f"clipped to [0, {2**30}]" in told
 
+    @pytest.mark.slow_cases("gaussian")
     @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
     def test_it_goes_with_partition_selection_and_either_noise(self, noise):
         """Keys that are private, users with several rows."""

@@ -98,6 +98,7 @@ class TestRefusals:
             ask(table)
         assert all(word in str(caught.value) for word in words), str(caught.value)
 
+    @pytest.mark.slow
     def test_bad_sources_are_refused(self, visits, tmp_path):
         """What cannot be opened is told apart from what is not there."""
         (tmp_path / "a.txt").write_text("x")
@@ -261,6 +262,7 @@ class TestCharges:
         with pytest.raises(QueryFailed, match="the charge stays"):
             table.count_users().release(epsilon=1.0, ledger=ledger, budget="b")
 
+    @pytest.mark.slow
     def test_a_table_that_is_not_there_is_told_so(self, postgres_url, tmp_path):
         """Under its name, on every database, with no exception of another library."""
         duckdb.connect(str(tmp_path / "t.db")).close()

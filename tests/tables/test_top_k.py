@@ -275,6 +275,7 @@ def test_what_cannot_be_counted_is_refused(of, text):
         hs.table(frame([(1, "a")])).top_k("drug", k=1, keys=KEYS, of=of)
 
 
+@pytest.mark.slow
 def test_another_count_under_the_same_key_is_refused(tmp_path):
     """Rows and users are two questions."""
     rows = [(1, "a"), (2, "b")]

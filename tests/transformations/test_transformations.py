@@ -344,6 +344,7 @@ class TestKnownValues:
         data = {"who": [0.0, -0.0, 1.0, math.nan, None, -0.0], "x": [5.0] * 6}
         assert float((users >> t.limit_rows(1) >> t.select("x") >> t.sum_of())(data)) == 15
 
+    @pytest.mark.slow
     def test_resizing_samples(self):
         """Surplus rows stay with equal chance: 4000 draws of 2 from 4, false alarm below 1e-6."""
         chain = FLOATS >> t.resize(2, 0.0)

@@ -65,6 +65,7 @@ def test_a_changed_form_is_written_down_and_its_errors_stand_at_their_fields(ask
     assert "<b>Stays" not in page
 
 
+@pytest.mark.slow
 def test_a_form_that_is_not_whole_goes_no_further(asked):
     """The page comes again with its errors, and nothing is charged."""
     client, draft, _ = asked
@@ -100,6 +101,7 @@ def test_a_form_of_another_question_charges_nothing(asked):
     assert again["request"] != hidden["request"]
 
 
+@pytest.mark.slow
 def test_a_budget_that_was_changed_in_another_window_is_not_charged(asked, tmp_path):
     """The page names one budget; an open page of it never charges another."""
     client, draft, drafts = asked

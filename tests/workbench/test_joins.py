@@ -109,6 +109,7 @@ def asked(browser: TestClient, folder: Path, wards: Path) -> str:
     return f"/tables/{draft.id}"
 
 
+@pytest.mark.slow
 def test_the_question_with_a_join_is_released_and_a_private_file_is_not_joined(
     browser, folder, asked
 ):

@@ -40,6 +40,7 @@ def find_errors(page):
     return set(re.findall(r'class="error" id="([^"]+)-error"', page.text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS)
 def test_pages_of_long_work_show_what_was_typed_and_run_nothing(browser, folder, path):
     """A list, a form with its errors, a draft that is kept; hostile names are only names."""
@@ -61,6 +62,7 @@ def test_pages_of_long_work_show_what_was_typed_and_run_nothing(browser, folder,
     assert not (folder / ".hushed" / "jobs").exists()
 
 
+@pytest.mark.slow
 def test_every_draft_of_long_work_is_in_the_history(browser):
     """With a way to its page."""
     addresses = [begin(browser, path) for path in PATHS]

@@ -42,6 +42,7 @@ def describe(browser: TestClient, **more: str) -> tuple[str, str]:
     return page, browser.post(f"{page}/live", data=ROW | more).text
 
 
+@pytest.mark.slow
 def test_a_practice_workspace_is_ready_to_be_asked(browser: TestClient, folder: Path) -> None:
     """One button makes made-up tables, budgets and a draft, apart from the folder's own."""
     page = browser.post("/practice/begin")
@@ -52,6 +53,7 @@ def test_a_practice_workspace_is_ready_to_be_asked(browser: TestClient, folder: 
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.slow
 def test_no_row_is_shown_or_used_before_a_release(visitor: TestClient) -> None:
     """Names of columns are shown, and of the cells none; kinds and bounds are not guessed."""
     page = str(visitor.post("/tables").url)
@@ -72,6 +74,7 @@ def test_kinds_of_columns_are_told_in_words(browser: TestClient) -> None:
     assert re.search(r'<option value="float" selected>number', said)
 
 
+@pytest.mark.slow
 def test_what_is_typed_survives_a_restart(browser: TestClient, folder: Path) -> None:
     """A second server on the folder shows the form as it was typed, wrong fields too."""
     page, _ = describe(browser, **{"col.2.high": "abc", "name": "Costs"})
@@ -116,6 +119,7 @@ def test_an_error_stands_at_its_field(
     assert f"{field}-error" in control[0]
 
 
+@pytest.mark.slow
 def test_a_budget_for_other_people_is_refused_at_its_field(
     browser: TestClient, folder: Path
 ) -> None:
@@ -129,6 +133,7 @@ def test_a_budget_for_other_people_is_refused_at_its_field(
     assert 'id="budget-error"' not in found
 
 
+@pytest.mark.slow
 def test_a_changed_file_has_to_be_looked_at_again(browser: TestClient, folder: Path) -> None:
     """A file that changed since it was described stops the draft until it is confirmed."""
     page, found = describe(browser)
@@ -158,6 +163,7 @@ def test_a_password_is_kept_in_memory_only(browser: TestClient, folder: Path) ->
     assert not any(secret.encode() in each for each in kept)
 
 
+@pytest.mark.slow
 def test_a_public_table_suggests_and_says_so(browser: TestClient, folder: Path) -> None:
     """Kinds, bounds and keys come from the public rows; what was typed stays."""
     (folder / "public.csv").write_text("patient,ward,cost\nQ1,C,3.5\nQ2,D,99\n")
@@ -170,6 +176,7 @@ def test_a_public_table_suggests_and_says_so(browser: TestClient, folder: Path) 
     assert "99" not in re.findall(r'id="col.2.high"[^>]*value="([^"]*)"', found)
 
 
+@pytest.mark.slow
 def test_the_private_table_suggests_nothing_for_itself(browser: TestClient) -> None:
     """It is not offered as public, and a request that names it is refused before a row is read."""
     page, said = describe(browser)
@@ -183,6 +190,7 @@ def test_the_private_table_suggests_nothing_for_itself(browser: TestClient) -> N
     assert "from stays.csv" not in said
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_opened_for_a_table_is_chosen_there(browser: TestClient) -> None:
     """Opening goes back to the page it was asked from, with all that was typed."""
     page, said = describe(browser)
@@ -200,6 +208,7 @@ def test_a_budget_that_is_opened_for_a_table_is_chosen_there(browser: TestClient
     assert str(other.url).endswith("/ledger")
 
 
+@pytest.mark.slow
 def test_the_ledger_opens_a_budget_once_and_never_changes_it(
     browser: TestClient, folder: Path
 ) -> None:
@@ -237,6 +246,7 @@ def test_a_wrong_limit_opens_nothing(
     assert "No budget" in visitor.get("/ledger").text
 
 
+@pytest.mark.slow
 def test_the_ledger_tells_who_spent_what_and_when(browser: TestClient, folder: Path) -> None:
     """A budget's page adds its entries up by person and by day."""
     with hs.Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
@@ -249,6 +259,7 @@ def test_the_ledger_tells_who_spent_what_and_when(browser: TestClient, folder: P
     assert "3 epsilon 0.875" in found  # of the one day
 
 
+@pytest.mark.slow
 def test_a_ledger_that_cannot_be_used_stops_releases_only(
     browser: TestClient, folder: Path
 ) -> None:
@@ -260,6 +271,7 @@ def test_a_ledger_that_cannot_be_used_stops_releases_only(
     assert browser.get("/ledger").status_code == 200
 
 
+@pytest.mark.slow
 def test_verify_backup_and_export_say_what_they_found(browser: TestClient, folder: Path) -> None:
     """The chain's last link is shown, a copy can be opened, an export is a download."""
     url = f"sqlite:///{folder / 'ledger.db'}"
@@ -304,7 +316,7 @@ HOSTILE = [
 
 
 @pytest.mark.slow_cases("1")
-@pytest.mark.slow_cases("2", "3", "4", "5")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE, ids=map(str, range(len(HOSTILE))))
 def test_hostile_names_are_shown_as_text(browser: TestClient, folder: Path, name: str) -> None:
     """W8: names of drafts, columns and budgets, and notes, are text on every page."""
@@ -322,6 +334,7 @@ def test_hostile_names_are_shown_as_text(browser: TestClient, folder: Path, name
     assert not any("x" * 400 in each for each in shown)
 
 
+@pytest.mark.slow
 def test_appearance_is_kept(browser: TestClient, folder: Path) -> None:
     """The colours that were chosen hold on every page; what is none is not taken."""
     browser.post("/settings", data={"theme": "dark"})
@@ -351,6 +364,7 @@ def test_the_first_page_is_small(visitor: TestClient) -> None:
     assert total < 150_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "public", ["stays.csv", "other/../stays.csv", "again.csv", "sub\\twin.csv"]
 )
@@ -381,6 +395,7 @@ def test_a_file_whose_name_is_no_text_breaks_no_page(browser: TestClient, folder
     assert (work.status_code, "stays.csv" in work.text) == (200, True)
 
 
+@pytest.mark.slow
 def test_damaged_records_of_the_workbench_are_told(browser: TestClient, folder: Path) -> None:
     """A damaged job leaves the others usable; damaged drafts are told on a page."""
     damaged = folder / ".hushed" / "jobs" / ("a" * 32)
@@ -393,6 +408,7 @@ def test_damaged_records_of_the_workbench_are_told(browser: TestClient, folder: 
     assert (told.status_code, "rafts cannot be written" in told.text) == (422, True)
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_while_a_table_cannot_be_opened_is_not_lost(
     browser: TestClient, folder: Path
 ) -> None:

@@ -191,6 +191,7 @@ def _parts(described):
 PRIVATE_KEYS = {"keys": "private", "delta": "1e-6", "max_groups": "2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extra", "moves"),
     [({}, 50), pytest.param(PRIVATE_KEYS, 50, marks=pytest.mark.slow)],

@@ -81,6 +81,7 @@ def test_two_clicks_and_another_server_pay_once(ledger, query):
     assert ledger.balance("stays").entries == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_was_killed_after_the_charge_says_that_it_is_paid(ledger, query):
     """To read the rows again costs nothing more, and there is never a second entry."""
     prepared = query.prepare(epsilon=0.5)

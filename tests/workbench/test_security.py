@@ -21,6 +21,7 @@ OWN = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
 PLACES = ("/", "/ledger", "/settings", "/static/htmx.min.js", "/practice/", "/nothing")
 
 
+@pytest.mark.slow_cases("/")
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_is_shown_without_the_key(outsider: TestClient, place: str) -> None:
     """A outsider gets no page, no static file, and not even whether a page exists."""
@@ -107,6 +108,7 @@ def test_the_key_stands_in_no_argument_but_in_a_file_for_this_user(
     assert len(opened) == 2
 
 
+@pytest.mark.slow
 def test_a_prefetch_does_not_use_the_key_up(stranger: TestClient) -> None:
     """A browser that looks at the address in advance does not take the key from its user."""
     early = stranger.get(stranger.app.address, headers={"sec-purpose": "prefetch;prerender"})
@@ -164,6 +166,7 @@ def test_a_form_without_an_origin_changes_nothing(browser: TestClient, missing: 
     assert browser.post("/tables").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_body_is_at_most_a_megabyte_however_it_is_sent(visitor: TestClient) -> None:
     """A long body is refused by its stated length, and by what is counted if none is stated."""
 
@@ -207,6 +210,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.slow
 def test_no_name_of_a_file_leads_out_of_the_folder(browser: TestClient, folder: Path) -> None:
     """Neither ``..`` nor links nor devices are opened; nothing of what they hold is shown."""
     outside = folder.parent / "outside.csv"

@@ -66,6 +66,7 @@ def test_a_changed_duckdb_file_is_noticed(tmp_path):
     assert mark_source(f"duckdb:///{path}") != found.mark
 
 
+@pytest.mark.slow
 def test_of_a_wide_table_used_columns_stay_and_others_are_found(tmp_path):
     """As many as may be shown can be in use, and one more is still found by its name."""
     names = [f"c{i:03d}" for i in range(450)]
@@ -81,6 +82,7 @@ def test_of_a_wide_table_used_columns_stay_and_others_are_found(tmp_path):
     assert every.hidden == 450 - MOST_COLUMNS
 
 
+@pytest.mark.slow_cases("command")
 @pytest.mark.parametrize("kind", ["python", "command"])
 def test_exports_of_a_file_without_names_have_its_header(tmp_path, kind):
     """And a wrong header is told at its field."""
@@ -126,6 +128,7 @@ def test_a_copy_of_a_private_file_is_not_public_under_another_name(tmp_path):
     assert "private table itself" in found.errors["public"]
 
 
+@pytest.mark.slow
 def test_the_population_of_a_function_is_no_copy_of_private_rows(browser, folder):
     """Neither of its own nor of those of another draft."""
     (folder / "copy.csv").write_bytes((folder / "stays.csv").read_bytes())

@@ -146,7 +146,7 @@ def test_grid_curve_by_summing(epsilon):
     assert corrected.delta(epsilon) == pytest.approx(continuous, abs=2e-6)
 
 
-@pytest.mark.slow_cases("0.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_private_size_by_summing(epsilon):
     """Two half lines reach the whole positive part of the densities' difference."""

@@ -102,7 +102,7 @@ def test_copies_of_a_discrete_pair_by_enumeration():
         assert _curves.sum_of_losses_delta(p, q, 6, epsilon) == pytest.approx(whole, abs=1e-14)
 
 
-@pytest.mark.slow_cases("NoisyHist2-10.0")
+@pytest.mark.slow_cases("NoisyHist2-10.0", "RNM2-0.1")
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [
@@ -395,6 +395,7 @@ def test_subsampled_gaussian_claims_the_larger_direction(epsilon, rate):
     assert specimen.claim.delta == pytest.approx(max(both), abs=1e-8)
 
 
+@pytest.mark.slow_cases("sparse vector, shows the value")
 @pytest.mark.parametrize("specimen", ALL, ids=NAMES)
 def test_record_and_curve_agree(specimen):
     """Verdict, loss and curve of a specimen tell one story."""
@@ -450,6 +451,7 @@ def test_events_on_sequences():
     assert _events.flags_among(outputs, members=members).tolist() == [True, True, False]
 
 
+@pytest.mark.slow
 def test_names_are_unique_and_found_in_any_case():
     """Names and aliases lead to one specimen each; a wrong name is answered with near ones."""
     seen = [n for s in ALL for n in {x.casefold() for x in (s.name, *s.aliases)}]

@@ -56,7 +56,13 @@ def test_tail_is_the_binomial_tail():
     assert binomial_tail(np.array([-3.0]), n, p)[0] == 1
 
 
-@pytest.mark.slow_cases("joint-0.03-0.01-80-80", "rectangle-0.03-0.01-80-80")
+@pytest.mark.slow_cases(
+    "joint-0.03-0.01-80-80",
+    "joint-0.1-0.02-60-20",
+    "joint-0.5-0.2-30-30",
+    "joint-0.9-0.05-25-40",
+    "rectangle-0.03-0.01-80-80",
+)
 @pytest.mark.parametrize(
     ("p", "q", "n", "m"),
     [(0.5, 0.2, 30, 30), (0.9, 0.05, 25, 40), (0.1, 0.02, 60, 20), (0.03, 0.01, 80, 80)],

@@ -95,6 +95,7 @@ class TestHistograms:
 
 
 class TestCategories:
+    @pytest.mark.slow
     def test_rare_outputs_shrink_towards_their_parts(self):
         """Ten coins: ratios of 1024 outputs come closer to the true ones than raw counts do."""
         rng = np.random.default_rng(4)

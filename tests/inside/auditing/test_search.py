@@ -60,6 +60,7 @@ def audit_with_trees(mechanism, monkeypatch):
 
 
 class TestTrees:
+    @pytest.mark.slow
     def test_what_only_trees_see_is_learnt_from_all_runs(self, monkeypatch):
         """Colours of a board: trees do better after few runs, get them all, and give the event."""
         fits, report = audit_with_trees(checkerboard, monkeypatch)
@@ -68,6 +69,7 @@ class TestTrees:
         assert "boosted trees" in report.witness.event
         assert report.verdict == "violated"
 
+    @pytest.mark.slow
     def test_what_counts_see_as_well_costs_one_small_fit(self, monkeypatch):
         """Independent numbers: after a few runs trees are behind, and no more is spent on them."""
         fits, report = audit_with_trees(two_sums, monkeypatch)

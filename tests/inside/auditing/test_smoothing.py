@@ -135,6 +135,7 @@ def density(answers, grid):
     return np.stack(found), limits.sum() * step
 
 
+@pytest.mark.slow
 def test_rare_outputs_of_a_sparse_vector():
     """One output in 300 of the truly likeliest has log ratio .236; the smooth score finds .18.
 

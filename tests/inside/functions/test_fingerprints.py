@@ -141,6 +141,7 @@ class TestStateThatChanges:
         with pytest.raises(BadFunction, match="scale"):
             hs.release(held.answer, np.full(20, 0.5), mechanism)
 
+    @pytest.mark.slow
     def test_a_function_may_count_its_calls(self):
         """What the function itself changes while it is measured is not held against it."""
         calls, cache = [], {}

@@ -17,6 +17,7 @@ from hushed.errors import BadFunction, ParameterError, Refusal, WorkerLost
 
 
 class TestAnswers:
+    @pytest.mark.slow
     def test_they_stand_in_the_order_of_the_parts(self):
         """Parts of any length, of none as well, each with its answer, the slowest first."""
 
@@ -40,6 +41,7 @@ class TestAnswers:
         """No part, no process, an empty array of the right shape."""
         assert call_isolated(len, [], shape=(2, 3)).shape == (0, 2, 3)
 
+    @pytest.mark.slow
     def test_labels_are_numbered(self):
         """What equals a label counts as its number, whatever else fails."""
 
@@ -50,6 +52,7 @@ class TestAnswers:
         assert answers[:2].tolist() == [1.0, 0.0]
         assert np.isnan(answers[2])
 
+    @pytest.mark.slow
     def test_what_is_masked_is_no_answer(self):
         """A masked number is none, alone or among others; what has no mask is as it is."""
 
@@ -70,6 +73,7 @@ class TestAnswers:
 
         assert call_isolated(loads, [np.arange(3.0)]).tolist() == [0.0]
 
+    @pytest.mark.slow
     def test_a_part_that_cannot_be_sent_fails_alone(self):
         """As any other failure of a call."""
         answers = call_isolated(len, [[(each for each in ())], [lambda: 0]])
@@ -100,6 +104,7 @@ class TestAnswers:
 
 
 class TestSeeds:
+    @pytest.mark.slow
     def test_each_part_has_its_own_by_its_place(self):
         """The global generators of both libraries start from the seed, by default the number."""
 
@@ -122,6 +127,7 @@ class TestSeeds:
 
 
 class TestPool:
+    @pytest.mark.slow
     def test_processes_wait_before_the_rows_are_there(self):
         """They have loaded the function by then, serve one call each, and more are started."""
 
@@ -181,6 +187,7 @@ class TestRefusals:
         with pytest.raises(BadFunction, match="loaded in a fresh process: that raised ModuleNotF"):
             Isolation(module.call, calls=1).__enter__()
 
+    @pytest.mark.slow
     def test_a_function_whose_loading_ends_the_process(self, tmp_path, monkeypatch):
         """After three processes it is given up, and nothing is left."""
         (tmp_path / "hushed_ending.py").write_text(

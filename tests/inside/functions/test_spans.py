@@ -55,6 +55,7 @@ class Unruly:
             yield span, outcome
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10**6),

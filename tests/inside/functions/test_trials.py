@@ -90,7 +90,7 @@ def test_streams_are_uncorrelated():
         assert abs(product) < 5 / np.sqrt(table[lag:].size)
 
 
-@pytest.mark.slow_cases("2")
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_workers_do_not_change_results(workers):
     """Two and three processes, really used, give what one gives."""
@@ -112,6 +112,7 @@ def test_by_default_all_cores_do_what_takes_long(monkeypatch):
         assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
 
 
+@pytest.mark.slow_cases("0.001", "1.0")
 @pytest.mark.parametrize("chunk", [0.001, 0.06, 1.0])
 def test_chunks_do_not_change_results(chunk, monkeypatch):
     """Chunks of one trial, of a few, or of all, give the same."""
@@ -240,6 +241,7 @@ def test_workers_that_always_die_are_given_up():
     assert run_trials(slow_draws, 12, seed=5, workers=2).shape == (12, 2)
 
 
+@pytest.mark.slow
 def test_a_failure_in_a_worker_comes_back_as_it_would_here():
     """An exception raised in another process is the same clear BadFunction."""
     parent = os.getpid()

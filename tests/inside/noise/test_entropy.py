@@ -110,6 +110,7 @@ def test_threads_share_no_words() -> None:
     assert len({word for mine in drawn for word in mine}) == 40000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_a_signal_handler_shares_no_words() -> None:
     """A handler that draws in the middle of a draw gets words of its own."""

@@ -1,6 +1,7 @@
 """Cells that hold several values are looked into, in bounded time."""
 
 import numpy as np
+import pytest
 
 from hushed.sensitivity._cells import open_cells
 
@@ -9,6 +10,7 @@ def count(opened):
     return sum(len(column) for table in opened for column in table)
 
 
+@pytest.mark.slow
 def test_very_long_cells_are_looked_into_here_and_there():
     """100,000 values in each of 12 rows: not all are taken, the first ones are, and the sizes."""
     tables = [[[tuple(range(at, at + 100_000)) for at in range(4)]] for _ in range(3)]

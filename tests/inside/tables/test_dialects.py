@@ -26,6 +26,7 @@ def compared_names(tree):
 
 
 class TestRecords:
+    @pytest.mark.slow_cases("tables")
     @pytest.mark.parametrize("package", ["tables", "cli"])
     def test_no_code_asks_for_the_name_of_an_engine(self, package):
         """Neither by comparing with a name, nor by a mapping from names to what differs."""

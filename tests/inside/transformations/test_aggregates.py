@@ -224,6 +224,7 @@ class TestErrors:
         found = math.fsum((x - m) * (x - m) for x in rows) / len(rows)
         assert abs(Fraction(found) - spread) <= arithmetic.variance_error(low=1e9, high=1e9 + 1)
 
+    @pytest.mark.slow
     @settings(max_examples=300)
     @given(
         st.lists(

@@ -144,6 +144,7 @@ def test_what_is_wrong_stands_at_its_field(functions, typed, field, told):
     assert told in problems[field]
 
 
+@pytest.mark.slow_cases("gaussian")
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_epsilon_and_error_of_a_sampled_function_hold_each_other(mechanism):
     """The error of an epsilon is that of the mechanism; its smallest epsilon comes back."""
