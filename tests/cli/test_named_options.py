@@ -52,6 +52,7 @@ def test_the_option_is_named(arguments, told):
         (["query", "x.csv", "--epsillon", "1"], "; did you mean '--epsilon'"),
         (["compose", "--filter", "1"], "No such option: --filter"),  # has no --where to mean
         (["query", "x.csv", "--count", "--qqq"], "No such option: --qqq "),
+        (["query", "x.csv", "--noise", "no"], "'--noise': 'no' is not one of 'laplace'"),
     ],
 )
 def test_words_of_other_tools_lead_to_the_option(arguments, told):

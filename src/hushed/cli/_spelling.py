@@ -69,6 +69,7 @@ class SpellingCommand(TyperCommand):
             raise
 
     def _suggest(self, wrong: Any) -> None:
+        wrong.message = str(wrong.message).removeprefix("Value error, ")  # words of a parser
         given = getattr(wrong, "option_name", None)
         if given is None:
             return
