@@ -7,12 +7,14 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
 import pytest
 
 import hushed as hs
+from hushed._functions import _trials
 from hushed._functions._streams import streams
 from hushed._functions._trials import run_trials, seed_from
 from hushed.errors import BadFunction, ParameterError, WorkerLost
@@ -166,6 +168,19 @@ def test_seeded_functions_do_not_disturb_each_other_in_threads():
 def slow_mean(rows):
     time.sleep(0.01)
     return np.mean(rows)
+
+
+def test_what_is_slow_to_keep_is_kept_in_few_pieces(monkeypatch):
+    """The time that keeping takes does not make the next piece of work a small one."""
+    told, clock = [], [0.0]
+
+    def keep(count):
+        told.append(count)
+        clock[0] += 1.0
+
+    monkeypatch.setattr(_trials, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    run_trials(draws, 63, seed=1, workers=1, report=keep)
+    assert told == [1, 2, 4, 8, 16, 32]
 
 
 def test_progress_is_told_once_for_each_trial():
