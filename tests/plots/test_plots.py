@@ -8,6 +8,7 @@ import pytest
 import vl_convert
 
 import hushed as hs
+from hushed.errors import ParameterError
 from hushed.plots import certificate_page, movement_figure, save_figure
 from hushed.releasing import certify
 
@@ -116,3 +117,25 @@ def test_texts_of_an_svg_leave_room_for_wider_fonts(tmp_path):
         size, old = (float(each.get("font-size").removesuffix("px")) for each in (one, other))
         assert size * larger == pytest.approx(old, rel=0.01)
         assert one.get("transform") == other.get("transform")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        hs.plots.answer_figure,
+        hs.plots.audit_figure,
+        lambda given: hs.plots.budget_figure(given, "b"),
+        hs.plots.certificate_page,
+        hs.plots.comparison_figure,
+        hs.plots.comparison_page,
+        hs.plots.error_figure,
+        hs.plots.moved_figure,
+        hs.plots.movement_figure,
+        hs.plots.population_figure,
+    ],
+)
+def test_what_is_not_drawn_is_named(draw):
+    """Such as a sensitivity in place of a certificate."""
+    given = hs.proven_sensitivity(1.0, argument="a count")
+    with pytest.raises(ParameterError, match="got .*Sensitivity"):
+        draw(given)

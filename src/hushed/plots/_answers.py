@@ -8,7 +8,7 @@ from typing import Any
 from hushed._ground.checks import is_real, list_in_order
 from hushed._ground.printing import brief, flat, format_up
 from hushed.errors import ParameterError
-from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
 from hushed.tables import Answer
 from hushed.tables._answers import percent
 from hushed.tables._left_out import remark_of
@@ -42,6 +42,7 @@ def answer_figure(
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    require_kind("answer", answer, Answer)
     alt = altair_or_refuse()
     names = [name for name, column in answer.values.items() if all(map(is_real, column))]
     if answer.shortfall or not names:

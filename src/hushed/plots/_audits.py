@@ -9,7 +9,7 @@ from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.plots._figures import altair_or_refuse, draw_svg, tell_apart
+from hushed.plots._figures import altair_or_refuse, draw_svg, require_kind, tell_apart
 from hushed.plots._pages import render_page
 
 _CURVE = "estimated curve, no certificate"
@@ -41,6 +41,7 @@ def audit_figure(report: AuditReport) -> Any:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    require_kind("report", report, AuditReport)
     alt = altair_or_refuse()
     panels = [each for each in (_draw_curve(alt, report), _draw_outcomes(alt, report)) if each]
     if not panels:

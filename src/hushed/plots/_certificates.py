@@ -7,7 +7,7 @@ from typing import Any
 from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
-from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg
+from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg, require_kind
 from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
 from hushed.plots._pages import render_page
@@ -44,6 +44,7 @@ def movement_figure(certificate: Certificate) -> Any:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    require_kind("certificate", certificate, Certificate)
     alt = altair_or_refuse()
     sampling = certificate.sampling
     if sampling is None or not sampling.movements:
@@ -110,6 +111,7 @@ def certificate_page(certificate: Certificate | Statement) -> str:
         If the extra ``hushed[plot]`` is not installed. A page without a picture, such as that of an
         answer, needs Jinja2 alone.
     """
+    require_kind("certificate", certificate, Certificate, Statement)
     if isinstance(certificate, Statement):
         return render_page(**_show_statement(certificate))
     return render_page(

@@ -6,7 +6,7 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
-from hushed.plots._figures import altair_or_refuse, draw_svg, tell_apart
+from hushed.plots._figures import altair_or_refuse, draw_svg, require_kind, tell_apart
 from hushed.plots._pages import render_page
 from hushed.statements._readings import Table
 
@@ -28,6 +28,7 @@ def comparison_figure(comparison: Comparison) -> Any:
         A dot where half of the releases are, a tick for 95 %; if an error was given, the epsilon
         that each route needs for it.
     """
+    require_kind("comparison", comparison, Comparison)
     alt = altair_or_refuse()
     levels = comparison.error is not None
     pairs = [
@@ -92,6 +93,7 @@ def comparison_page(comparison: Comparison) -> str:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    require_kind("comparison", comparison, Comparison)
     header, *lines = comparison.list_lines()
     written = [each.how for each in comparison.routes]
     tables = [_table("The ways", [*header, "written"], lines, written)] if lines else []

@@ -43,6 +43,15 @@ def altair_or_refuse() -> Any:
     return altair
 
 
+def require_kind(name: str, given: object, *kinds: type) -> None:
+    """Refuse an object of which a figure does not tell."""
+    if not isinstance(given, kinds):
+        known = " or ".join(each.__name__ for each in kinds)
+        raise ParameterError(
+            f"{name} must be a {known} of hushed, got {type(given).__name__}", parameter=name
+        )
+
+
 def tell_apart(
     names: Sequence[str], shapes: Sequence[str], *, by: str = "what", **legend: Any
 ) -> dict[str, Any]:

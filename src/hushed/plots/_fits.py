@@ -6,7 +6,7 @@ from typing import Any
 
 from hushed._ground.printing import flat, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
-from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
 
 _BINS = 40
 
@@ -24,6 +24,7 @@ def population_figure(check: PopulationCheck) -> Any:
     altair chart
         A histogram, with a line for the private table and one for what is caught.
     """
+    require_kind("check", check, PopulationCheck)
     alt = altair_or_refuse()
     title = "largest difference of shares, with noise"
     tables = alt.Chart(alt.Data(values=[{"statistic": each} for each in check.deviations]))
@@ -74,6 +75,7 @@ def moved_figure(check: MovementCheck) -> Any:
     altair chart
         The confidence bounds as a bar, the noisy share as a point, and gamma as a line.
     """
+    require_kind("check", check, MovementCheck)
     alt = altair_or_refuse()
     bounds = {"low": check.share_at_least, "high": check.share_at_most}
     share = {"share": min(1.0, max(0.0, check.moved / check.pairs))}

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hushed._ground.printing import format_up
-from hushed.ledger import Budget, Moment
-from hushed.plots._figures import COLOURS, altair_or_refuse
-
-if TYPE_CHECKING:
-    from hushed.ledger import Ledger
+from hushed.ledger import Budget, Ledger, Moment
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
 
 _NAMED = 15  # charges with a line of their own
 _DAYS_WITH_HOURS = 4
@@ -42,6 +39,7 @@ def budget_figure(ledger: Ledger, budget: str) -> Any:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    require_kind("ledger", ledger, Ledger)
     alt = altair_or_refuse()
     found = ledger.balance(budget)
     over_time = budget_over_time(found.budget, ledger.history(budget))
