@@ -137,5 +137,5 @@ def test_texts_of_an_svg_leave_room_for_wider_fonts(tmp_path):
 def test_what_is_not_drawn_is_named(draw):
     """Such as a sensitivity in place of a certificate."""
     given = hs.proven_sensitivity(1.0, argument="a count")
-    with pytest.raises(ParameterError, match="got .*Sensitivity"):
+    with pytest.raises(ParameterError, match=r"got .*Sensitivity"):
         draw(given)
