@@ -706,6 +706,15 @@ class TestNames:
 
 
 @pytest.mark.slow
+def test_a_text_that_names_no_variable_of_any_system_is_passed_over():
+    """Half of a character; the look asked the system for it, which cannot write it."""
+
+    def f(rows, told="\ud800"):
+        return rows.mean() * float(os.environ.get("NO SUCH VARIABLE", "1"))
+
+    assert look(f).marks == look(f).marks
+
+
 def test_odd_things_end():
     """Things that hold themselves, or one another many times over, are looked at in no time."""
     ring: list = [1]

@@ -78,7 +78,7 @@ class Walk:
 
         One that is not set has no mark, so that setting it is a change.
         """
-        found = self.texts & os.environ.keys() if self.environment else set()
+        found = self.texts.intersection(os.environ) if self.environment else set()
         for name in sorted(found):
             self.marks[f"os.environ[{name}]"] = digest_bytes(os.fsencode(os.environ[name]))
 
