@@ -55,7 +55,7 @@ def ledger(tmp_path_factory):
         small = hs.sample_sensitivity(mean, box, rows=5, gamma=0.1)
         hs.check_movement(mean, private, small, epsilon=0.3, ledger=book, budget="rows")
         search = hs.AboveThreshold(50, 0.5, positives=2, values=0.2, ledger=book, budget="rows")
-        for answer in (0, 10_000, 3, 20_000):
+        for answer in (-10_000, 10_000, -20_000, 20_000):
             search.ask(answer)
         yield book
 
