@@ -213,6 +213,7 @@ class TestOutputs:
         assert found.verdict == "violated"
         assert 0.1 < found.witness.counts.hits / found.witness.counts.samples < 0.3
 
+    @pytest.mark.slow_cases("<lambda>-output1")
     @pytest.mark.parametrize(
         ("leak", "word"),
         [

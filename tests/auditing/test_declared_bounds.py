@@ -26,6 +26,7 @@ def movements_of(rows, pairs, seed=0):
     return np.sort(np.abs(np.diff(drawn, axis=1)).ravel())
 
 
+@pytest.mark.slow
 def test_three_of_a_thousand_are_the_published_interval():
     """Clopper and Pearson: 3 of 1,000 is a share between 0.00062 and 0.00874 at 95 % in all."""
     between = movements_of(3, 1000)[-4:-2].mean()

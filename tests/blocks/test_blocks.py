@@ -144,6 +144,7 @@ def test_the_number_of_blocks_follows_the_rule():
     assert even.blocks == hs.Blocks(np.arange(100.0)).blocks
 
 
+@pytest.mark.slow
 def test_the_accuracy_is_kept():
     """The drawn candidate lies between the answers of those ranks, but with probability beta."""
     made = hs.Blocks(np.linspace(0, 1, 200), epsilon=1.0, blocks=60)

@@ -30,7 +30,7 @@ def test_every_row_is_in_one_part():
     assert [len(part) for part in PRIVATE.split(rows[:0])] == [0] * 31
 
 
-@pytest.mark.slow_cases("labels")
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [EVEN, PRIVATE], ids=["even", "labels"])
 def test_each_row_is_equally_likely_in_each_part(made):
     """Frequencies of the part of the first row, and of the place of the second beside it."""

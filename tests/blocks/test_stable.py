@@ -62,6 +62,7 @@ def test_a_label_is_told_if_enough_blocks_could_answer_otherwise(monkeypatch, bl
             assert made.aggregation.draw(as_answers(votes)) == expected, votes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.1), (3.0, 1e-3)])
 def test_one_changed_block_keeps_epsilon_and_reaches_delta(epsilon, delta):
     """On all neighbouring votes of five blocks, with the law of the noise summed by hand."""

@@ -185,6 +185,7 @@ def test_the_zoo_shares_out_its_error(monkeypatch):
     assert found[0.975] < found[0.95]
 
 
+@pytest.mark.slow
 def test_columns_have_their_own_ends(folder):
     """Two columns move a sum by both widths: 0.5 and 0.5 keep epsilon 1, 0.5 and 1 do not."""
     options = ("m.py:pair_sum", *EXTREMES[1:], "--low", "0,0", "--high")

@@ -560,6 +560,7 @@ class TestTargets:
         assert "--beta" in refused(*RELEASE, "--beta", 0.1, code=2)
         assert "error" in refused(*arguments, "--error", 0, code=2)
 
+    @pytest.mark.slow
     def test_norm_of_the_exponential(self, folder):
         """The range can be sampled for a choice, and for nothing else."""
         arguments = (

@@ -64,6 +64,7 @@ class TestCompare:
         ranged = run("compare", "f.py:f", *UNIFORM, *RANGE, "--rows", 100, "--json")
         assert "blocks" in [each["name"] for each in compared(ranged)["routes"]]
 
+    @pytest.mark.slow
     def test_a_column_of_a_public_file(self, run):
         """By name and by place; --promise says what the sampler is about."""
         words = ("compare", "quantile", "--q", 0.9, *RANGE, "--rows", 20, "--trials", 3)

@@ -105,6 +105,7 @@ def test_other_losses_are_refused():
         assert run("charge", URL, "study", "--epsilon", 0.1, "--loss", loss).exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_release_is_charged_or_refused(folder):
     """The command's certificate names the charge; the second release does not fit."""
     (folder / "f.py").write_text("def center(rows):\n    return float(rows[:, 0].mean())\n")
@@ -264,6 +265,7 @@ def test_a_query_says_which_budget_it_needs_and_takes_it(folder):
     assert json_of(remark)["limit"]["neighbours"] == "replace-one"
 
 
+@pytest.mark.slow
 def test_the_last_charges_are_listed(folder):
     """Show lists number, time, levels and note; --entries says how many; JSON has plain numbers."""
     with hs.Ledger(URL) as book:
@@ -328,6 +330,7 @@ def test_a_limit_on_epsilon_has_one_range(epsilon):
     assert "must be finite and above 0" in json_of(refused)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_every_ledger_that_a_command_opens_is_closed(folder, monkeypatch):
     """After an answer and after a refusal; a release and a query charge the same way."""
     run("open", URL, "study", "--epsilon", 2, "--neighbours", "add-remove")

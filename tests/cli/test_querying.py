@@ -79,6 +79,7 @@ def test_one_of_several_private_files_is_no_public_guess(data, tmp_path, monkeyp
     assert CliRunner().invoke(app, [*words, "public.parquet"]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
     """The price with what would be left; then the query is charged, then refused."""
     url = f"sqlite:///{tmp_path / 'b.db'}"
@@ -307,6 +308,7 @@ class TestQueryFile:
 
         return call
 
+    @pytest.mark.slow
     def test_it_says_what_the_options_say(self, ask, run):
         """The same price as with options on the command line."""
         options = ("--user", "patient", "--max-rows-per-user", 5, "--by", "city", "--quote")

@@ -272,6 +272,7 @@ def surely(rows, population):
     return hs.check_population(rows, population, epsilon=1e4, tables=39)
 
 
+@pytest.mark.slow
 def test_times_of_a_zone_are_compared_whatever_their_unit():
     """Winter is not the year; a time that no nanoseconds hold, and a missing one, are read."""
     hours = np.random.default_rng(3).integers(0, 8760, size=5000)

@@ -53,7 +53,12 @@ def test_huge_losses_are_refused(ledger, method, law):
     assert ledger.balance("b").entries == 0
 
 
-@pytest.mark.slow_cases("pld-gaussian0", "pld-bounded range0", "pld-bounded range1")
+@pytest.mark.slow_cases(
+    "pld-bounded range0",
+    "pld-bounded range1",
+    "pld-gaussian0",
+    "zcdp-bounded range0",
+)
 @pytest.mark.parametrize("law", [*HUGE, *TINY])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_budget_lives_on(ledger, method, law):

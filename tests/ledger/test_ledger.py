@@ -220,6 +220,7 @@ def test_one_charge_too_many_is_refused_whatever_was_remembered(path, method):
         fresh.close()
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_gamma_is_spent_once_for_each_estimate(ledger):
     """The same sampled sensitivity twice costs its gamma once; another one adds."""
     ledger.open_budget("g", G(epsilon=10.0, gamma=0.1))
@@ -787,6 +788,7 @@ class Cut:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", (raw.info.backend_pid,))
 
 
+@pytest.mark.slow_cases("after")
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_connection_lost_in_the_commit_is_charged_or_refused(postgres_url, when):
     """Afterwards the ledger is asked what became of it: never both, never neither."""
@@ -805,6 +807,7 @@ def test_a_connection_lost_in_the_commit_is_charged_or_refused(postgres_url, whe
         book.charge("b", G(epsilon=0.5))
 
 
+@pytest.mark.slow
 def test_a_connection_lost_before_the_charge_costs_nothing(postgres_url):
     """A server that dropped an idle connection is asked again."""
     with hs.Ledger(postgres_url) as book:
@@ -825,7 +828,7 @@ def _open_and_charge(url, wait):
         book.charge("b", G(epsilon=0.125))
 
 
-@pytest.mark.slow_cases("postgresql")
+@pytest.mark.slow
 def test_processes_share_a_budget(url):
     """Three processes charge one unit each, starting together."""
     with hs.Ledger(url) as book:

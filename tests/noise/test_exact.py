@@ -360,6 +360,7 @@ def test_a_draw_beyond_64_bits_is_kept_whole() -> None:
     assert vector.values[0] == negative.values[0] == 0
 
 
+@pytest.mark.slow
 def test_doubles_keep_within_the_margins_of_the_proof() -> None:
     """Log and exp of numpy and math are log and exp thirty times better than the proofs assume."""
     rng = np.random.default_rng(7)

@@ -41,6 +41,7 @@ def test_draws_follow_their_laws(scale: float) -> None:
     assert counts_fit(gaussian, lambda x: -(x**2) / (2 * scale**2)) > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_draws_made_one_by_one_follow_their_laws() -> None:
     """12000 single draws of each law; false alarms 1e-9 each."""
     laplace = np.array([int(discrete_laplace(1.5)) for _ in range(12_000)])

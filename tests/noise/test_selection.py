@@ -71,6 +71,7 @@ def test_the_race_is_exact_over_all_words_of_a_reduced_width() -> None:
     assert ties / 16384 < 0.03
 
 
+@pytest.mark.slow
 def test_doubles_agree_with_high_precision_on_recorded_words() -> None:
     """Random and extreme words lead to the winner that 200-digit arithmetic names."""
     rng = np.random.default_rng(99)

@@ -17,6 +17,7 @@ def points(panel):
     return panel.get("data", panel["layer"][0].get("data"))["values"]
 
 
+@pytest.mark.slow
 def test_groups_are_drawn_with_their_bars_and_exact_numbers():
     """One panel for each number, a tick where it is known, and the remark beside the name."""
     query = TABLE.group_by("city", keys=["Rome", "Oslo"]).count().mean("cost", low=0, high=4)

@@ -87,6 +87,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.slow_cases("change0-20 rows from-replace-one, one row")
 @pytest.mark.parametrize(("change", "drawn", "differ"), CHANGES)
 def test_pages_and_figures_say_what_was_drawn_and_what_neighbours_differ_in(change, drawn, differ):
     """People are no rows, several at once are not one, and several sizes are not the largest."""

@@ -273,7 +273,7 @@ def inside(bracket, exact, slack=1e-13):
 
 
 class TestComposition:
-    @pytest.mark.slow_cases("1.0-4000")
+    @pytest.mark.slow_cases("0.05-4000", "1.0-4000")
     @pytest.mark.parametrize("count", [1, 2, 30, 4000])
     @pytest.mark.parametrize("ratio", [1e-6, 0.05, 1.0])
     def test_gaussian_grid_brackets_the_closed_form(self, count, ratio):
@@ -497,7 +497,7 @@ class TestEdges:
             assert some.tradeoff(0.0) == pytest.approx(1 - some.infinite, abs=1e-12)
         assert curve.compose(0).delta(0.0) == 0.0
 
-    @pytest.mark.slow_cases("100000-1.0", "100000-50.0")
+    @pytest.mark.slow_cases("100000-0.001", "100000-1.0", "100000-1e-06", "100000-50.0")
     @pytest.mark.parametrize("epsilon0", [1e-6, 1e-3, 1.0, 50.0])
     @pytest.mark.parametrize("count", [2, 1000, 100_000])
     def test_never_nan_from_tiny_to_huge(self, epsilon0, count):

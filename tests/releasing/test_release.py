@@ -160,6 +160,7 @@ def test_certificates_hold_no_private_value(private, assert_silent):
     assert_silent(repr(r.certificate))
 
 
+@pytest.mark.slow_cases("pandas")
 @pytest.mark.parametrize("kind", ["array", "list", "pandas", "polars"])
 def test_private_rows_are_not_changed(kind):
     """A function that changes its rows on private data only changes a copy, or nothing."""

@@ -46,6 +46,7 @@ def truth(scale, level):
     return integrate.quad(beyond, level * N * scale, 60, limit=200)[0]
 
 
+@pytest.mark.slow_cases("0.0")
 @pytest.mark.parametrize("level", [0.0, 0.3, 0.7, 1.0, 1.5])
 def test_the_laplace_risk_is_that_of_quadrature(sensitivity, level):
     """The mean over 2,000 pairs is within 4.5 standard errors of it, and the bound above it."""

@@ -715,6 +715,7 @@ def test_a_text_that_names_no_variable_of_any_system_is_passed_over():
     assert look(f).marks == look(f).marks
 
 
+@pytest.mark.slow
 def test_odd_things_end():
     """Things that hold themselves, or one another many times over, are looked at in no time."""
     ring: list = [1]

@@ -30,6 +30,7 @@ def refuses(kind, words, f, rows, sensitivity, ledger):
     assert ledger.log == []
 
 
+@pytest.mark.slow_cases("a frame-OrderedDict")
 @pytest.mark.parametrize("make", [dict, OrderedDict])
 @pytest.mark.parametrize("held", CELLS)
 def test_keys_come_in_the_sampled_order(held, make):
@@ -98,8 +99,11 @@ class Holder:  # noqa: PLW1641
 
 
 @pytest.mark.slow_cases(
+    "a frame-change0-<lambda>0",
+    "a frame-change0-<lambda>1",
     "a frame-change0-<lambda>2",
     "a frame-change0-Holder",
+    "a frame-change1-<lambda>0",
     "a frame-change1-<lambda>1",
     "a frame-change1-<lambda>2",
     "a frame-change1-Holder",
@@ -292,6 +296,7 @@ OTHERS = {
 @pytest.mark.slow_cases(
     "columns in another order, of a frame within a row",
     "keys in another order, within an object",
+    "wider sparse matrices",
 )
 @pytest.mark.parametrize("case", OTHERS)
 def test_cells_of_another_type_are_refused(case, ledger):

@@ -351,7 +351,9 @@ def test_the_workbench_ends_before_it_serves(tmp_path):
 @pytest.mark.slow_cases(
     "blocks-0",
     "blocks-2",
+    "blocks-3",
     "certify-0",
+    "certify-1",
     "cost-2",
     "process-0_0",
     "process-0_1",

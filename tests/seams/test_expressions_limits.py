@@ -69,7 +69,7 @@ class TestLinear:
         assert len(prepare(query.count().connection, query.count().query, 1).plain.sql) < 10_000
         query.count().release(epsilon=1.0, timeout=60)
 
-    @pytest.mark.slow_cases("{0} + {0}-x")
+    @pytest.mark.slow_cases("({0} or b) and ({0} or not b) and {0}-b", "{0} + {0}-x")
     @pytest.mark.parametrize(
         ("form", "column"),
         [("{0} == {0}", "b"), ("({0} or b) and ({0} or not b) and {0}", "b"), ("{0} + {0}", "x"),
@@ -94,7 +94,7 @@ class TestLinear:
         }  # fmt: skip
         assert {text: count(table.filter(text)) for text in found} == found
 
-    @pytest.mark.slow_cases("postgres")
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
     def test_whether_a_condition_is_missing(self, engine, request):
         """Counted by hand: b is true, false and missing, s is a, b and missing."""

@@ -40,6 +40,7 @@ def test_noise_for_a_tiny_delta_is_as_large_as_it_must_be(epsilon, delta):
     assert first_order(ratio, epsilon / ratio) <= delta * (1 + 1e-12)
 
 
+@pytest.mark.slow_cases("1e-180")
 @pytest.mark.parametrize("level", [1e-100, 1e-160, 1e-170, 1e-180])
 def test_a_tiny_choice_still_tells_something(level):
     """Advantage and rho of a tiny level are above 0: a square below all doubles is not nothing."""

@@ -62,6 +62,7 @@ def _share_of_records(rows):
     return counting.count / len(rows)
 
 
+@pytest.mark.slow_cases("_share_of_warnings_in_threads")
 @pytest.mark.parametrize(
     "function", [_share_of_warnings, _share_of_warnings_in_threads, _share_of_records]
 )

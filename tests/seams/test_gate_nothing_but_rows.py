@@ -97,6 +97,7 @@ def test_columns_are_indexed_as_in_the_sample(columns):
     assert len(kinds) == 1
 
 
+@pytest.mark.slow_cases("name2")
 @pytest.mark.parametrize("name", [1, 1.5, ("a", "b"), None])
 def test_a_text_is_no_label_of_another_kind(name):
     """A column named by the text that stands for another kind of name is refused, uncharged."""
@@ -111,6 +112,7 @@ def test_a_text_is_no_label_of_another_kind(name):
         _released(lambda frame: frame.iloc[:, 0].mean(), private, simulate)
 
 
+@pytest.mark.slow
 def test_bounds_name_such_a_text():
     """Bounds are given by the name itself."""
     name = "1 (int)"

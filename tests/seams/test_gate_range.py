@@ -391,6 +391,7 @@ def test_what_are_no_bounds(bounds):
         P.Simulator(lambda rng, n: rng.random(n), bounds=bounds)
 
 
+@pytest.mark.slow
 def test_columns_without_a_name_of_their_own():
     """Numbers as labels are named by their text; two columns of one name by nothing."""
     public = pd.DataFrame(np.full((9, 2), 0.5))

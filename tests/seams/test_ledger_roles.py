@@ -86,6 +86,7 @@ def test_analysts_share_a_budget_and_see_their_own(team):
             eve.charge("b", G(epsilon=0.01))
 
 
+@pytest.mark.slow
 def test_a_release_by_an_analyst_is_kept(team):
     """The whole way: charged, stored, told again."""
     rows = [0.25, 0.5, 0.75]
@@ -100,7 +101,7 @@ def test_a_release_by_an_analyst_is_kept(team):
     assert told[0] == told[1]
 
 
-@pytest.mark.slow_cases("eve")
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["ada", "eve"])
 def test_the_server_itself_refuses_the_rest(team, who):
     """No table is changed, emptied or dropped, no guard taken off, no budget opened."""
@@ -300,6 +301,7 @@ def test_every_kind_of_charge_is_taken(team):
         assert ada.balance("wide").entries == len(charges)
 
 
+@pytest.mark.slow
 def test_answers_are_stored_for_ones_own_entries_alone(team):
     """Neither through the library nor by calling the function."""
     with hs.Ledger(team["ada"]) as ada, hs.Ledger(team["bob"]) as bob:
@@ -338,6 +340,7 @@ def test_strangers_have_no_rights(team, postgres):
         hs.Ledger(team["bob"])
 
 
+@pytest.mark.slow
 def test_a_budget_that_exists_is_said_to_exist_to_analysts_too(team):
     """Who opens it if there is none gets the same answer, with or without the right to open one."""
     for who in ("ada", "owner"):

@@ -88,6 +88,7 @@ MAKERS = {
 MANY = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=12, user=0)
 
 
+@pytest.mark.slow_cases("a deep tuple")
 @pytest.mark.parametrize("kind", MAKERS)
 def test_odd_names_are_in_no_part_and_end_nothing(kind):
     """A failure after the charge would tell of one row."""

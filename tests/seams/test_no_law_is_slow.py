@@ -66,6 +66,7 @@ def test_many_different_laws_are_counted_as_few(law):
     assert sum(levels) <= largest < 1.2 * sum(levels)
 
 
+@pytest.mark.slow
 def test_laws_of_all_sizes_are_counted_as_few():
     """Pairs of an epsilon and a delta from all over the doubles; infinite masses only grow."""
     sums = LossSum(1.0, 1e-6)

@@ -129,7 +129,7 @@ def test_a_console_that_cannot_show_a_sign_gets_its_code(folder, encoding):
     assert ("Ωμ" if encoding == "utf-8" else "\\u03a9") in shown.stdout
 
 
-@pytest.mark.slow_cases("cp1252")
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_tables_and_help_are_shown_by_every_console(folder, encoding):
     """What rich draws, and our few signs beyond ASCII, are replaced or spelt out."""
@@ -355,6 +355,7 @@ def test_a_backup_of_a_lost_file_leaves_nothing(folder):
     assert not (folder / "copy.db").exists()
 
 
+@pytest.mark.slow
 def test_a_server_is_not_copied_here(postgres_url):
     """It has tools of its own."""
     with hs.Ledger(postgres_url) as book, pytest.raises(ParameterError, match="pg_dump"):
@@ -374,6 +375,7 @@ def rewritten(folder):
             book.charge("b", G(epsilon=0.001))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", [rolled_back, rewritten])
 def test_a_rollback_is_noticed_by_what_was_written_down(folder, attack):
     """The chain of a rolled back or rewritten ledger is whole; the anchor does not fit."""

@@ -219,6 +219,7 @@ def test_no_name_runs_or_stops_a_program(suffix, tmp_path):
     assert b"\x1b[31m" not in content
 
 
+@pytest.mark.slow
 def test_no_name_runs_or_stops_a_page():
     """The page of a certificate holds a stranger's name as text; one that is no text has none."""
     _, certificate = sampled()

@@ -115,6 +115,7 @@ class TestAnswers:
         found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
         assert {row["k"] for row in found["rows"]} == set(EVIL)
 
+    @pytest.mark.slow
     def test_days_are_texts_in_json(self, tmp_path):
         """A grouping by day used to end in a traceback after the charge."""
         words = ["query", str(tmp_path / "t.csv"), "--type", "d=date", "--by", "d"]
@@ -145,6 +146,7 @@ class TestCollisions:
         with pytest.raises(ParameterError, match=r"there already|already"):
             ask(table)
 
+    @pytest.mark.slow
     def test_every_column_of_an_answer_is_its_own(self):
         """Names that only look like it are allowed: quantiles have no error bars."""
         table = hs.table(pa.table({"x": [1.0] * 9, "k": ["a"] * 9}))

@@ -342,6 +342,7 @@ class TestDealing:
         words = hs.release(mean, data, hs.Laplace(s, epsilon=1)).certificate.explain()
         assert "from the same 2 public rows for every pair, with repetition" in words
 
+    @pytest.mark.slow
     def test_nominal_tables_are_resampled(self):
         """A table that the caller admits to be private is drawn from as it is, for no promise."""
         private = np.random.default_rng(0).random(30)
@@ -365,6 +366,7 @@ def asked(population, **settings):
 class TestRefusals:
     """Too few rows: how many would be enough, and what these ones support."""
 
+    @pytest.mark.slow_cases("given-the-rest-dkw")
     @pytest.mark.parametrize("calibration", ["marginal", "training-conditional", "dkw"])
     @pytest.mark.parametrize("promise", ["population", "given-the-rest"])
     def test_rows_that_would_do_and_gamma_that_these_support(self, calibration, promise):

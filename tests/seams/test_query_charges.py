@@ -152,7 +152,7 @@ class TestTypes:
             assert answered >= 2, kind
             assert lost == 0, kind
 
-    @pytest.mark.slow_cases("frame-views", "parquet-dictionary", "parquet-u64")
+    @pytest.mark.slow_cases("frame-u64", "frame-views", "parquet-dictionary", "parquet-u64")
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
@@ -699,7 +699,7 @@ class TestViews:
         for source in (file, postgres_url):
             assert hs.table(source, "t").count().release(epsilon=1.0).warnings == ()
 
-    @pytest.mark.slow_cases("s.v", "t.s.V")
+    @pytest.mark.slow_cases("T.S.v", "s.v", "t.s.V")
     @pytest.mark.parametrize("name", ["V", "s.v", "S.V", "t.s.V", "T.S.v", "Main.v", "t.main.V"])
     def test_a_view_is_warned_of_by_every_name_that_finds_it(self, name, tmp_path):
         """DuckDB ignores the case of names; the name of the file may stand before them."""
@@ -719,7 +719,7 @@ class TestViews:
             hs.table(postgres_url, "t")
 
 
-@pytest.mark.slow_cases("FLOOR", "hash", "+")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["floor", "FLOOR", "hash", "+"])
 def test_macros_in_place_of_functions_of_duckdb_are_refused(name, tmp_path):
     """They would read other rows for each row, as no expression can; other macros are harmless."""
@@ -901,7 +901,7 @@ def test_a_role_that_quotes_all_names_is_answered(postgres):
     assert query.release(epsilon=50.0).value("count") == 1
 
 
-@pytest.mark.slow_cases("on")
+@pytest.mark.slow
 @pytest.mark.parametrize("conforming", ["on", "off"])
 def test_a_constant_with_a_backslash_is_a_constant(conforming, postgres):
     """Whatever a role says of backslashes, no constant or key ends early and goes on as SQL."""

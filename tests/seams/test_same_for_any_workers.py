@@ -66,6 +66,7 @@ class TestWorkers:
             found = hs.verify(released.certificate.to_json(), product, workers=workers)
             assert (found.agreement, found.differing, found.largest) == ("bits", 0, 0.0)
 
+    @pytest.mark.slow
     def test_releases_in_threads_agree_with_the_sampling(self, one):
         """Eight threads release at once; each canary has the bits of the main thread."""
         mechanism, told = hs.Laplace(one, epsilon=1), []

@@ -62,7 +62,7 @@ def put(document, path, value):
     return new
 
 
-@pytest.mark.slow_cases("NaN")
+@pytest.mark.slow_cases("-Infinity", "NaN")
 @pytest.mark.parametrize("odd", ["NaN", "-Infinity", "1e999"])
 def test_no_number_that_json_does_not_have_is_read(ledger, study, odd):
     """Wherever it stands: refused as any other text that is no certificate."""
@@ -255,7 +255,7 @@ def noisy_report(request, tmp_path_factory):
         yield json.loads(hs.certify_budget(book, "b").record)
 
 
-@pytest.mark.slow_cases("pld", "renyi", "gaussian")
+@pytest.mark.slow_cases("adaptive", "gaussian", "pld", "renyi")
 def test_no_report_adds_up_less_than_is_promised_under_any_rule(noisy_report):
     """Neither by the costs of a charge, nor by a rule that lets more through, nor beyond it."""
     known = hs.Statement(record=rewritten(noisy_report))

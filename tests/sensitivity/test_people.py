@@ -331,6 +331,7 @@ def first_value(rows):
     return rows[0, 1]
 
 
+@pytest.mark.slow
 def test_private_people_come_in_a_random_order(private):
     """Nobody's place follows from the table: each of three people comes first now and then."""
     s = hs.sample_sensitivity(

@@ -104,7 +104,7 @@ def test_every_container_gives_the_same_movements():
         assert found[kind] == pytest.approx(found["array"], rel=1e-9, abs=1e-15), kind
 
 
-@pytest.mark.slow_cases("population1")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "population", [BOX, hs.populations.Simulator(lambda g, n: g.random((n, 3)))]
 )

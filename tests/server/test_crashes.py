@@ -189,6 +189,7 @@ def test_making_a_server_leaves_nothing_behind_and_nothing_open(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_there_is_not_called_another_one(tmp_path):
     """A limit is never changed, and so none is told that does not hold."""
     make_folder(tmp_path)

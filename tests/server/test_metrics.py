@@ -88,6 +88,7 @@ def test_the_end_of_a_run_is_not_told_before_its_answer_may_be_seen(tmp_path):
         assert faults == {n: v for n, v in read(before).items() if "faults" in n[0]}
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_set_back_shows(team):
     """The mark names an event that the trail does not have."""
     team.desk.mark.write_text(f"99:{'0' * 64}\n")

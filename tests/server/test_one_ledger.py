@@ -70,6 +70,7 @@ def test_a_ledger_that_is_set_back_under_a_server_is_not_answered_from(team, tmp
     assert team.charges() == 0
 
 
+@pytest.mark.slow
 def test_another_trail_of_the_same_length_is_refused(folder):
     """The mark names the event, and not only its number."""
     desk = open_desk(folder, Log())
@@ -84,6 +85,7 @@ def test_another_trail_of_the_same_length_is_refused(folder):
         open_desk(folder, Log())
 
 
+@pytest.mark.slow
 def test_the_mark_is_older_after_a_crash_and_never_missing(folder):
     """Events after the mark are no reason to refuse; a mark that is gone is one."""
     desk = open_desk(folder, Log())
@@ -118,6 +120,7 @@ def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
     assert (found.status_code, found.json()["id"]) == (201, made["id"])
 
 
+@pytest.mark.slow
 def test_one_process_serves_a_ledger_from_whatever_folder(folder, tmp_path):
     """A copy of the folder that names the same ledger is kept out, and let in after the end."""
     other = tmp_path / "other"

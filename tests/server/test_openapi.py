@@ -48,6 +48,7 @@ def test_every_address_declares_what_it_answers(quiet):
         assert ("401" in told["responses"]) == guarded
 
 
+@pytest.mark.slow
 def test_every_model_is_closed_and_every_input_bounded(quiet):
     """No field beyond those that are named; texts, lists and numbers that come in have an end."""
     schemas = quiet.document["components"]["schemas"]

@@ -105,6 +105,7 @@ def test_a_failing_run_and_a_closed_queue_leave_nothing_hanging():
     assert not closing.is_alive()
 
 
+@pytest.mark.slow
 def test_what_waits_for_its_turn_loses_no_attempt(team):
     """Only a run that has begun may have been what killed a server."""
     with team.desk.datasets["stays"].lock:

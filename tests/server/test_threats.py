@@ -186,6 +186,7 @@ def test_10_a_stolen_database_holds_no_token(team):
         assert secret not in dump
 
 
+@pytest.mark.slow
 def test_11_revoked_expired_and_narrowed_tokens(team):
     """Each stops at once, and looks like a token that never was."""
     path = f"/v1/people/{team.person('ana')}/tokens"
@@ -213,6 +214,7 @@ def test_11_revoked_expired_and_narrowed_tokens(team):
     assert team.send("GET", "/v1/me", team.ana).content == unknown.content
 
 
+@pytest.mark.slow
 def test_12_guessing_is_slowed_and_keeps_nobody_out(team):
     """After ten wrong tokens of an address 429; one that counts gets in."""
     codes = [team.send("GET", "/v1/me", "wrong").status_code for _ in range(12)]
@@ -220,6 +222,7 @@ def test_12_guessing_is_slowed_and_keeps_nobody_out(team):
     assert team.send("GET", "/v1/me", team.ana).status_code == 200
 
 
+@pytest.mark.slow
 def test_13_no_cookie_lets_anybody_in(team):
     """A page of somebody else can send cookies, and no token."""
     stolen = {"cookie": f"token={team.ana}", "origin": "https://evil.example"}
@@ -255,6 +258,7 @@ def test_14_no_cell_is_run_wherever_it_is_split():
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
 
+@pytest.mark.slow_cases("step0", "step1")
 @pytest.mark.parametrize(
     "step",
     [
@@ -379,7 +383,7 @@ def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     assert last not in Line._slow
 
 
-@pytest.mark.slow_cases("True")
+@pytest.mark.slow
 @pytest.mark.parametrize("reads", [False, True])
 def test_17_whoever_takes_no_answer_is_ended(monkeypatch, reads):
     """An answer that nobody reads keeps no place; who reads slowly is let read to the end."""

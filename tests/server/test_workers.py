@@ -36,7 +36,7 @@ def told_of(team, **limits):
     return seen | limits
 
 
-@pytest.mark.slow_cases("count")
+@pytest.mark.slow_cases("count", "gaussian", "quantiles")
 @pytest.mark.parametrize(
     ("query", "terms"),
     [

@@ -118,7 +118,7 @@ def changed(document, path):
     return new
 
 
-@pytest.mark.slow_cases("answer")
+@pytest.mark.slow_cases("answer", "release")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_reads_back_as_it_was_written(certificates, kind):
     """For every kind; promise, digests and what follows stand in the file for other readers."""
@@ -132,7 +132,7 @@ def test_a_certificate_reads_back_as_it_was_written(certificates, kind):
         assert told["guarantee"]["epsilon"] == known.guarantee.epsilon
 
 
-@pytest.mark.slow_cases("answer", "movement-check")
+@pytest.mark.slow_cases("answer", "movement-check", "release")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_certificate_that_was_changed_is_not_read(certificates, kind):
     """Whichever value: of what was released, of what follows, of who released it and when."""
@@ -330,6 +330,7 @@ def test_the_ledger_agrees_with_what_it_charged(certificates, ledger, kind):
     assert "the ledger has what was charged" in found.explain()
 
 
+@pytest.mark.slow
 def test_another_entry_is_not_the_one_that_was_charged(certificates, ledger):
     """A certificate that names the charge of another answer, or none, is found out."""
     known = certificates["answer"]
@@ -449,6 +450,7 @@ def test_audits_of_epsilon_and_delta_read_back(sequential):
             hs.Statement(record=json.dumps(record))
 
 
+@pytest.mark.slow
 def test_a_study_adds_up_what_its_parts_promise():
     """Pure promises at delta 0 add up; a certificate counts once, and an audit promises nothing."""
     parts = [hs.certify(visits().count().release(epsilon=e)) for e in (1.0, 0.5)]

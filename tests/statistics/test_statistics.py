@@ -99,6 +99,7 @@ def made(text, low, high):
     return eval(text, {**vars(hs.statistics), "LOW": low, "HIGH": high})
 
 
+@pytest.mark.slow_cases("2 of 6", "5 of 6", "spread of 6", "without 1 of 6", "without 2 of 6")
 @pytest.mark.parametrize(("text", "oracle", "rows"), STATISTICS)
 def test_value_and_local_sensitivities_are_those_of_a_search(text, oracle, rows):
     """On all tables over five uneven values, at every distance."""
@@ -336,6 +337,7 @@ def test_the_median_of_a_private_number_of_rows_moves_as_far_as_a_search_finds()
         assert s.smooth_sensitivity(list(table), beta) == pytest.approx(smooth, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_interquartile_range_of_a_private_number_of_rows_has_a_smooth_bound():
     """All tables of up to 9 rows: a row more or less moves both quartiles the same way."""
     beta = Fraction(1, 5)

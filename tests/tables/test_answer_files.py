@@ -67,6 +67,7 @@ class TestFrames:
         assert made.schema.field("histogram_x").type.value_type == pa.int64()
         assert types["q_0.25"] == types["count_low"] == "double"
 
+    @pytest.mark.slow
     def test_pandas_and_polars_hold_the_same(self, answer):
         frame = answer.to_pandas()
         assert isinstance(frame, pd.DataFrame)

@@ -168,6 +168,7 @@ class TestWords:
         assert shown[3:5] == [["edges", "of", "the", "bins", "of histogram_cost: 0 100 200"], []]
         assert str(answer).endswith(answer.explain())
 
+    @pytest.mark.slow
     def test_a_quantile_says_its_ranks(self, table):
         """In words, without a promise of error bars that it does not have."""
         answer = table.quantiles("cost", [0.5], low=0, high=200).release(epsilon=1.0)

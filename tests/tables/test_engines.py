@@ -326,6 +326,7 @@ class TestContributionBounds:
 
 
 class TestPrivateKeys:
+    @pytest.mark.slow
     def test_only_opaque_names_cross_before_the_selection(self, frame):
         """Private keys are 32 hexadecimal digits; those chosen can be named, and no others."""
         query = (

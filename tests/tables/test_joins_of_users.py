@@ -215,6 +215,7 @@ def test_tables_that_do_not_fit_are_refused(how, words, tmp_path):
         table.join_users(name, **how)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_joined_by_users_is_refused(tmp_path):
     """A table that is not there, rows as the unit, and frames, which are in no database."""
     source = in_duckdb(tmp_path / "t.db")

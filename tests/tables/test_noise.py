@@ -62,6 +62,7 @@ class TestThreshold:
 
 
 class TestErrors:
+    @pytest.mark.slow_cases("0.5-scale3")
     @pytest.mark.parametrize(
         "scale", [Fraction(1, 50), Fraction(1, 3), Fraction(5), Fraction(99, 2)]
     )

@@ -184,8 +184,11 @@ class TestTimes:
 
     @pytest.mark.slow_cases(
         "frame-ms-None",
+        "frame-ns-Europe/Rome",
+        "frame-ns-None",
         "frame-s-Europe/Rome",
         "frame-s-None",
+        "frame-us-Europe/Rome",
         "frame-us-None",
         "parquet-ms-Europe/Rome",
         "parquet-ms-None",
@@ -442,7 +445,7 @@ class TestCsv:
 
     ROWS = tuple(b"%d" % (i % 100) for i in range(3000))
 
-    @pytest.mark.slow_cases("1.5-2", "abc-2")
+    @pytest.mark.slow_cases("1.5-2", "abc-2", "abc-2990")
     @pytest.mark.parametrize("place", [2, 2990])
     @pytest.mark.parametrize(
         "cell",

@@ -141,6 +141,7 @@ def test_a_folder_that_changed_is_refused_before_the_charge(folder, pattern, cha
     assert ledger.balance("rows").spent.epsilon == 0
 
 
+@pytest.mark.slow
 def test_another_folder_is_another_question(folder):
     """Under a key, an answer about some of the files is none about all of them."""
     ledger = hs.Ledger(f"sqlite:///{folder.parent / 'b.db'}")

@@ -29,6 +29,7 @@ def offered(low, high, count):
 
 
 class TestCandidates:
+    @pytest.mark.slow_cases("3-4-7-duckdb")
     @pytest.mark.parametrize("engine", ENGINES)
     @pytest.mark.parametrize(
         ("low", "high", "count"),

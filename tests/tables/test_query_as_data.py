@@ -377,6 +377,7 @@ def test_text_that_is_no_query_is_refused(text):
             read(text)
 
 
+@pytest.mark.slow
 def test_a_table_that_does_not_fit_is_refused(csv):
     """Another user column, other types, a question of its own, or no query at all."""
     query = hs.Query.of(hs.table(csv, user="who", types=TYPES).mean("cost", low=0, high=1))
@@ -392,6 +393,7 @@ def test_a_table_that_does_not_fit_is_refused(csv):
         hs.table(csv).ask("count")
 
 
+@pytest.mark.slow
 def test_a_command_and_a_notebook_have_the_delta_and_the_noise_of_the_release(csv, tmp_path):
     """Private keys need a delta: without it neither would run."""
     table = hs.table(csv, user="who", types=TYPES)

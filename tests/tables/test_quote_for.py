@@ -113,6 +113,7 @@ def test_outputs_without_an_error_keep_their_weights(table):
         query.quote_for(errors={"count": 50}, share="solve")
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_number_of_outputs_and_not_with_its_square(table):
     """A hundred outputs took half an hour: for each of them all others were quoted, too."""
     calls = []

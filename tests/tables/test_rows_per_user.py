@@ -172,6 +172,7 @@ def test_numbers_and_public_tables_are_guesses(guess):
     assert "2 rows of 2 users" in query.quote(epsilon=1.0, rows_per_user=guess).explain()
 
 
+@pytest.mark.slow_cases("guess7")
 @pytest.mark.parametrize("guess", [3, "3", [-1], [1.5], {"v": [1]}, {3: -1}, [True], [None]])
 def test_what_is_no_guess_is_refused(guess):
     """Before anything is charged, with the forms that are taken."""

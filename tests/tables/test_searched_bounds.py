@@ -256,6 +256,7 @@ class TestQuotes:
         left = [(x > part.draw(counts)).sum() for _ in range(300)]
         assert sum(each > most for each in left) <= 40
 
+    @pytest.mark.slow_cases("<lambda>1")
     @pytest.mark.parametrize(
         "ask",
         [

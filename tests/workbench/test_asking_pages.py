@@ -76,6 +76,7 @@ def test_a_form_that_is_not_whole_goes_no_further(asked):
     assert (refused.status_code, "not complete" in refused.text) == (422, True)
 
 
+@pytest.mark.slow
 def test_a_description_that_is_gone_leads_back_to_the_data(asked):
     """Also from a page that is open."""
     client, draft, drafts = asked

@@ -71,6 +71,7 @@ def test_every_draft_of_long_work_is_in_the_history(browser):
     assert all(f'href="{each}"' in page.text for each in addresses)
 
 
+@pytest.mark.slow
 def test_drafts_of_one_kind_are_not_shown_as_another(browser):
     """Nor is one that is not there; and there is no result before there is one."""
     address = begin(browser, "audits")
@@ -79,6 +80,7 @@ def test_drafts_of_one_kind_are_not_shown_as_another(browser):
     assert browser.get(f"{address}/result.json").status_code == 404
 
 
+@pytest.mark.slow
 def test_nothing_is_paid_for_what_was_not_sampled(browser, folder):
     """The page that pays says what is missing, and starts nothing."""
     (folder / "costs.py").write_text(CODE)

@@ -66,6 +66,7 @@ def test_no_row_is_shown_or_used_before_a_release(visitor: TestClient) -> None:
     assert not any(re.search(r'value="[a-z]+" selected', each) for each in kinds)
 
 
+@pytest.mark.slow
 def test_kinds_of_columns_are_told_in_words(browser: TestClient) -> None:
     """Whoever writes no program reads what a kind is; its name in queries stands beside it."""
     _, said = describe(browser)
@@ -88,6 +89,7 @@ def test_what_is_typed_survives_a_restart(browser: TestClient, folder: Path) -> 
     assert 'value="Costs"' in found
 
 
+@pytest.mark.slow_cases("typed0-col.2.high-must be a number")
 @pytest.mark.parametrize(
     ("typed", "field", "said"),
     [
@@ -145,6 +147,7 @@ def test_a_changed_file_has_to_be_looked_at_again(browser: TestClient, folder: P
     assert "1 column can be asked about" in read(kept.text)
 
 
+@pytest.mark.slow
 def test_a_password_is_kept_in_memory_only(browser: TestClient, folder: Path) -> None:
     """Typed into its field or into the address, it is in no file and on no page."""
     page = str(browser.post("/tables").url)
@@ -384,6 +387,7 @@ def test_the_private_table_suggests_nothing(browser: TestClient, folder: Path, p
     assert (told.status_code, 'id="public-error"' in told.text) == (422, True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
 def test_a_file_whose_name_is_no_text_breaks_no_page(browser: TestClient, folder: Path) -> None:
     """Names in an older encoding are left out of the lists."""
@@ -423,7 +427,7 @@ def test_what_is_not_shown_while_a_table_cannot_be_opened_is_not_lost(
     assert re.search(r'id="rows"[^>]*value="30"', back)
 
 
-@pytest.mark.slow_cases("with-drafts")
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True], ids=["new", "with-drafts"])
 def test_a_folder_for_reading_only_shows_its_pages_and_releases_nothing(
     browser: TestClient, folder: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool

@@ -149,6 +149,7 @@ def test_the_most_frequent_keys_are_asked_by_rows_or_by_people(described):
     assert back.epsilon <= 1.0
 
 
+@pytest.mark.slow_cases("low-search-5000")
 @pytest.mark.parametrize(
     ("search", "low", "high"),
     [("high", 0, "search"), ("low", "search", 5000), ("both", "search", "search")],

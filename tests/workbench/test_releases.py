@@ -108,6 +108,7 @@ def test_a_refusal_charges_nothing_and_is_told(ledger, query):
     assert "does not fit" in found.message
 
 
+@pytest.mark.slow
 def test_a_reading_that_is_stopped_stays_paid_and_is_read_again_for_nothing(ledger, query):
     """Stopped before the charge, it is free; after it, the page can read the rows again."""
     releases, begun = Releases(), threading.Event()
@@ -218,6 +219,7 @@ def test_the_report_of_an_answer_needs_no_library_that_draws(ledger, stored, mon
         certificate_page(report)
 
 
+@pytest.mark.slow
 def test_exports_ask_the_same_question(stored, tmp_path, monkeypatch):
     """Program, notebook and command, with the path that was asked for."""
     monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ OWN = {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "same-origin"}
 PLACES = ("/", "/ledger", "/settings", "/static/htmx.min.js", "/practice/", "/nothing")
 
 
-@pytest.mark.slow_cases("/")
+@pytest.mark.slow_cases("/", "/ledger")
 @pytest.mark.parametrize("place", PLACES)
 def test_nothing_is_shown_without_the_key(outsider: TestClient, place: str) -> None:
     """A outsider gets no page, no static file, and not even whether a page exists."""
@@ -54,6 +54,7 @@ def test_the_key_works_once_and_leaves_the_address(stranger: TestClient) -> None
     assert stranger.get(stranger.app.address).status_code == 403
 
 
+@pytest.mark.slow
 def test_a_file_that_opens_the_workbench_leads_past_the_strict_cookie(stranger: TestClient) -> None:
     """A redirect that began at a file has no strict cookie: a page of ours goes on."""
     elsewhere = {"sec-fetch-site": "cross-site"}

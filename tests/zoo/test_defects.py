@@ -120,6 +120,7 @@ def test_narrow_count_wraps():
     assert narrow(np.ones(128)) == -128
 
 
+@pytest.mark.slow
 def test_monotone_factor_loses_what_theory_says():
     """Counts (3, 3) against (2, 4) lose 1.434 at epsilon = 1 without the factor 2."""
     faulty = zoo.find("exponential mechanism, monotone factor under replacement (faulty)", 0.999999)
@@ -185,6 +186,7 @@ def test_the_page_lists_every_specimen_and_pair():
         assert any(f"| {loss} |" in row and specimen.source in row for row in rows), name
 
 
+@pytest.mark.slow_cases("0.0")
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.4])
 def test_cauchy_noise_of_two_scales_by_summing(epsilon):
     """The curve of the misread smoothing is the integral of what exceeds; no loss is above 1.5."""

@@ -102,7 +102,7 @@ def test_copies_of_a_discrete_pair_by_enumeration():
         assert _curves.sum_of_losses_delta(p, q, 6, epsilon) == pytest.approx(whole, abs=1e-14)
 
 
-@pytest.mark.slow_cases("NoisyHist2-10.0", "RNM2-0.1")
+@pytest.mark.slow_cases("NoisyHist2-10.0", "RNM2-0.1", "SVT4-0.1725")
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [

@@ -95,6 +95,7 @@ class TestColumn:
         assert np.abs(ratios[:-1]).max() < 0.2  # the largest numbers, last of all, included
 
 
+@pytest.mark.slow
 def test_many_gaussian_columns():
     """Twenty normal columns: the sum of smooth ratios orders outputs better than that of steps."""
     rng = np.random.default_rng(8)

@@ -212,6 +212,7 @@ class TestKnown:
             # Twice: once for the approximation, once for the shift that makes it exact at 0.
             assert abs(float(mean) - abs(float(q) - kink)) <= 2 * best.error * reach / 2 + 1e-9
 
+    @pytest.mark.slow
     def test_high_window_mean(self):
         """With p known and high, the bias at the kink is the error of the best polynomial."""
         n, kink = 2000, 0.4

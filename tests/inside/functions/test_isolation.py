@@ -142,6 +142,7 @@ class TestPool:
         assert len({*first, *second}) == 3
         assert {*first, *second} > warm
 
+    @pytest.mark.slow
     def test_one_that_died_while_it_waited_is_replaced(self):
         """No rows were given to it, so that nothing depends on them."""
         with Isolation(len, calls=1) as pool:

@@ -114,7 +114,7 @@ def test_by_default_all_cores_do_what_takes_long(monkeypatch):
         assert np.array_equal(found[:, 0], run_trials(draws, 24, seed=5, workers=1)[:, 0])
 
 
-@pytest.mark.slow_cases("0.001", "1.0")
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [0.001, 0.06, 1.0])
 def test_chunks_do_not_change_results(chunk, monkeypatch):
     """Chunks of one trial, of a few, or of all, give the same."""
