@@ -42,6 +42,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a test that is skipped has failed")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell of a failed test at once: a run that is ended from outside prints no summary."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is not None and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(_FailuresAtOnce(terminal))
+
+
+@dataclass(frozen=True, slots=True)
+class _FailuresAtOnce:
+    """Prints the name of each failure, and what went wrong, when it happens."""
+
+    terminal: Any
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = getattr(crash, "message", "").partition("\n")[0]
+            self.terminal.write_line(f"\n{report.nodeid} {report.outcome}: {why}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow the cases of a test that are dear, and of a kind with one that is not."""

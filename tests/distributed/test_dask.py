@@ -30,6 +30,8 @@ from tests.clusters import (
 
 import hushed as hs
 from hushed._functions._trials import run_trials
+from hushed.engines._dask import _Run
+from hushed.engines._protocol import Task
 from hushed.errors import BadFunction, EngineUnavailable, WorkerLost
 from hushed.releasing import certify
 
@@ -211,6 +213,8 @@ def run_script(text, folder, **given):
 LARGE = """
     import os, resource, time, numpy as np
     from hushed._functions._trials import run_trials
+from hushed.engines._dask import _Run
+from hushed.engines._protocol import Task
 
     class Large:
         def __init__(self, content, path):
@@ -383,6 +387,22 @@ def test_a_worker_that_is_cut_off_the_network_is_made_up_for(half_cut):
     found = call_within(90, run_trials, timed(0.05), 120, **asked)
     assert cluster.parts[-1].poll() is None
     assert np.array_equal(found, run_trials(draws, 120, seed=3, workers=1))
+
+
+def test_what_is_sent_again_goes_to_workers_that_were_heard_of(half_cut):
+    """The one that is cut off looks idle to the scheduler, and would get half of it."""
+    from distributed import Client
+
+    cluster, cut = half_cut
+    with Client(cluster.address.replace("dask", "tcp"), set_as_default=False) as client:
+        run = _Run(client, Task(b"", "no work: an error is an answer, too", 3))
+        cut()
+        time.sleep(6)
+        for start in range(6):
+            run.submit((start, start + 1), again=True)
+        done = {run.ready.get(timeout=30).key for _ in range(6)}
+        assert done == set(run.sent)
+        run.cancel()
 
 
 def test_a_worker_that_does_not_answer_is_named(half_cut):

@@ -33,6 +33,7 @@ _AHEAD = 2  # spans for each worker: one runs, one waits
 _LOOK_SECONDS = 1.0  # between two looks at who is there
 _LOST_SECONDS = 5.0  # without a connection, after which the scheduler is given up
 _NAMED = 3  # of the workers that do not answer
+_SILENT_SECONDS = 5.0  # longer than the last one heard of: a worker gets nothing a second time
 
 
 class Dask:
@@ -149,14 +150,14 @@ class Dask:
                     span = next(spans, None)
                     if span is None:
                         break
-                    run.submit(span)
+                    run.submit(span, again=run.is_out(span))
                 if not run.sent:
                     return
                 for future in self._await_futures(run):
                     span = run.sent.pop(future.key)[1]
                     outcome = self._read(future, span)
                     if outcome is None:
-                        run.submit(span)
+                        run.submit(span, again=True)
                     else:
                         yield span, outcome
         finally:
@@ -310,39 +311,78 @@ class _Run:
     """What one run has on its way."""
 
     def __init__(self, client: Any, task: Task) -> None:
-        import dask  # noqa: PLC0415
-
         self.client, self.task = client, task
         self.name = f"hushed-{uuid.uuid4().hex[:12]}"
         self.sent: dict[str, tuple[Any, Span]] = {}
         self.ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.number = 0
         self.heard = time.monotonic()
+        self.common: list[Any] = []
+        self.past: list[Any] = []
+        self._send_common(None)
+
+    def _send_common(self, workers: list[str] | None) -> None:
+        """Send what all spans need: once, and again where only a silent worker may have it."""
+        import dask  # noqa: PLC0415
+
+        self.past += self.common
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             self.common = [
-                self._submit("function", pickle.loads, pickle.dumps(run_span_alone)),
-                self._submit("work", bytes, task.payload),
+                self._submit("function", workers, pickle.loads, pickle.dumps(run_span_alone)),
+                self._submit("work", workers, bytes, self.task.payload),
             ]
+        self.workers = workers
 
-    def _submit(self, part: str, function: Any, *given: Any) -> Any:
-        return self.client.submit(function, *given, key=f"{self.name}-{part}", pure=False)
+    def _submit(self, part: str, workers: list[str] | None, function: Any, *given: Any) -> Any:
+        self.number += 1
+        return self.client.submit(
+            function,
+            *given,
+            key=f"{self.name}-{part}-{self.number}",
+            pure=False,
+            workers=workers,
+            allow_other_workers=workers is not None,
+        )
 
-    def submit(self, span: Span) -> None:
+    def is_out(self, span: Span) -> bool:
+        """Whether a span is on its way already."""
+        return any(each == span for _, each in self.sent.values())
+
+    def submit(self, span: Span, *, again: bool = False) -> None:
+        """Send a span; a second time, to workers that were heard of lately.
+
+        A worker that is cut off looks idle to the scheduler for minutes.
+        """
+        workers = self._find_heard() if again else None
+        if workers is not None and workers != self.workers:
+            self._send_common(workers)
         task = self.task
         given = (*self.common, task.digest, task.seed, *span)
-        future = self._submit(f"{span[0]}-{self.number}", operator.call, *given)
-        self.number += 1
+        future = self._submit(str(span[0]), workers, operator.call, *given)
         self.sent[future.key] = (future, span)
         future.add_done_callback(self.ready.put)
 
+    def _find_heard(self) -> list[str] | None:
+        """Find the workers that the scheduler has heard of lately; None if it has of all."""
+        told: dict[str, Any] = {}
+        with suppress(OSError, TimeoutError):  # whoever waits for the answers sees to it
+            named = {"n_workers": -1, "callback_timeout": _LOST_SECONDS}
+            told = self.client.sync(self.client.scheduler.identity, **named)["workers"]
+        newest = max((each["last_seen"] for each in told.values()), default=0.0)
+        heard = [
+            place for place, each in told.items() if newest - each["last_seen"] < _SILENT_SECONDS
+        ]
+        return heard if len(heard) < len(told) else None
+
     def cancel(self) -> None:
         """Take back what is on its way, and forget the work."""
-        left = [*(future for future, _ in self.sent.values()), *self.common]
+        left = [*(future for future, _ in self.sent.values()), *self.common, *self.past]
         if self.client.status == "running" and not sys.is_finalizing():
             with suppress(Exception):
                 self.client.cancel(left, force=True)
         self.sent.clear()
         self.common.clear()
+        self.past.clear()
 
 
 class _Call:
