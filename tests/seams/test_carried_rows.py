@@ -213,6 +213,26 @@ def test_a_function_of_rows_that_carries_all_of_them_is_refused(step, ledger):
     assert ledger.log == []
 
 
+def test_a_function_of_rows_that_comes_in_later_is_found():
+    """What the caller's own function refers to changes: only a chain that has none is passed by."""
+    cell, inner = Cell(low=0, high=100), None
+    column = Space(domain=Column(cell=cell), metric=SYMMETRIC)
+
+    def through(rows):
+        return rows if inner is None else inner.function(rows)
+
+    plain = column >> t.sum_of() >> m.laplace(1.0)
+    said = t.declared(through, source=column, target=column, stability=1, argument="rows as given")
+    chain = said >> t.sum_of()
+    for each in (plain, plain, chain, chain):
+        each(HELD)
+    inner = column >> t.map_rows(lambda row: value(row) - mean(HELD), cell)
+    for late in (chain, chain >> m.laplace(1.0)):
+        with pytest.raises(BadFunction, match="a function of rows in the chain"):
+            late(HELD)
+    plain(HELD)
+
+
 def test_what_was_said_to_depend_on_the_rows_may_carry_them():
     """The certificate then promises nothing."""
     chosen = calibrated(hs.populations.PublicTable(HELD, promise="table"), data_dependent=True)

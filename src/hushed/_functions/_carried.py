@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from hushed._functions._held import OWN, list_cells, list_within, name_hiding
+from hushed._functions._fingerprints.code import is_installed, is_library
+from hushed._functions._held import CHANGING, OWN, list_cells, list_within, name_hiding
 from hushed._functions._memory import Memory, list_arrays
 
 _MOST_WORK = 1_000_000
@@ -141,28 +143,51 @@ def list_unsearched(thing: Any) -> tuple[str, ...]:
 
 
 class _Finder(_Search):
-    """Go through all there is, and note the objects of a class."""
+    """Go through all there is, and note the objects of a class, and whether others may join them.
+
+    That may be where there is code of the caller's: what it refers to changes as the caller likes.
+    """
 
     def __init__(self, kind: type) -> None:
         super().__init__(_OTHER)
         self.kind = kind
         self.found: dict[int, Any] = {}
+        self.lasting = True
 
     def persistent_id(self, value: Any) -> Any:
-        if type(value) is self.kind:
+        kind = type(value)
+        if kind is self.kind:
             self.found[id(value)] = value
             return "found"
+        if kind not in _SINGLE and kind not in _NESTED and _is_of_callers(value):
+            self.lasting = False
         return super().persistent_id(value)
 
 
-def list_held(thing: Any, kind: type) -> list[Any]:
-    """List the objects of a class that can be reached from a thing, but for those in each other."""
+def list_held(thing: Any, kind: type) -> tuple[list[Any], bool]:
+    """List the objects of a class that can be reached from a thing, but for those in each other.
+
+    And say whether that lasts: all that was met is the library's own, and nobody changes it.
+    """
     search = _Finder(kind)
     try:
         search.dump(thing)
     except Exception:  # objects that lie too deep within each other
         _carries_deep(thing, search)
-    return list(search.found.values())
+    return list(search.found.values()), search.lasting
+
+
+def _is_of_callers(value: Any) -> bool:
+    """Whether an object is a function, a class or a module that is not installed, or of such one.
+
+    Variables, frames and the like hold one thing now and another one later.
+    """
+    if isinstance(value, FunctionType):
+        return not is_installed(value)
+    if isinstance(value, ModuleType):
+        return not is_library(value.__name__)
+    known = value if isinstance(value, type) else type(value)
+    return known in CHANGING or not is_library(known.__module__)
 
 
 def _is_plain(value: Any) -> bool:

@@ -183,6 +183,8 @@ _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     FrameType: lambda held: None if held.f_locals is held.f_globals else dict(held.f_locals),
 }
 
+CHANGING = frozenset({ContextVar, GeneratorType, CoroutineType, AsyncGeneratorType, FrameType})
+
 
 def _list_used(function: FunctionType) -> list[Any]:
     """List what the code of a function uses, beside its arguments."""

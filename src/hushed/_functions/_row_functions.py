@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
+from weakref import WeakSet
 
 from hushed._functions._carried import carries_rows, list_held
 from hushed.errors import BadFunction
+
+_ASKING_NONE: WeakSet[FunctionType] = WeakSet()  # chains of the library's own code, looked through
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,12 @@ class RowFunction:
 
 def refuse_carrying_steps(chain: Any, data: Any) -> None:
     """Refuse a chain of which a function of rows holds the private ones: one moves all answers."""
-    asked = [each.function for each in list_held(chain, RowFunction)]
-    if asked and carries_rows(asked, data):
+    if type(chain) is FunctionType and chain in _ASKING_NONE:
+        return
+    found, lasting = list_held(chain, RowFunction)
+    if lasting and not found and type(chain) is FunctionType:
+        _ASKING_NONE.add(chain)  # to look through a chain takes ten times as long as a draw
+    if found and carries_rows([each.function for each in found], data):
         raise BadFunction(
             "a function of rows in the chain, as of map_rows or filter_rows, carries the private "
             "rows with it, in a global, a closure or an attribute, so that each row would see all "

@@ -24,7 +24,8 @@ _LARGEST_EPSILON = 200.0
 _PRECISION = 2e-4  # of a bound found by bisection, which stops on the safe side
 _CELLS, _BLOCKS = 64, 192
 _NEGLIGIBLE = 1e-10
-_CLEAR = 1e-15  # tail of a binomial count below which its bound serves
+_NEGLIGIBLE_SHARE = 1e-6  # of alpha, which bounds in place of tails may add to a p-value
+_CANCELLED = 1e-13  # digits that a difference of logarithms may lose
 _NUISANCE = 1 / 20  # of alpha, spent on where the smaller probability lies
 
 
@@ -96,27 +97,51 @@ def binomial_tail(hits: Floats, samples: float, probability: Floats | float) -> 
     return np.where(hits <= 0, 1.0, np.where(hits > samples, 0.0, exact))
 
 
-def _bound_tail(hits: Floats, samples: float, probability: Floats) -> Floats:
-    """Probability that a count reaches a number of hits; 1, or a bound on it, where that is clear.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reach:
+    """Probabilities to reach each number of hits at each p, bounded, and in part computed.
 
-    Never too small. The incomplete beta function is dear, and most of a table is in its tails.
-
-    Notes
-    -----
-    Chernoff, Annals of Mathematical Statistics 23, 1952: one tail of a binomial count, that above
-    its mean or that below, is at most ``exp(-samples KL(hits / samples, probability))``.
+    The incomplete beta function is dear, so it is asked only where it matters. Arrays have the
+    shape (blocks, cells); `bound` is never too small, and `weighed` tells where it will not do.
     """
-    share, p = np.broadcast_arrays(np.clip(hits / samples, 0.0, 1.0), probability)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ahead = np.where(share > 0, share * np.log(share / p), 0.0)
-        behind = np.where(share < 1, (1 - share) * np.log((1 - share) / (1 - p)), 0.0)
-        tail = np.exp(-samples * np.maximum(0.0, ahead + behind) * (1 - _ROUNDING))
-    clear = (tail < _CLEAR) & (p > 0) & (p < 1) & (share > 0) & (share < 1)
-    found = np.where(share > p, tail, 1.0)
-    at = np.nonzero(~clear)
-    every = np.broadcast_to(hits, found.shape)
-    found[at] = binomial_tail(every[at], samples, p[at])
-    return found
+
+    hits: Floats  # one for each block
+    samples: int
+    p: Floats  # one for each cell
+    mass: Floats  # what a block counts in a cell
+    bound: Floats
+    weighed: NDArray[np.bool_]
+
+    @classmethod
+    def estimate(
+        cls, hits: Floats, samples: int, p: Floats, mass: Floats, negligible: float
+    ) -> _Reach:
+        """Bound all of them; `negligible` is what the bounds may add to a cell.
+
+        Notes
+        -----
+        Chernoff, Annals of Mathematical Statistics 23, 1952: one tail of a binomial count, that
+        above its mean or that below, is at most ``exp(-samples KL(hits / samples, probability))``.
+        """
+        share = np.clip(hits / samples, 0.0, 1.0)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.stack([p, 1 - p]))
+            own = np.where(share > 0, share * np.log(share), 0.0)
+            own += np.where(share < 1, (1 - share) * np.log1p(-share), 0.0)
+            cross = share * logs[0] + (1 - share) * logs[1]
+            apart = own - cross - _CANCELLED * (1 - cross)
+            tail = np.exp(-samples * np.maximum(0.0, apart))
+        within = (p > 0) & (p < 1) & (share > 0) & (share < 1)
+        tail = np.where(within, tail, 1.0)
+        bound = np.where(share > p, tail, 1.0)
+        weighed = mass * tail > negligible / len(hits)
+        return cls(hits=hits, samples=samples, p=p, mass=mass, bound=bound, weighed=weighed)
+
+    def sum_cells(self, cells: NDArray[np.intp]) -> Floats:
+        """Probability to reach what was seen, in some cells; rounded up."""
+        found, at = self.bound[:, cells], np.nonzero(self.weighed[:, cells])
+        found[at] = binomial_tail(self.hits[at[0]], self.samples, self.p[cells][at[1]])
+        return np.asarray((self.mass[:, cells] * found).sum(axis=0))
 
 
 def clopper_pearson_guide(hits: Floats, samples: float, alpha: float) -> Floats:
@@ -246,7 +271,11 @@ class JointTest:
         return math.log(self.p_value(epsilon, delta) / self.alpha)
 
     def p_value(self, epsilon: float, delta: float) -> float:
-        """Bound on the probability of a statistic as large as the one seen; rounded up."""
+        """Bound on the probability of a statistic as large as the one seen; rounded up.
+
+        Above alpha it may be that at one q, for which the claim cannot be rejected; far below it
+        is a coarser bound.
+        """
         c, spent = self.counts, self.alpha * _NUISANCE
         if epsilon > _LARGEST_EPSILON or c.hits == 0:
             return 1.0
@@ -255,9 +284,17 @@ class JointTest:
         more = blocks[:-1] - c.other_hits
         needed = np.ceil(c.hits + self.weight * (c.samples / c.other_samples) * more - 1e-6)
         p = np.minimum(1.0, math.exp(epsilon) * edges[1:] + delta)
-        reach = _bound_tail(needed[:, None], c.samples, p[None, :])
-        reached = (mass * reach).sum(axis=0) + outside
-        return min(1.0, float(reached.max()) + spent + _ROUNDING)
+        reach = _Reach.estimate(needed, c.samples, p, mass, _NEGLIGIBLE_SHARE * self.alpha)
+        most, room = (mass * reach.bound).sum(axis=0) + outside, self.alpha - spent - _ROUNDING
+        reached = float(most.max())
+        if reached > room:
+            first = most.argmax(keepdims=True)  # mostly the worst; if not, others decide
+            reached = float((reach.sum_cells(first) + outside[first])[0])
+            if reached <= room:
+                others = np.flatnonzero(most > reached)
+                found = reach.sum_cells(others) + outside[others]
+                reached = float(found.max(initial=reached))
+        return min(1.0, reached + spent + _ROUNDING)
 
     def epsilon_low(self, delta: float) -> float:
         """Find an epsilon at and below which the claim is rejected, 0 if there is none."""

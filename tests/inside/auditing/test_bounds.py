@@ -104,6 +104,31 @@ def test_coverage_summed_exactly(p, q, n, m, method):
     assert wrong > 0 or method == "rectangle"  # the joint test spends what it has
 
 
+@pytest.mark.parametrize(("x", "n", "y", "m"), [(150, 200, 30, 200), (260, 300, 80, 250)])
+@pytest.mark.parametrize("alpha", [0.05, 1e-6])
+def test_p_values_are_those_summed_over_all_counts(x, n, y, m, alpha):
+    """Never smaller than at any q of the interval, and little larger, on both sides of alpha.
+
+    The count on the other table is summed in full, by the laws of scipy.
+    """
+    test = JointTest(counts=counts(x, n, y, m), weight=2.0, alpha=alpha)
+    border = test.epsilon_low(0)
+    every = np.arange(m + 1)
+    needed = np.ceil(x + 2.0 * n / m * (every - y) - 1e-6)
+    ends = (clopper_pearson_low(y, m, alpha / 40), clopper_pearson_high(y, m, alpha / 40))
+    for epsilon in (border / 2, border, border + 0.02):
+        exact = max(
+            float(stats.binom.pmf(every, m, q) @ stats.binom.sf(needed - 1, n, p))
+            for q in np.linspace(*ends, 40)
+            for p in [min(1.0, math.exp(epsilon) * q)]
+        )
+        assert (exact + alpha / 20 > alpha) >= (epsilon > border)
+        if epsilon <= border:
+            assert exact + alpha / 20 <= test.p_value(epsilon, 0) <= alpha
+    assert test.p_value(border, 0) == pytest.approx(alpha, rel=0.02)
+    assert test.p_value(border + 0.02, 0) > alpha
+
+
 def test_joint_test_sees_more_than_the_rectangle_and_no_more_than_the_ideal():
     """For frequent events the joint bound lies between the rectangle and the normal limit."""
     seen = counts(300_000, 6_000_000, 270_000)
