@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import cloudpickle
 import hypothesis
 import numpy as np
 import pytest
@@ -106,6 +107,17 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         report.outcome = "failed"
         report.longrepr = f"skipped, and nothing may be: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+def by_value(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have functions of a test file reach other processes by value.
+
+    By reference each process would load the test file, and all that it imports: two seconds.
+    """
+    cloudpickle.register_pickle_by_value(request.module)
+    yield
+    cloudpickle.unregister_pickle_by_value(request.module)
 
 
 CANARY = 987654.321

@@ -11,6 +11,8 @@ import pytest
 import hushed as hs
 from hushed.errors import BadFunction, BadRows, HushedError, KeyInUse, Overspent, ParameterError
 
+pytestmark = pytest.mark.usefixtures("by_value")
+
 ROWS = np.arange(40.0)
 FEW = hs.Blocks([0.0, 20.0, 40.0], epsilon=20.0, blocks=2)
 

@@ -11,13 +11,7 @@ import pytest
 import hushed
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = [
-    "hushed",
-    *(
-        pytest.param(n, marks=pytest.mark.slow)
-        for n in ("src/hushed/cli", "it's größer 東京 $HOME; #1")
-    ),
-]
+NAME = "hushed/src/hushed/cli/it's größer 東京 $HOME; #1/hushed"
 FUNCTIONS = "def total(rows): return rows.sum()\ndef breaks(rows): raise ValueError('31337')\n"
 BROKEN = (
     "import hushed\n"
@@ -38,10 +32,10 @@ RELEASE = (
 )
 
 
-@pytest.fixture(params=NAMES)
-def folder(request, tmp_path):
+@pytest.fixture
+def folder(tmp_path):
     """A folder of that name with a copy of the package, and a user's files beside it."""
-    folder = tmp_path / request.param
+    folder = tmp_path / NAME
     package = Path(hushed.__file__).parent
     shutil.copytree(package, folder / "src" / "hushed")  # what is compiled has no folder in it
     (folder / "f.py").write_text(FUNCTIONS)

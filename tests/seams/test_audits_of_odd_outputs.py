@@ -5,6 +5,7 @@ import json
 import pytest
 
 import hushed as hs
+from hushed.auditing._outputs import read_object
 
 
 class FailsOnRepr:
@@ -98,3 +99,12 @@ def test_no_private_mechanism_is_accused_for_odd_outputs(name):
         keeps, [([1.0], [0.0])], claim=hs.Guarantee(epsilon=1.0), samples=400, workers=1
     )
     assert found.verdict == "not refuted"
+
+
+def test_what_is_deep_is_read_until_fifty_parts_lie_within_each_other():
+    """The same output is read alike, however much of the stack is in use."""
+    for depth, numbers in ((50, [2.5]), (51, [])):
+        held = 2.5
+        for _ in range(depth):
+            held = [held]
+        assert read_object(held)[2] == numbers

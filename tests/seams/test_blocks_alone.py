@@ -25,6 +25,8 @@ from hushed._functions._isolated_process import _remove
 from hushed._functions._isolation import call_isolated
 from hushed.errors import BadFunction
 
+pytestmark = pytest.mark.usefixtures("by_value")
+
 EVEN = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=2)
 LABELS = hs.Blocks(["a", "b"], aggregate="votes", epsilon=30.0, blocks=2)
 

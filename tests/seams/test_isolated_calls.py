@@ -160,17 +160,6 @@ def use_up(rows):
     return 1.0
 
 
-@pytest.fixture
-def by_value():
-    """Have functions of this file reach other processes by value."""
-    import cloudpickle
-
-    module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)
-    yield
-    cloudpickle.unregister_pickle_by_value(module)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "ways", [(1, 3, 4, 6), pytest.param((2, 5, 7, 8, 9), marks=pytest.mark.slow)]

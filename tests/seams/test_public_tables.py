@@ -20,10 +20,10 @@ import hushed as hs
 from hushed.auditing._population import draw_pairs
 from hushed.cli import app
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation, TooFewRows
-from hushed.sensitivity import choose_rank
 from hushed.sensitivity._blockwise import bound_average
 
 FALSE_ALARM = 1e-6
+RUNS = 310
 Table = hs.populations.PublicTable
 
 
@@ -83,53 +83,45 @@ def believable(count, runs, gamma):
 
 
 class TestCoverage:
-    """What gamma says, for the law itself."""
+    """What gamma says, for the law itself.
+
+    `RUNS` tell a gamma of 0.2 from twice as much, which is what a rank one too low makes of it for
+    the mean, with a probability of 0.999.
+    """
 
     @pytest.mark.slow
-    @pytest.mark.slow_cases("20-4-0.2-400-gated_sum", "20-4-0.2-400-sum_if_distinct")
     @pytest.mark.parametrize("f", FUNCTIONS)
-    @pytest.mark.parametrize(
-        ("public_rows", "rows", "gamma", "runs"),
-        [
-            (20, 4, 0.2, 400),
-            pytest.param(100, 4, 0.05, 300, marks=pytest.mark.slow),
-            pytest.param(20, 4, 0.2, 1000, marks=pytest.mark.slow),
-            pytest.param(400, 20, 0.05, 2000, marks=pytest.mark.slow),
-        ],
-    )
-    def test_disjoint_tables_are_exact(self, f, public_rows, rows, gamma, runs):
-        """The least number of rows that is accepted keeps gamma, and does not overshoot it.
-
-        A rank one lower fails twice as often, which the slow ones see but for 1e-4.
-        """
-        settings = {"rows": rows, "gamma": gamma, "calibration": "marginal"}
-        found = failures(f, public_rows, runs, **settings)
-        assert believable(found, runs, gamma)
+    def test_disjoint_tables_are_exact(self, f):
+        """The least number of rows that is accepted keeps gamma, and does not overshoot it."""
+        found = failures(f, 20, RUNS, rows=4, gamma=0.2, calibration="marginal")
+        assert believable(found, RUNS, 0.2)
         if f is mean:  # no ties: the probability is gamma itself
-            assert stats.binom.cdf(found, runs, gamma) > FALSE_ALARM
+            assert stats.binom.cdf(found, RUNS, 0.2) > FALSE_ALARM
 
-    @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.slow
+    def test_movements_below_the_largest_are_kept_as_exactly(self):
+        """Of more pairs than are needed, it is not the largest movement that counts."""
+        settings = {"rows": 4, "gamma": 0.2, "calibration": "marginal", "pairs": 9}
+        found = failures(mean, 45, RUNS, **settings)
+        assert believable(found, RUNS, 0.2)
+        assert stats.binom.cdf(found, RUNS, 0.2) > FALSE_ALARM
+
+    @pytest.mark.parametrize("f", [mean, sum_if_distinct])
     @pytest.mark.slow
     def test_drawing_with_replacement_fails_this_very_test(self, f):
         """Resampled tables, where the same gamma is asked of the same law, break it."""
         settings = {"rows": 20, "gamma": 0.05, "calibration": "marginal"}
-        found = failures(f, 10, 500, promise="table", **settings)
-        assert not believable(found, 500, 0.05)
-
-    @pytest.mark.parametrize("f", FUNCTIONS)
-    @pytest.mark.slow
-    def test_training_conditional(self, f):
-        """The default calibration keeps its gamma over tables, samplers and pairs."""
-        pairs = choose_rank("training-conditional", gamma=Fraction(1, 5)).pairs
-        assert believable(failures(f, 5 * pairs, 400, rows=4, gamma=0.2), 400, 0.2)
+        found = failures(f, 5, 100, promise="table", **settings)
+        assert not believable(found, 100, 0.05)
 
     @pytest.mark.slow
     def test_luck_of_the_sampler(self):
         """At most the stated sampling error of the samples covers less than a share of pairs.
 
-        The mean of n exponential rows moves by an exponential variable of mean 1 / n.
+        The mean of n exponential rows moves by an exponential variable of mean 1 / n. Under a rank
+        one too low 22 % of the samples are unlucky in place of 5 %, which 150 show with 0.999.
         """
-        runs, rows, unlucky = 400, 4, 0
+        runs, rows, unlucky = 150, 4, 0
         for run in range(runs):
             public = np.random.default_rng(run).exponential(size=95)
             s = hs.sample_sensitivity(
@@ -138,83 +130,71 @@ class TestCoverage:
             unlucky += math.exp(-rows * s.value) > s.sampling.tail_mass
         assert believable(unlucky, runs, s.sampling.sampling_error)
         assert unlucky > 0
+        assert (1 - s.sampling.tail_mass) * (1 - s.sampling.sampling_error) >= 0.8
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.parametrize("f", [mean, sum_if_distinct])
     @pytest.mark.parametrize(("protect", "public_rows"), [("everyone", 96), ("simultaneous", 33)])
-    @pytest.mark.parametrize("runs", [100, pytest.param(600, marks=pytest.mark.slow)])
-    def test_all_records_at_once(self, f, protect, public_rows, runs):
+    def test_all_records_at_once(self, f, protect, public_rows):
         """Both ways to protect everyone keep gamma for the worst of all n records."""
         settings = {"rows": 4, "gamma": 0.2, "calibration": "marginal", "protect": protect}
-        assert believable(failures(f, public_rows, runs, **settings), runs, 0.2)
+        assert believable(failures(f, public_rows, RUNS, **settings), RUNS, 0.2)
 
     @pytest.mark.slow
     def test_everyone_resampled_collapses(self):
-        """As many public rows as private ones cannot protect 100 people at once."""
-        settings = {"rows": 100, "gamma": 0.05, "calibration": "marginal", "protect": "everyone"}
-        found = failures(mean, 100, 60, promise="table", **settings)
-        assert not believable(found, 60, 0.05)
+        """As many public rows as private ones cannot protect 20 people at once."""
+        settings = {"rows": 20, "gamma": 0.2, "calibration": "marginal", "protect": "everyone"}
+        found = failures(mean, 20, 60, promise="table", **settings)
+        assert not believable(found, 60, 0.2)
         with pytest.raises(TooFewRows):
-            failures(mean, 100, 1, **settings)
+            failures(mean, 20, 1, **settings)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.parametrize("f", [mean, sum_if_distinct])
     @pytest.mark.parametrize(
-        ("protect", "public_rows", "rows", "gamma"),
-        [("record", 96, 40, 0.05), ("everyone", 196, 8, 0.2), ("simultaneous", 73, 8, 0.2)],
+        ("protect", "public_rows", "rows"),
+        [("record", 21, 40), ("everyone", 196, 8), ("simultaneous", 73, 8)],
     )
-    @pytest.mark.parametrize(
-        ("arrange", "runs"),
-        [
-            (np.sort, 100),
-            pytest.param(np.sort, None, marks=pytest.mark.slow),
-            pytest.param(np.copy, None, marks=pytest.mark.slow),
-        ],
-        ids=["sorted-100", "sorted", "drawn"],
-    )
-    def test_blocks(self, f, protect, public_rows, rows, gamma, arrange, runs):
+    def test_blocks(self, f, protect, public_rows, rows):
         """Averages over blocks are covered with fewer public rows than private ones.
 
-        So many runs see twice the failures with .997 and more.
+        The private rows are sorted: blocks that were cut, and not dealt, would be more alike.
         """
-        runs = runs or {0.05: 1500, 0.2: 500}[gamma]
 
         def moved(function, rng, rows, protect):
-            return real_movement(function, rng, rows, protect, arrange)
+            return real_movement(function, rng, rows, protect, np.sort)
 
-        settings = {"rows": rows, "gamma": gamma, "protect": protect, "calibration": "marginal"}
+        settings = {"rows": rows, "gamma": 0.2, "protect": protect, "calibration": "marginal"}
         blockwise = hs.Blockwise(f, rows=4)
-        found = failures(blockwise, public_rows, runs, moved=moved, **settings)
-        assert believable(found, runs, gamma)
+        found = failures(blockwise, public_rows, RUNS, moved=moved, **settings)
+        assert believable(found, RUNS, 0.2)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("f", FUNCTIONS)
     @pytest.mark.parametrize(
-        ("public_rows", "runs"),
-        [(45, 100), *(pytest.param(rows, 600, marks=pytest.mark.slow) for rows in (60, 45))],
+        ("f", "public_rows"), [(mean, 30), (mean, 15), (sum_if_distinct, 30), (gated_sum, 15)]
     )
-    def test_given_the_rest(self, f, public_rows, runs):
+    def test_given_the_rest(self, f, public_rows):
         """The weaker promise holds for what it says: a fresh record among the given others."""
         rows, found = 12, 0
-        for run in range(runs):
+        for run in range(RUNS):
             rng = np.random.default_rng([run, public_rows])
             public = law(rng, public_rows)
             s = hs.sample_sensitivity(
                 f,
                 Table(public, promise="given-the-rest"),
                 rows=rows,
-                gamma=0.05,
+                gamma=0.2,
                 calibration="marginal",
                 seed=run,
                 workers=1,
             )
-            rest = public[s.sampling.design.dealt[2 * 19 :]]
-            assert len(rest) == public_rows - 38
+            rest = public[s.sampling.design.dealt[2 * 4 :]]
+            assert len(rest) == public_rows - 8
             table = rng.choice(rest, size=rows, replace=len(rest) < rows)
             own = law(rng, 2)
             first, second = replaced(table, [int(rng.integers(rows))] * 2, own)
             found += abs(f(first) - f(second)) > s.value
-        assert believable(found, runs, 0.05)
+        assert believable(found, RUNS, 0.2)
 
 
 CONTAINERS = {

@@ -174,41 +174,25 @@ def check_law(csv, drawn):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(drawn=asked())
-def test_data_and_python_ask_the_same_query(csv, drawn):
-    """Of random queries: asked of the table, written as TOML, JSON and Python, and read again."""
-    check_law(csv, drawn)
-
-
-@pytest.mark.slow
-@settings(max_examples=1000, deadline=None)
-@given(drawn=asked())
-def test_a_thousand_queries_ask_the_same_as_data_python_command_and_notebook(
+def test_queries_ask_the_same_as_data_python_command_and_notebook(
     csv, opened_once, drawn, tmp_path_factory
 ):
-    """The law of exports, on the command line and in a notebook, too."""
+    """Random queries, written as TOML, JSON, Python, a command and a notebook, and read again.
+
+    So many see what one query in 18 has with 0.999.
+    """
     query = check_law(csv, drawn)
     check_command(csv, query, tmp_path_factory.getbasetemp() / "saved.toml")
     check_notebook(csv, query)
 
 
 @pytest.mark.slow
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(drawn=asked(beside=True))
 def test_joins_by_users_are_exported_as_all_else(database, opened_once, drawn, tmp_path_factory):
-    """As data, Python and a command, with options where they can say it."""
-    query = check_law(database, drawn)
-    check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(drawn=asked(beside=True))
-def test_many_joins_by_users_are_exported_as_all_else(
-    database, opened_once, drawn, tmp_path_factory
-):
-    """The same of more queries, and in a notebook."""
+    """As data, Python, a notebook and a command, with options where they can say it."""
     query = check_law(database, drawn)
     check_command(database, query, tmp_path_factory.getbasetemp() / "saved.toml")
     check_notebook(database, query)

@@ -22,6 +22,7 @@ LOWEST_BIT = "the exponent of the lowest set bit of "
 STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 64
+_DEEPEST = 50  # parts within parts; what holds itself has no end
 _NAMED = 4096
 _NO_BIT = 2000.0
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -105,8 +106,8 @@ def _encode_object(output: Any, width: int) -> list[float]:
 def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
     """Type, types of the parts and whole output as texts; its length; the numbers in it.
 
-    What cannot be read, because it holds itself or fails when it is looked at, is known by its type
-    alone: that merges outputs, which can only make a bound smaller.
+    What cannot be read, because it holds itself, is more than 50 parts deep, or fails when it is
+    looked at, is known by its type alone: that merges outputs, which can only make a bound smaller.
     """
     kind = _name_type(output)
     try:
@@ -114,7 +115,7 @@ def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
         scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
         length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
         return (kind, ",".join(kinds), _write_canonically(output)), length, leaves
-    except Exception:  # RecursionError, or whatever its own methods raise
+    except Exception:  # too deep, or whatever its own methods raise
         return (kind, "unreadable", f"unreadable {kind}"), -1.0, []
 
 
@@ -128,17 +129,20 @@ def _read_leaves(output: Any) -> tuple[list[str], list[float]]:
     return kinds, leaves
 
 
-def _list_parts(output: Any) -> Iterable[Any]:
+def _list_parts(output: Any, depth: int = 0) -> Iterable[Any]:
     # Mappings and sets have no order of their own that two runs would share: theirs is by repr.
+    if depth > _DEEPEST:
+        raise RecursionError
+    below = depth + 1
     if isinstance(output, Mapping):
         items = sorted(output.items(), key=lambda item: repr(item[0]))
-        return (leaf for item in items for part in item for leaf in _list_parts(part))
+        return (leaf for item in items for part in item for leaf in _list_parts(part, below))
     if isinstance(output, set | frozenset):
-        return (leaf for part in sorted(output, key=repr) for leaf in _list_parts(part))
+        return (leaf for part in sorted(output, key=repr) for leaf in _list_parts(part, below))
     if isinstance(output, np.ndarray) and output.ndim:
-        return (leaf for part in output.tolist() for leaf in _list_parts(part))
+        return (leaf for part in output.tolist() for leaf in _list_parts(part, below))
     if isinstance(output, list | tuple):
-        return (leaf for part in output for leaf in _list_parts(part))
+        return (leaf for part in output for leaf in _list_parts(part, below))
     return (output.item(),) if isinstance(output, np.ndarray) else (output,)
 
 
