@@ -9,7 +9,7 @@ MUTANT := .venv-mutants
 TORCH  := torch==2.13.0
 LOCK   := --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --no-annotate
 
-.PHONY: environments demo papers test slow browser spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
+.PHONY: environments demo papers test slow soak browser spark engines mutants package lint types imports doctest docs serve check bench bench-peers lock clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: requirements/demo.txt pyproject.toml
@@ -60,6 +60,10 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines and not browser" \
 	  --hypothesis-profile steady tests/property
+
+soak: $(VENV)/.dev           ## hundreds of kills and races: half an hour, not part of what each change must pass
+	$(BIN)/python -m pytest -m soak
+	$(BIN)/python -m benchmarks journal --kills 200
 
 # Debian's browser, which Playwright drives, and what lists the reads of the server. ROOT: how to become root, if need be.
 CHROMIUM ?= /usr/bin/chromium

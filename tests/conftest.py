@@ -66,12 +66,16 @@ class _FailuresAtOnce:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow the cases of a test that are dear, and of a kind with one that is not."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as slow the cases of a test that are dear; leave out what soaks, unless it is named."""
     for item in items:
         for mark in item.iter_markers("slow_cases"):
             if isinstance(item, pytest.Function) and item.callspec.id in mark.args:
                 item.add_marker(pytest.mark.slow)
+    if "soak" not in config.option.markexpr:
+        left = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 @pytest.hookimpl(wrapper=True)

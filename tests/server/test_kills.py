@@ -1,4 +1,8 @@
-"""A real server that is killed again and again: every charge has one answer, which can be read."""
+"""A real server that is killed again and again: every charge has one answer, which can be read.
+
+What a kill must meet is a charge without an answer. Each life is killed as soon as the log tells of
+a charge, the first one at once, while four threads wait for answers of some 40 ms of a processor.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,7 @@ from hushed.errors import LedgerUnavailable
 from hushed.ledger._entries import Entry
 from hushed.server._requests import list_open, list_requests
 
-pytestmark = pytest.mark.slow
-
-ASKED = 12  # questions of each of four threads
+ASKED = 4  # questions of each of four threads; four times as many to soak
 PATIENCE = 600.0  # seconds for everything that a test waits for, together
 LONGEST = 240.0  # and for one answer, over as many starts as it takes
 
@@ -102,12 +104,13 @@ class Asker:
 
     client: Client
     name: str
+    asked: int
     seen: dict[str, ServedAnswer] = field(default_factory=dict)  # by the key
     stop: float
 
     def ask_all(self) -> None:
         asked = self.client.table("stays").bound_contributions(max_rows_per_user=1).count()
-        for number in range(ASKED):
+        for number in range(self.asked):
             key, stop = f"{self.name} {number}", min(self.stop, time.monotonic() + LONGEST)
             while key not in self.seen:
                 assert time.monotonic() < stop, "no answer in time"
@@ -123,60 +126,86 @@ def client_of(process: Process, token: str) -> Client:
 
 def kill_often(
     process: Process, kills: int, moments: random.Random, asking: list[Future[None]]
-) -> None:
-    """Kill after a few charges of each life, at once or when they may be answered."""
-    for _ in range(kills):
-        wanted = process.told("charged") + moments.randint(1, 3)
-        while process.told("charged") < wanted and time.monotonic() < process.stop:
+) -> int:
+    """Kill after a few charges of each life, at once or when they may be answered; how often.
+
+    So often, and until a kill has met a charge without an answer.
+    """
+    number = 0
+    while number < kills or not (process.told("answered again") or all_done(asking)):
+        wanted = process.told("charged") + (moments.randint(1, 3) if number else 1)
+        while process.told("charged") < wanted and not all_done(asking):
             time.sleep(0.001)
-            for each in asking:
-                if each.done():
-                    each.result()  # who has given up fails the test now
-        time.sleep(moments.choice([0.0, 0.01, 0.05, 0.2]))
+        time.sleep(moments.choice([0.0, 0.01, 0.05, 0.2]) if number else 0.0)
         process.kill()
         process.start()
+        number += 1
+    return number
 
 
-def test_kills_lose_no_answer_and_charge_nothing_twice(tmp_path, monkeypatch):
+def all_done(asking: list[Future[None]]) -> bool:
+    """Whether all have their answers; who has given up fails the test now."""
+    done = [each for each in asking if each.done()]
+    for each in done:
+        each.result()
+    return len(done) == len(asking)
+
+
+HOW_OFTEN = pytest.mark.parametrize(
+    "kills", [pytest.param(2, marks=pytest.mark.slow), pytest.param(12, marks=pytest.mark.soak)]
+)
+
+
+@HOW_OFTEN
+def test_kills_lose_no_answer_and_charge_nothing_twice(tmp_path, monkeypatch, kills):
     """Entries of the ledger, requests and answers that can be read for nothing: as many of each."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tokens = make_folder(tmp_path)
-    ask_under_kills(tmp_path / "stats", tokens, f"sqlite:///{tmp_path}/stats/hushed.db", kills=6)
+    ask_under_kills(tmp_path / "stats", tokens, f"sqlite:///{tmp_path}/stats/hushed.db", kills)
 
 
-def test_kills_on_postgresql_lose_and_double_nothing(tmp_path, monkeypatch, postgres_url, source):
+@HOW_OFTEN
+def test_kills_on_postgresql_lose_and_double_nothing(
+    tmp_path, monkeypatch, postgres_url, source, kills
+):
     """The lock of a dead process does not keep the next one out, either."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     tokens = make(tmp_path / "stats", postgres_url, source)
-    ask_under_kills(tmp_path / "stats", tokens, postgres_url, kills=3)
+    ask_under_kills(tmp_path / "stats", tokens, postgres_url, kills)
 
 
-def ask_under_kills(folder: Path, tokens: dict[str, str], url: str, *, kills: int) -> None:
+def ask_under_kills(folder: Path, tokens: dict[str, str], url: str, kills: int) -> None:
     """Ask from four threads while the server is killed, and count at the end."""
+    asked = ASKED if kills < 4 else 4 * ASKED
     with process_of(folder) as process, ThreadPoolExecutor(4) as pool:
         askers = [
-            Asker(client=client_of(process, tokens[name]), name=f"{name} {i}", stop=process.stop)
+            Asker(
+                client=client_of(process, tokens[name]),
+                name=f"{name} {i}",
+                asked=asked,
+                stop=process.stop,
+            )
             for name in ("ana", "bo")
             for i in range(2)
         ]
         asking = [pool.submit(each.ask_all) for each in askers]
-        kill_often(process, kills, random.Random(11), asking)
+        killed = kill_often(process, kills, random.Random(11), asking)
         for each in asking:
             each.result()
-        entries = check_counts(url, {key for each in askers for key in each.seen})
+        entries = check_counts(url, {key for each in askers for key in each.seen}, asked)
         for each in askers:
             for answer in each.seen.values():
                 assert each.client.answer(answer.request) == answer
             assert each.client.recover() == []
         with Ledger(url, create=False) as ledger:
             assert ledger.entries("stays") == entries  # reading was free
-        assert process.told("serving") == kills + 1
+        assert process.told("serving") == killed + 1
         assert process.told("answered again") > 0  # after a kill between a charge and its answer
 
 
-def check_counts(url: str, keys: set[str]) -> tuple[Entry, ...]:
+def check_counts(url: str, keys: set[str], asked: int) -> tuple[Entry, ...]:
     """One charge of the data set and of a share for each key, and none without an answer."""
-    assert len(keys) == 4 * ASKED
+    assert len(keys) == 4 * asked
     with Ledger(url, create=False) as ledger:
         entries = ledger.entries("stays")
         ledger.verify("stays")
@@ -187,5 +216,5 @@ def check_counts(url: str, keys: set[str]) -> tuple[Entry, ...]:
     assert {each.key for each in requests} == keys
     charged = sorted(requests, key=lambda each: each.charge())
     assert [each.key for each in entries] == [each.id for each in charged]
-    assert shares == [2 * ASKED] * 2
+    assert shares == [2 * asked] * 2
     return entries
