@@ -27,7 +27,9 @@ from hushed.errors import (
     NotFound,
     Overspent,
     ParameterError,
+    QueryFailed,
 )
+from hushed.ledger import _answers, _payments
 from hushed.releasing._questions import question_of
 
 G = hs.Guarantee
@@ -415,6 +417,24 @@ def test_an_answer_that_cannot_be_stored(path):
     with hs.Ledger(f"sqlite:///{path}") as book:
         hs.release(mean, ROWS, mechanism(), book, budget="b", key="k")
         assert book.balance("b").entries == 2
+
+
+def test_an_answer_that_is_too_long_for_a_ledger(path, monkeypatch):
+    """Under a key that it is too long is the answer, each time; without one it is shown."""
+    for module in (_answers, _payments):
+        monkeypatch.setattr(module, "LONGEST_ANSWER", 300)
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0))
+        entry = book.charge("b", G(epsilon=0.125), key="by hand")
+        with pytest.raises(ParameterError, match="at most 300 characters, and this one has 301"):
+            book.keep_answer("b", entry, "x" * 301)
+        assert book.keep_answer("b", entry, "x" * 300) == "x" * 300
+        for _ in range(2):
+            with pytest.raises(QueryFailed, match="300 characters of a ledger, and is not shown"):
+                hs.release(mean, ROWS, mechanism(), book, budget="b", key="k")
+        with pytest.warns(UserWarning, match="shown, but not stored"):
+            assert hs.release(mean, ROWS, mechanism(0.125), book, budget="b").value
+        assert book.balance("b").entries == 3
 
 
 def test_nothing_is_shown_if_the_file_is_gone_since_the_charge(path, tmp_path):

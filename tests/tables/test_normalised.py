@@ -18,6 +18,7 @@ from tests.engines import ENGINES
 from tests.nasty_tables import nasty
 
 import hushed as hs
+from hushed.cli._private_tables import read_private_column
 from hushed.errors import BadRows, ParameterError, QueryFailed
 from hushed.tables._engine import normalise_columns
 from hushed.tables._engine.csv_files import lines_query
@@ -514,19 +515,68 @@ class TestCsv:
         assert counts(table.filter("is_null(n)").count()) == [3]
 
     @pytest.mark.parametrize(
-        ("declared", "read", "missing"),
+        ("declared", "condition", "read", "missing"),
         [
-            ("float", ["1234.50", " 5 ", "-1e3"], ["1.234,50", "1,234.50", "1234,50", "1 234"]),
-            ("date", ["2024-03-01", "2024-03-01 12:30:00"], ["01.03.2024", "03/01/2024"]),
-            ("timestamp", ["2024-03-01 12:30:00", "2024-03-01T12:30:00"], ["01.03.2024 12:30"]),
+            (
+                "float", "a == 1000",
+                ["1000", " 1e3 ", "+1.E+3", "01000.0", "\t1000"],
+                ["1_000", "+-1000", "1,000", "1 000", "1000f", "0x3e8", "١٠٠٠", "\u00a01000",
+                 "1\x0b", "1e3_0", "0" * 1000 + "1", "1.000,00", "null"],
+            ),
+            (
+                "int", "a == 1000",
+                ["1000", " 1000 ", "1000.", "+1e3", "1000.00"],
+                ["1_000", "+-1000", "1000.5", "1e-400", "9007199254740992.5", "0x3e8", "1e1_0",
+                 "0.99999999999999999999", "0.99999999999999999999e0", "NaN", "Infinity"],
+            ),
+            (
+                "bool", "a",
+                ["true", "TRUE", " t", "Yes ", "y", "1"],
+                ["on", "2", "1.0", "truth", "-1", "ja"],
+            ),
+            (
+                "date", "a == '2024-03-01'",
+                ["2024-03-01", "2024-3-1 ", "2024/03/01", "2024-03-01 12:30:00",
+                 "2024-02-29T23:00:00-05:00"],
+                ["01.03.2024", "03/01/2024", "24-03-01", "20240301", "epoch", "infinity",
+                 "2024-03-01 (BC)", "2024-02-30", "2024-03-01x"],
+            ),
+            (
+                "timestamp", "a == '2024-03-01 12:30:00'",
+                ["2024-03-01 12:30:00", "2024-03-01T12:30", " 2024-03-01 12:30:00.000",
+                 "2024-03-01T12:30:00Z", "2024-03-01 14:30:00+02", "2024-03-01 07:00:00-0530"],
+                ["01.03.2024 12:30", "2024-03-01 12:30:00 PM", "2024-03-01 12:30:00 Europe/Rome",
+                 "2024-03-01 12:30:00,5", "24-03-01 12:30", "epoch", "2024-03-01 12:30:60"],
+            ),
         ],
-    )
-    def test_spellings_are_those_of_the_documentation(self, declared, read, missing, tmp_path):
-        """A decimal point, nothing between thousands, year before month before day."""
-        lines = [f'"{cell}";x' for cell in [*read, *missing]]
-        (tmp_path / "t.csv").write_text("\n".join(["a;b", *lines]))
-        table = hs.table(tmp_path / "t.csv", types={"a": declared})
+        ids=["float", "int", "bool", "date", "timestamp"],
+    )  # fmt: skip
+    @pytest.mark.parametrize("source", ["csv", "frame"])
+    @pytest.mark.slow_cases("frame-float", "frame-bool", "frame-date", "frame-timestamp")
+    def test_spellings_are_those_of_the_documentation(
+        self, declared, condition, read, missing, source, tmp_path
+    ):
+        """What is listed is read, and as the same value; all else is missing, not a near value."""
+        cells = [*read, *missing]
+        (tmp_path / "t.csv").write_text("\n".join(["a;b", *(f'"{cell}";x' for cell in cells)]))
+        opened = tmp_path / "t.csv" if source == "csv" else pa.table({"a": cells})
+        table = hs.table(opened, types={"a": declared})
         assert counts(table.filter("is_null(a)").count()) == [len(missing)]
+        assert counts(table.filter(condition).count()) == [len(read)]
+
+    def test_a_file_holds_the_same_numbers_for_a_query_and_for_a_function(self, tmp_path):
+        """Both readers of private files take the same spellings, and the same doubles of them."""
+        rng = random.Random(11)
+        marks = "00123456789...eE+-_ \tinfa"
+        cells = ["".join(rng.choices(marks, k=rng.randint(1, 7))) for _ in range(3000)]
+        path = tmp_path / "t.csv"
+        path.write_text("\n".join(["a|b", *(f"{cell}|" for cell in cells)]))
+        rows = normalise_columns(hs.table(path, types={"a": "float"}).connection, {"a": "x"})
+        found = rows.to_pyarrow()["x"].to_pylist()
+        path.write_text("\n".join(["a,b", *(f"{cell}," for cell in cells)]))
+        wanted = read_private_column(path, "a", header=True).tolist()
+        assert sum(map(math.isnan, wanted)) > 300
+        assert found == [None if math.isnan(each) else each for each in wanted]
 
     def test_a_duckdb_file_without_its_scheme_is_told_its_address(self, tmp_path):
         """A path alone is a file of rows; a database is named by an address."""

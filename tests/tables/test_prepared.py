@@ -42,6 +42,20 @@ class TestPreparing:
         assert prepared.quote(rows=200) == query.quote(**terms, beta=0.1, rows=200)
         assert prepared.quote(rows=200) != query.quote(**terms, rows=200)
 
+    def test_an_answer_that_may_be_too_long_for_a_ledger_is_refused(self, table, unread):
+        """The bound holds for what is written, and counts every key of every group."""
+        keys = [f"{i}{'k' * 500}" for i in range(30)]
+        query = table.group_by("g", keys=keys).count().mean("x", low=0, high=2)
+        unread.setattr(_release, "LONGEST_ANSWER", 30 * 1000)
+        with pytest.raises(ParameterError, match="30,000 characters, and this one may take"):
+            query.prepare(epsilon=1.0)
+        unread.undo()
+        prepared, kept = query.prepare(epsilon=1e-4), []
+        prepared.answer(charged=prepared.digest, keep=lambda text: kept.append(text) or text)
+        unread.setattr(_release, "LONGEST_ANSWER", len(kept[0]) - 1)
+        with pytest.raises(ParameterError, match="fewer or shorter keys"):
+            query.prepare(epsilon=1e-4)
+
     def test_its_digest_is_of_the_question_the_table_and_the_terms(self, table):
         """Equal for the same; another for any other constant, table or term."""
         query = table.filter("x > 0").count()

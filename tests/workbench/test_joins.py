@@ -96,6 +96,16 @@ def test_what_cannot_be_joined_is_said_at_its_field(described, wards, text, more
     assert words in question.errors[field]
 
 
+@pytest.mark.parametrize("key", ["1_0", "١٠", "1e1"])
+def test_a_key_that_python_alone_reads_as_ten_is_refused(tmp_path, key):
+    """It would be joined to the rows of 10."""
+    table = hs.table(pa.table({"ward": [10, 11]}))
+    described = Described(table=table, budget="", kinds={"ward": "int"}, rows=3000)
+    (tmp_path / "wards.csv").write_text(f"ward,beds\n{key},1\n")
+    question = read_question(join_public(described, ASKED, tmp_path / "wards.csv"), ASKED)
+    assert "has keys that are no int" in question.errors["join_on"]
+
+
 @pytest.fixture
 def asked(browser: TestClient, folder: Path, wards: Path) -> str:
     """Address of the question about a table; one with a budget."""

@@ -15,7 +15,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,1000}")
 _PLACE = re.compile(r"[0-9]{1,18}")
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 _NAN = re.compile(r"[+-]?nan", re.IGNORECASE)
-_LONGEST = 1000  # characters of a number
+LONGEST = 1000  # characters of a number
 
 
 def read_number(text: str) -> float:
@@ -47,8 +47,8 @@ def read_cell(text: str) -> float | None:
 
     Blanks around it do not count; what is beyond the doubles is infinite, or 0.
     """
-    cell = text.strip(" \t\r\n")
-    if len(cell) > _LONGEST:
+    if len(text) > LONGEST:
         return None
+    cell = text.strip(" \t\r\n")
     plain = any(each.fullmatch(cell) for each in (_NUMBER, _INFINITE, _NAN))
     return float(cell) if plain else None

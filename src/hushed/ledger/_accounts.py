@@ -221,7 +221,8 @@ class Ledger(LedgerReader):
         entry : Entry
             The charge, as `charge` returned it.
         text : str
-            The released answer, which is public. Best JSON; no zero bytes or lone surrogates.
+            The released answer, which is public. Best JSON; no zero bytes or lone surrogates, and
+            500 million characters at most.
 
         Returns
         -------
@@ -231,7 +232,7 @@ class Ledger(LedgerReader):
         Raises
         ------
         ParameterError
-            If the entry is not of this budget, or the text none.
+            If the entry is not of this budget, or the text none or too long.
         LedgerUnavailable
             If it cannot be written. Then show nothing, and ask again under the same key.
         """

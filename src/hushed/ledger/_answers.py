@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger
+from hushed.errors import DamagedLedger, ParameterError
 from hushed.ledger._entries import Entry, digest
+from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.ledger._rows import run
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
     """Store the answer of an entry, unless one is stored: the first stays."""
+    if len(body) > LONGEST_ANSWER:
+        raise ParameterError(
+            f"an answer in a ledger takes at most {LONGEST_ANSWER:,} characters, and this one has "
+            f"{len(body):,}: ask for fewer numbers, or by shorter keys"
+        )
     run(
         connection,
         "INSERT INTO @.hushed_answers VALUES (:name, :number, :body, :link) ON CONFLICT DO NOTHING",

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError, QueryFailed
 from hushed.guarantee import Guarantee
+from hushed.ledger._failures import write_failure
 from hushed.ledger._files import NOTHING_CHARGED, FileChanged
+from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.privacy_loss import PrivacyProfile
 
 
@@ -141,6 +143,12 @@ class Payment:
         """Store the answer before it is shown."""
         if self.number is None:
             return text
+        if len(text) > LONGEST_ANSWER:  # what can be known of it before is refused unpaid
+            too_long = f"the answer takes more than the {LONGEST_ANSWER:,} characters of a ledger"
+            if self.key is None:
+                _warn(f"{too_long}: it is shown, but not stored")
+                return text
+            text = write_failure(QueryFailed(f"{too_long}, and is not shown; the charge stays"))
         try:
             return str(self.ledger.keep_answer(self.budget, self.entry, text))
         except FileChanged as error:

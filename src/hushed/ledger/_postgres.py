@@ -11,6 +11,7 @@ from __future__ import annotations
 from hushed.ledger._laws import LAWS, Form, Law
 
 LONGEST_ENTRY = 2_000_000  # characters; the longest law, note and question take less
+LONGEST_ANSWER = 500_000_000  # characters; a database takes 1 GB
 # Whether an entry is the caller's own, or the caller may read the table anyway.
 _MINE = "(e.author = session_user OR has_table_privilege(session_user, e.tableoid, 'SELECT'))"
 _SIGNATURES = {
@@ -108,8 +109,8 @@ END $$""",
 RETURNS VOID LANGUAGE plpgsql {_DEFINER}
 BEGIN
   PERFORM set_config('synchronous_commit', 'on', true);
-  IF NOT EXISTS (SELECT FROM @.hushed_entries e WHERE e.budget = asked AND e.number = place
-    AND {_MINE}
+  IF length(content) > {LONGEST_ANSWER} OR NOT EXISTS (
+    SELECT FROM @.hushed_entries e WHERE e.budget = asked AND e.number = place AND {_MINE}
     AND link = encode(sha256(convert_to(e.digest || chr(10) || content, 'UTF8')), 'hex'))
   THEN RAISE EXCEPTION 'a ledger takes the answer of an entry of one''s own and nothing else';
   END IF;

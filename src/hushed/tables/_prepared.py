@@ -197,7 +197,9 @@ def prepare_query(proposal: Proposal) -> Prepared:
     """Do all that no row decides, while no other thread queries the same table."""
     connection, clock = proposal.connection, proposal.clock
     with engine.hold(connection, clock):
-        scan = rehearse(connection, proposal.query, proposal.plan, proposal.beta, clock)
+        scan = rehearse(
+            connection, proposal.query, proposal.plan, proposal.beta, clock, proposal.asked
+        )
     clock.require_left()
     return Prepared(proposal=proposal, scan=scan, digest=proposal.digest, paused=time.monotonic())
 

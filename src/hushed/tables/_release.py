@@ -10,8 +10,9 @@ import numpy as np
 
 from hushed import noise
 from hushed.errors import ParameterError, QueryFailed
+from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.tables import _engine as engine
-from hushed.tables._answers import Answer
+from hushed.tables._answers import Answer, Asked
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._left_out import LeftOut, count_missing
 from hushed.tables._noise import add_noise, select_partitions
@@ -36,7 +37,7 @@ from hushed.tables._scan import (
 )
 from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
-from hushed.tables._storage import write_answer
+from hushed.tables._storage import bound_length
 from hushed.tables._warnings import data_warnings, present_rows
 
 _MOST_AGGREGATES = 100
@@ -97,13 +98,18 @@ def _require_few(
 
 
 def rehearse(
-    connection: engine.Connection, query: Query, plan: Plan, beta: float, clock: engine.Clock
+    connection: engine.Connection,
+    query: Query,
+    plan: Plan,
+    beta: float,
+    clock: engine.Clock,
+    asked: Asked,
 ) -> PreparedScan:
     """Do all that does not depend on the rows, before anything is charged.
 
     The engine plans the queries that will run. Then noise is added to one empty group, and an
     answer is made and written of it: what a grid, a scale, an error bar or the form in which it is
-    stored would refuse is refused now.
+    stored would refuse is refused now, and an answer that may be too long for a ledger.
     """
     secret = int(noise.uniform_integers(1 << 63))
     ready = prepare(connection, query, secret, clock, copied=True)
@@ -120,9 +126,14 @@ def rehearse(
     _draw_bounds(plan, [[0] * part.search.feature.bins for part in plan.searches])
     if plan.selection is not None:
         select_partitions(plan.selection, ["0" * 32], [0])
-    write_answer(
-        _build_answer(ready, plan, [("",) * len(query.keys.columns)] * places, empty_group, beta)
-    )
+    keys = [("",) * len(query.keys.columns)] * places
+    group = _build_answer(ready, plan, keys, empty_group, beta)
+    long = bound_length(group, query.keys.values or (), asked)
+    if long > LONGEST_ANSWER:
+        raise ParameterError(
+            f"an answer takes at most {LONGEST_ANSWER:,} characters, and this one may take "
+            f"{long:,}: ask for fewer or shorter keys, or for fewer numbers of each"
+        )
     return ready
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import date
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from hushed.tables._question import Query
 
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
+_WIDEST = 26  # characters of a number and what stands behind it
 
 
 def plain_rows(answer: Answer) -> list[dict[str, Any]]:
@@ -64,6 +66,17 @@ def write_answer(answer: Answer) -> str:
         if asked.left_out is not None:
             record["asked"]["left_out"] = asdict(asked.left_out)
     return json.dumps(record)
+
+
+def bound_length(group: Answer, values: Sequence[Sequence[Any]], asked: Asked) -> int:
+    """Bound the characters of an answer of which one group and the public keys are known."""
+    groups = math.prod(map(len, values))
+    numbers = sum(1 for name in _MAPPINGS for _ in _list_cells(dict(getattr(group, name))))
+    keys = sum(
+        groups // len(each) * sum(len(json.dumps(_plain_cell(key))) + 2 for key in each)
+        for each in values
+    )
+    return len(write_answer(replace(group, asked=asked))) + keys + groups * numbers * _WIDEST
 
 
 def read_answer(text: str) -> Answer:

@@ -73,8 +73,12 @@ class Dialect:
     lock: Callable[[], Any] = field(default=RLock, repr=False)
     # For each kind of column a total cast in its SQL: it fails on no value.
     forms: Mapping[str, str] = field(repr=False)
-    # SQL that reads a string as a declared type; None where types cannot be declared.
+    # SQL that reads a value as a declared type; None where types cannot be declared.
     readings: Mapping[ColumnType, str] | None = field(default=None, repr=False)
+    # SQL of a string and its declared type in, SQL that reads it out: where types can be declared.
+    read_spelling: Callable[[str, ColumnType], str] = field(
+        default=lambda text, _: text, repr=False
+    )
     # Quoted name and type of an integer column in, the same as SQL out.
     read_whole: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
     # Whether it optimises across a subquery, unless that has a LIMIT.

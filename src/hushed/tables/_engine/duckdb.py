@@ -35,6 +35,7 @@ from hushed.tables._engine.dialect import (
     common_errors,
 )
 from hushed.tables._engine.frames import repair_bytes
+from hushed.tables._engine.spellings import read_spelling
 
 _LISTED = (
     "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
@@ -73,8 +74,8 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "zoned": SOME_TIME.format("make_timestamp(epoch_us({0}))"),
     }
 )
-READINGS: Mapping[ColumnType, str] = MappingProxyType(
-    {  # what cannot be read is missing, and nothing is rounded silently
+_READINGS: Mapping[ColumnType, str] = MappingProxyType(
+    {  # of what is no string; what cannot be read is missing, and nothing is rounded silently
         "int": "CASE WHEN TRY_CAST({0} AS DOUBLE) = floor(TRY_CAST({0} AS DOUBLE)) "
         "THEN TRY_CAST({0} AS BIGINT) END",
         "float": "TRY_CAST({0} AS DOUBLE)",
@@ -248,7 +249,8 @@ DUCKDB = Dialect(
     list_tables=_list_tables,
     warnings=_warnings,
     forms=_FORMS,
-    readings=READINGS,
+    readings=_READINGS,
+    read_spelling=read_spelling,
     barrier=True,
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),

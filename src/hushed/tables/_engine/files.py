@@ -19,7 +19,7 @@ from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.connections import Connection, check_types, open_own
 from hushed.tables._engine.csv_files import lines_query, open_csv
 from hushed.tables._engine.databases import require_distinct
-from hushed.tables._engine.duckdb import DUCKDB, PARQUET, READINGS, open_backend
+from hushed.tables._engine.duckdb import DUCKDB, PARQUET, open_backend
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
@@ -27,6 +27,7 @@ from hushed.tables._engine.frames import (
     readable_schema,
 )
 from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
+from hushed.tables._engine.spellings import read_spelling
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 
@@ -206,7 +207,7 @@ def _open_csv(
     backend.con.register("lines", file)
     strings = lines_query("lines", file.delimiter, len(file.names))
     cells = [
-        f"{READINGS[declared[each]].format(f'c{i}') if each in declared else f'c{i}'} AS c{i}"
+        f"{read_spelling(f'c{i}', declared.get(each, 'string'))} AS c{i}"
         for i, each in enumerate(file.names)
     ]
     made = f"CREATE VIEW cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608

@@ -94,7 +94,8 @@ def choose_cast(
                 f"column {name!r} is of type {found} and cannot be read as {declared}"
             )
         if found != declared:  # of its own type it is read as it is: of 64 bits without a sign, too
-            quoted, shape = f"({engine.readings[declared].format(quoted)})", declared
+            read = engine.read_spelling(quoted, declared) if found == "string" else None
+            quoted, shape = f"({read or engine.readings[declared].format(quoted)})", declared
     if shape == "other":
         return ColumnCast(type="other", sql="NULL", dtype="null")
     found_type = column_type(dtype) if declared is None else declared

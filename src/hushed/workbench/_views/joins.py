@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hushed._ground.numerals import read_whole
 from hushed._ground.printing import brief, shown
 from hushed._rows._texts import read_bool, read_texts
 from hushed.errors import ParameterError
@@ -22,7 +23,7 @@ _LARGEST = 2**23  # bytes; a public table has at most 100,000 cells
 _MOST_KEYS = 10_000
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "string": str,
-    "int": int,
+    "int": lambda text: read_whole(text.strip()),
     "bool": read_bool,
     "date": datetime.date.fromisoformat,
 }
