@@ -183,7 +183,7 @@ class Loud:
 class Broken(pd.arrays.PeriodArray):
     """A column of a class whose own code says a cell, and fails with it."""
 
-    def __arrow_array__(self, type=None):  # noqa: A002, ARG002
+    def __arrow_array__(self, type=None):  # noqa: A002
         print("told 41")
         raise ValueError("41")
 
