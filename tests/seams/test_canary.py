@@ -9,6 +9,7 @@ import sys
 import threading
 import types
 from dataclasses import replace
+from multiprocessing import shared_memory
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,26 @@ CHANGES = {
         "import pandas as pd\ncut = 2.0\n"
         "def f(rows):\n    x = rows.mean()\n    return x + 1e6 * pd.eval('x > cut')",
         "cut = 0.99",
+    ),
+    "what a class inherits and its pickle leaves out": (
+        "class Settings(dict):\n    def __reduce__(self): return Settings, ()\n"
+        "S = Settings(k=2.0)\ndef f(rows): return min(rows.mean(), S['k'])",
+        "S['k'] = 0.99",
+    ),
+    "an array whose pickle leaves it out": (
+        "class Limits(np.ndarray):\n    def __reduce__(self): return Limits, ((1,),)\n"
+        "S = np.full(1, 2.0).view(Limits)\ndef f(rows): return min(rows.mean(), float(S[0]))",
+        "S[0] = 0.99",
+    ),
+    "an attribute given to a table of a library": (
+        "import pandas as pd\nS = pd.DataFrame({'a': [1.0]})\nS.most = 2.0\n"
+        "def f(rows): return min(rows.mean(), S.most)",
+        "S.most = 0.99",
+    ),
+    "an attribute given to a counter": (
+        "import collections\nS = collections.Counter()\nS.most = 2.0\n"
+        "def f(rows): return min(rows.mean(), S.most)",
+        "S.most = 0.99",
     ),
     "annotations": (
         "def f(rows: int):\n    two = len(f.__annotations__) > 1\n"
@@ -519,6 +540,16 @@ class TestWhatCannotBeWatched:
         assert all(each in words for each in listed)
         again = hs.Certificate.from_json(released.certificate.to_json())
         assert set(again.sampling.unwatched) == listed
+
+    def test_memory_that_others_write_is_listed(self):
+        """Pickle keeps the name of shared memory, and none of its content."""
+        shared = shared_memory.SharedMemory(create=True, size=8)
+        try:
+            found = sampled(lambda rows: rows.mean() + shared.buf[0])
+            assert "shared" in found.sampling.unwatched
+        finally:
+            shared.close()
+            shared.unlink()
 
     def test_plain_functions_list_nothing(self):
         released = hs.release(np.mean, ROWS, hs.Laplace(sampled(np.mean), epsilon=1))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed.errors import BadFunction, BadRows
+from hushed.errors import BadFunction, BadRows, ParameterError
 
 
 class Person:
@@ -170,3 +170,32 @@ def test_the_digest_of_a_table_tells_all_of_a_cell(name, held):
     )
     assert one == again
     assert one != two
+
+
+class Loud:
+    """An object that says its value when it is read as a text."""
+
+    def __str__(self):
+        print("told 41")
+        return "41"
+
+
+class Broken(pd.arrays.PeriodArray):
+    """A column of a class whose own code says a cell, and fails with it."""
+
+    def __arrow_array__(self, type=None):  # noqa: A002
+        print("told 41")
+        raise ValueError("41")
+
+
+def test_objects_in_a_queried_table_are_read_in_silence(capfd):
+    """What their own code says, and the errors that it raises, may hold private values."""
+    frame = pd.DataFrame({"a": pd.Series([Loud(), Loud()], dtype=object)})
+    assert hs.table(frame).columns == {"a": "string"}
+    days = pd.period_range("2020-01-01", periods=2).array
+    broken = pd.DataFrame({"b": Broken(days._ndarray, dtype=days.dtype)})
+    with pytest.raises(ParameterError, match="column 'b' of the frame") as refused:
+        hs.table(broken)
+    assert "41" not in str(refused.value)
+    assert refused.value.__context__ is None
+    assert "told" not in "".join(capfd.readouterr())

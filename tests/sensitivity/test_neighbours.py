@@ -452,6 +452,13 @@ class TestRemarks:
         assert "sampled movements are more than 10 times" in words
         assert "A jump" not in sample(jumpy, rows=10, pairs=99, gamma=0.01).explain()
 
+    def test_the_advice_on_places_works_for_blocks(self):
+        """Averages over blocks do not go with position='worst', and a place is one of a block."""
+        f = hs.Blockwise(lambda rows: rows[0] * 3 + rows.mean(), rows=4)
+        s = hs.sample_sensitivity(f, UNIT, rows=8, gamma=0.4)
+        assert "1 whole place among 4 of each block" in s.explain()
+        assert "position='worst'" not in s.explain()
+
     @pytest.mark.parametrize(
         ("settings", "said"),
         [

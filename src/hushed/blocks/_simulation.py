@@ -26,7 +26,7 @@ from hushed.blocks._parts import split_rows
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
-from hushed.populations._drawing import draw_rows
+from hushed.populations._drawing import count_public, draw_rows, say_shared
 from hushed.runs import Keep
 from hushed.statistics._mode import place_of, read_categories
 from hushed.statistics._priors import make_prior
@@ -58,6 +58,8 @@ class Simulation(Shown):
         Tables, their number of rows, and the blocks of each.
     isolated : bool
         Whether the calls were in processes of their own, as those of a release.
+    remark : str
+        That the tables share rows, where a public table is too small for tables of their own.
     """
 
     error_50: float
@@ -69,6 +71,7 @@ class Simulation(Shown):
     rows: int
     blocks: int
     isolated: bool
+    remark: str = ""
 
     def __str__(self) -> str:
         """Say it in one line."""
@@ -77,6 +80,7 @@ class Simulation(Shown):
             f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
             f"{self.error_50:.3g} (median), {self.error_95:.3g} (95 %); without noise "
             f"{self.error_of_blocks:.3g}; {self.failed:.1%} of the calls failed{where}"
+            + (f". {self.remark}" if self.remark else "")
         )
 
 
@@ -167,6 +171,7 @@ def simulate(
         rows=rows,
         blocks=blocks,
         isolated=isolated,
+        remark=say_shared(count_public(population), rows, trials),
     )
 
 

@@ -178,3 +178,5 @@ def _print_simulation(found: Simulation) -> None:
     )
     where = "" if found.isolated else "; in one process: what it keeps between calls is not seen"
     print_line(f"{found.failed:.1%} of {found.calls} calls failed{where}")
+    if found.remark:
+        print_line(found.remark)

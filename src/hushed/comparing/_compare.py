@@ -31,7 +31,8 @@ from hushed.comparing._record import ComparedRoute, Comparison, LeftOut
 from hushed.comparing._routes import ROUTES
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
-from hushed.populations import Population, by_user
+from hushed.populations import Population
+from hushed.populations._drawing import count_public, say_shared
 from hushed.populations._sources import description
 from hushed.runs import Keep
 from hushed.runs._journal import check_place
@@ -175,12 +176,13 @@ def compare(
     found = []
     with show_progress("comparing routes", len(ROUTES), shown=progress) as report:
         for each in ROUTES:
-            found.append(_try_route(each.name, each.offer(question), level, most))
+            found.append(_try_route(each.name, each.offer(question), level, most, question.share))
             if report is not None:
                 report(1)
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)
-    return replace(comparison, recommended=name, advice=advice)
+    shared = say_shared(count_public(question.drawn), known, question.trials)
+    return replace(comparison, recommended=name, advice=f"{advice} {shared}".strip())
 
 
 def _read_span(asked: Any, low: Any, high: Any) -> tuple[float, float] | None:
@@ -211,11 +213,7 @@ def _assemble(
         asked=_describe(question.asked, question.rows, question.user),
         categories=isinstance(question.asked, Mode),
         neighbours=question.neighbours,
-        population=description(
-            question.population
-            if question.user is None
-            else by_user(question.population, question.user)
-        ),
+        population=description(question.drawn),
         rows=question.rows,
         epsilon=epsilon if error is None else None,
         error=error,
@@ -259,7 +257,7 @@ def _measure_spread(answers: Floats) -> tuple[float, float]:
 
 
 def _try_route(
-    name: str, offer: Offer | str, epsilon: float, most: float | None
+    name: str, offer: Offer | str, epsilon: float, most: float | None, share: float
 ) -> ComparedRoute | LeftOut:
     """Price one route at an epsilon, or at the smallest one that keeps to an error."""
     if isinstance(offer, str):
@@ -276,7 +274,7 @@ def _try_route(
         guarantee=priced.guarantee,
         error_50=priced.errors.quantile(0.5),
         error_95=priced.errors.quantile(_BETA),
-        spread=estimate_spread(priced.errors, _BETA),
+        spread=estimate_spread(priced.errors, _BETA, share),
         calls=priced.calls,
         how=priced.how,
     )

@@ -139,19 +139,27 @@ class Scaled:
         return replace(self, scales=self.scales[kept], rooms=self.rooms[kept])
 
 
-def estimate_spread(law: ErrorLaw, beta: float) -> float:
+def estimate_spread(law: ErrorLaw, beta: float, share: float = 0.0) -> float:
     """Estimate the standard error of a quantile that the choice of tables leaves.
 
     Notes
     -----
     The jackknife over ten groups of tables. 0 where no table matters.
+
+    Tables that each hold a share ``r`` of one public table have some rows in common. What is
+    measured on two of them has a correlation of at most ``r``: that of their means, and of what
+    depends on rows together less (Hoeffding 1948, section 5). T such tables leave a variance of
+    ``s ((1 - r) / T + r)``, of which the jackknife sees the first term alone.
     """
     if law.tables < 2:
         return 0.0
+    if share >= 1:  # each table is the whole one, which says nothing of others
+        return math.inf
+    shared = math.sqrt(1 + law.tables * share / (1 - share))
     groups = min(_GROUPS, law.tables)
     places = np.arange(law.tables)
     found = np.array([law.take(places[places % groups != g]).quantile(beta) for g in range(groups)])
     largest = float(found.max())  # whose square may exceed every double
     if not 0 < largest < math.inf:
         return largest
-    return largest * math.sqrt((groups - 1) * float(np.var(found / largest)))
+    return largest * shared * math.sqrt((groups - 1) * float(np.var(found / largest)))

@@ -20,7 +20,7 @@ from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.populations import Population, by_user
-from hushed.populations._drawing import draw_rows
+from hushed.populations._drawing import count_public, draw_rows
 from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
@@ -102,10 +102,20 @@ class Question:
         """What one row was declared to be."""
         return "row" if self.statistic is None else self.statistic.unit
 
+    @property
+    def drawn(self) -> Population:
+        """Source of the rows, or users, of the simulated tables."""
+        return self.population if self.user is None else by_user(self.population, self.user)
+
+    @property
+    def share(self) -> float:
+        """Share of a public table that each simulated one holds; 0 of any other population."""
+        known = count_public(self.drawn)
+        return 0.0 if known is None else self.rows / known
+
     def simulate(self, measure: Measure, most: int | None = None) -> Floats:
         """Measure something on each simulated table, or on the first ones: one row for each."""
-        drawn = self.population if self.user is None else by_user(self.population, self.user)
-        trial = TableTrial(population=drawn, rows=self.rows, measure=measure)
+        trial = TableTrial(population=self.drawn, rows=self.rows, measure=measure)
         # Not the streams of the sampler, so that what it finds and these tables are independent.
         seed = int(np.random.SeedSequence([self.seed, 1]).generate_state(1, np.uint64)[0])
         trials = self.trials if most is None else min(self.trials, most)

@@ -34,6 +34,8 @@ class ComparedRoute:
         to make the released category the right one.
     spread : float
         Standard error of ``error_95``, because the tables are simulated; 0 where no table matters.
+        It is larger the more rows of a public table the simulated ones share, and infinite where
+        each is the whole public table.
     calls : int
         How often the function is called, for one release and all that it needs before, but for a
         few calls that check it.

@@ -100,12 +100,15 @@ def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> l
     left = count_places(reach, gamma, symmetric=symmetric)
     if not left:
         return []
+    each, first, worst = "", "the first row", "position='worst' or "
+    if reach.blocks > 1:  # which are dealt by an order that everybody can work out
+        each, first, worst = " of each block", "the first row of a block", ""
     return [
         f"The place of the changed row was random: gamma = {format_up(gamma)} leaves room for "
-        f"{left} whole place{'s' * (left > 1)} among {reach.size}, and whoever stands there (as in "
-        "the first row, if the function treats it in its own way) may never be covered. If the "
-        "order of the rows does not matter, declare symmetric=True; if it does, sample with "
-        "position='worst' or protect='simultaneous'"
+        f"{left} whole place{'s' * (left > 1)} among {reach.size}{each}, and whoever stands there "
+        f"(as in {first}, if the function treats it in its own way) may never be covered. If the "
+        f"order of the rows does not matter, declare symmetric=True; if it does, sample with "
+        f"{worst}protect='simultaneous'"
     ]
 
 

@@ -8,7 +8,6 @@ the standard library, is known by name and version alone.
 from __future__ import annotations
 
 import builtins
-import copyreg
 import functools
 import hashlib
 import itertools
@@ -36,6 +35,14 @@ from hushed._functions._fingerprints.code import (
     list_texts,
     reads_environment,
     reference,
+)
+from hushed._functions._fingerprints.objects import (
+    foreign_attributes,
+    inherited_content,
+    is_reduced_by_default,
+    own_attributes,
+    reduce_object,
+    shows_memory,
 )
 
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, type(...)})
@@ -227,18 +234,24 @@ class Walk:
             for each in read_variable(value):
                 self.visit(f"{within}value", each)
             return
-        custom = not _is_reduced_by_default(kind)
-        if not (custom and is_library(kind.__module__)) or kind.__module__.startswith("hushed."):
-            for key, each in _own_attributes(value):
-                self.visit(within + key, each)
+        custom, library = not is_reduced_by_default(kind), is_library(kind.__module__)
+        listed = own_attributes(value)
+        if custom and library and not kind.__module__.startswith("hushed."):
+            listed = foreign_attributes(value)
+            if shows_memory(value) and not isinstance(value, np.ndarray):
+                self.unseen[name or kind.__name__] = value
+        elif custom:  # its own code says what pickle keeps, and may leave out what it holds
+            listed = itertools.chain(listed, inherited_content(value))
+        for key, each in listed:
+            self.visit(within + key, each)
         self.visit(f"{within}{kind.__name__}", kind)
         try:
-            reduced = _reduce(value)
+            reduced = reduce_object(value)
         except Exception:
             self.unseen[name or kind.__name__] = value
             return
         if isinstance(reduced, str):
-            if is_library(kind.__module__) and not is_kept(reduced, value):
+            if library and not is_kept(reduced, value):
                 self.unseen[name or kind.__name__] = value
             self.marks[name] = digest_bytes(f"{kind.__module__}.{reduced}".encode())
             return
@@ -358,31 +371,3 @@ def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
             if full in sys.modules:
                 yield full, sys.modules[full]
                 break
-
-
-def _own_attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """Give the attributes of an object by name: those in its dictionary, and its slots."""
-    held = getattr(value, "__dict__", None)
-    yield from sorted(held.items(), key=lambda item: str(item[0])) if type(held) is dict else ()
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else tuple(slots):
-            full = f"_{kind.__name__.lstrip('_')}{name}" if _is_mangled(name) else name
-            if name not in ("__dict__", "__weakref__") and hasattr(value, full):
-                yield name, getattr(value, full)
-
-
-def _is_mangled(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__")
-
-
-def _is_reduced_by_default(kind: type) -> bool:
-    plain = ("__reduce_ex__", "__reduce__", "__getstate__")
-    own = any(getattr(kind, name) is not getattr(object, name) for name in plain)
-    return kind not in copyreg.dispatch_table and not own
-
-
-def _reduce(value: Any) -> Any:
-    """Ask for what pickle would keep of an object."""
-    registered = copyreg.dispatch_table.get(type(value))
-    return registered(value) if registered else value.__reduce_ex__(4)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._silence import silence
 from hushed._ground.stops import watch_stops
 from hushed.errors import ParameterError
 
@@ -49,15 +50,19 @@ def from_polars(frame: Any) -> Any:
 
 
 def _read_columns(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]:
-    """Read every column; refuse one that cannot be read, and show no cell."""
-    import pyarrow as pa  # noqa: PLC0415
+    """Read every column; refuse one that cannot be read, and show no cell.
 
+    What cells and their types do when they are read is their own code, which may say anything.
+    """
     columns, unknown = [], None
-    for position, name in enumerate(names):
-        try:
-            columns.append(read(position))
-        except (pa.ArrowException, NotImplementedError, OverflowError):
-            unknown = name
+    with watch_stops() as is_stop, silence():
+        for position, name in enumerate(names):
+            try:
+                columns.append(read(position))
+            except BaseException as raised:
+                if is_stop(raised):
+                    raise
+                unknown = name
     if unknown is not None:
         raise ParameterError(
             f"column {unknown!r} of the frame is of a type that cannot be read: leave it out, or "
