@@ -101,6 +101,8 @@ def test_what_was_joined_is_shown_released_and_exported(browser, folder):
     told |= {"col.1.name": "cost", "col.1.kind": "float"}
     fields = {f"data.{name}": text for name, text in told.items()}
     draft = Drafts(folder / ".hushed" / "drafts.db").create("table", "Stays", fields)
+    alone = browser.get(f"/tables/{draft.id}/question").text
+    assert "Columns of another private table of the same people" in alone
     form = ASKED | {"epsilon": "300", "moved": "epsilon"}
     page = browser.post(f"/tables/{draft.id}/question", data=form)
     assert page.url.path == f"/tables/{draft.id}/release", page.text

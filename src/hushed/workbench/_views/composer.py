@@ -102,6 +102,12 @@ class Composer:
         return () if beside is None else tuple((each, each in chosen) for each in beside.columns)
 
     @property
+    def beside_warnings(self) -> tuple[str, ...]:
+        """What the library warns of at the other private table."""
+        beside = self.described.beside
+        return () if beside is None else beside.warnings
+
+    @property
     def beside_slots(self) -> list[str]:
         """Fields of the other private table that have a place for an error."""
         chosen = [each.at for each, ticked in self.offered if ticked]
