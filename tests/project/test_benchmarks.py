@@ -56,6 +56,7 @@ PRINTED = {
         r"a user, 4 rows, later: \d.* times the plain query",
     ],
     "transformations": [r"clip, variance +\d", r"resize: \d.* microseconds a row"],
+    "workbench": [r"Laplace noise +\d+ +\d+ +\d+ ms of a processor", r"first page: \d+ kB in"],
     "worst_case": [r"median of a million, inverse +\d", r"\| inverse \| \d"],
     "zoo": [r"\| violated \| 10000 .*\| not refuted \|", r"missed: none; wrongly flagged: none"],
 }

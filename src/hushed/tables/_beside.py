@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 def join_beside(
     table: Table, name: str, user: str, columns: Sequence[str], default: Mapping[str, Any] | None
-) -> Table:
-    """Open the other table, check that it fits, and add its columns."""
+) -> tuple[Table, tuple[str, ...]]:
+    """Open the other table, check that it fits, and add its columns; give what to warn of."""
     if table.user is None:
         raise ParameterError(
             "tables are joined by their users, and this one has no user column",
@@ -39,7 +38,5 @@ def join_beside(
         )
     types = {each: known[find_column(each, known)] for each in chosen}
     query = table.query.join_users(name, user, types, default)
-    for message in other.warnings:
-        warnings.warn(message, stacklevel=3)
     joined = engine.add_other(table.connection, name, other)
-    return replace(table, connection=joined, query=query)
+    return replace(table, connection=joined, query=query), other.warnings

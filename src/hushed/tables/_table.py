@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -105,7 +106,10 @@ class Table(QueryBuilder):
         """
         from hushed.tables._beside import join_beside  # noqa: PLC0415
 
-        return join_beside(self, name, user, columns, default)
+        joined, remarks = join_beside(self, name, user, columns, default)
+        for message in remarks:
+            warnings.warn(message, stacklevel=2)
+        return joined
 
     def _check_public(self, public: Any) -> None:
         if not isinstance(public, Table):  # which is no public table anyway

@@ -13,6 +13,7 @@ from hushed.workbench._drafts import Draft
 from hushed.workbench._marks import mark_source
 from hushed.workbench._privates import require_public
 from hushed.workbench._tables import is_lost
+from hushed.workbench._views.besides import BESIDE, can_join, join_private, list_beside
 from hushed.workbench._views.data import find_public, find_source
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.joins import ENDINGS, FIELDS, join_public
@@ -32,9 +33,9 @@ class Descriptions:
         self._known: OrderedDict[object, Described] = OrderedDict()
 
     def ask(self, draft: Draft, fields: Mapping[str, str]) -> Described:
-        """Describe the table with the columns that a question joins from a public file."""
-        described, name = self.read(draft), fields.get("join", "")
-        if not name:
+        """Describe the table with the columns that a question adds: private ones, then public."""
+        described, name = self._ask_beside(self.read(draft), draft, fields), fields.get("join", "")
+        if not name or described.problems:
             return described
         form, bench = Form(draft.part(PREFIX)), self._bench
         try:
@@ -50,6 +51,20 @@ class Descriptions:
             return replace(described, problems={"join": error.message})
         found = join_public(described, fields, path)
         self._keep(key, found)
+        return found
+
+    def _ask_beside(
+        self, described: Described, draft: Draft, fields: Mapping[str, str]
+    ) -> Described:
+        """Add columns of another private table of the same people."""
+        if not (fields.get(BESIDE, "").strip() and can_join(described)):
+            return described
+        key = (draft.id, *list_beside(fields))
+        with self._lock:
+            found = self._known.get(key)
+        if found is None or found.beside is None or found.beside.described is not described:
+            found = join_private(described, fields)
+            self._keep(key, found)
         return found
 
     def read(self, draft: Draft) -> Described:

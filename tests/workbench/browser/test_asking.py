@@ -192,9 +192,12 @@ def test_what_is_changed_before_an_answer_came_is_not_lost(serve, open_page, fol
     page.select_option("[id='stat.2.kind']", "variance")
     page.fill("[id='stat.2.weight']", "3")
     page.wait_for_timeout(400)  # what was typed is told before the page comes
+    says(page, "#progress").to_have_text("computing")
+    assert page.locator("#live p.old").count() == 2  # grey, and still there
     held[0].continue_()
     says(page, "[id='stat.1.column']").to_be_visible(timeout=PATIENCE)
     settled(page)
+    assert page.locator(".old").count() == 0
     for there in ("as it is", "as it was written down"):
         found = [page.input_value(f"[id='{name}']") for name in ("stat.1.kind", "stat.2.kind")]
         assert [*found, page.input_value("[id='stat.2.weight']")] == ["sum", "variance", "3"], there

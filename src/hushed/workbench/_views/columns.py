@@ -99,10 +99,12 @@ def check_bounds(form: Form, typed: Table, column: Column) -> bool:
     return False
 
 
-def read_keys(form: Form, typed: Table, column: Column) -> tuple[Any, ...]:
-    """Read public keys by the kind of the column: one a line, or one line with commas."""
-    at = f"col.{column.number}.keys"
-    lines = [each.strip() for each in column.keys.strip().splitlines()]
+def read_keys(
+    form: Form, at: str, typed: Table, column: tuple[str, str], text: str
+) -> tuple[Any, ...]:
+    """Read public keys of a column, by its name and kind: one a line, or one line with commas."""
+    name, kind = column
+    lines = [each.strip() for each in text.strip().splitlines()]
     if len(lines) == 1:
         lines = [each.strip() for each in lines[0].split(",")]
     lines = [each for each in lines if each]
@@ -110,12 +112,12 @@ def read_keys(form: Form, typed: Table, column: Column) -> tuple[Any, ...]:
         form.refuse(at, f"at most {_MOST_KEYS:,} keys can be listed, got {len(lines):,}")
         return ()
     try:
-        found = tuple(_READERS[column.kind](each) for each in lines)
+        found = tuple(_READERS[kind](each) for each in lines)
     except (ValueError, KeyError):
-        form.refuse(at, f"a key of this column is {_KEY_FORMS[column.kind]}")
+        form.refuse(at, f"a key of this column is {_KEY_FORMS[kind]}")
         return ()
     with form.at(at):
-        typed.group_by(column.name, keys={column.name: found})
+        typed.group_by(name, keys={name: found})
         return found
     return ()
 

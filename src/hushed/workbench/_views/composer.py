@@ -11,6 +11,7 @@ from typing import get_args
 from hushed._ground.printing import shown
 from hushed.workbench._drafts import Draft
 from hushed.workbench._svg import Picture
+from hushed.workbench._views.besides import BESIDE, Offered, can_join
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.joins import FIELDS as JOIN
 from hushed.workbench._views.joins import describe_joined
@@ -87,6 +88,31 @@ class Composer:
     def join_words(self) -> str:
         """Which columns were added."""
         return describe_joined(self.described)
+
+    @property
+    def by_people(self) -> bool:
+        """Whether columns of another private table can be added."""
+        return can_join(self.described)
+
+    @property
+    def offered(self) -> tuple[tuple[Offered, bool], ...]:
+        """Columns of the other private table, and whether each is added."""
+        beside, fields = self.described.beside, self.form.fields
+        chosen = () if beside is None else beside.list_chosen(fields)
+        return () if beside is None else tuple((each, each in chosen) for each in beside.columns)
+
+    @property
+    def beside_warnings(self) -> tuple[str, ...]:
+        """What the library warns of at the other private table."""
+        beside = self.described.beside
+        return () if beside is None else beside.warnings
+
+    @property
+    def beside_slots(self) -> list[str]:
+        """Fields of the other private table that have a place for an error."""
+        chosen = [each.at for each, ticked in self.offered if ticked]
+        parts = [f"{at}.{part}" for at in chosen for part in ("keys", "rest")]
+        return [BESIDE, f"{BESIDE}.user", *parts] if self.by_people else []
 
     @property
     def live_url(self) -> str:
@@ -266,7 +292,7 @@ class Composer:
     @property
     def preview_headline(self) -> str:
         """What a preview is of."""
-        return MADE_UP if self.described.public is None else PUBLIC
+        return MADE_UP if self.described.example is None else PUBLIC
 
     @property
     def more_slots(self) -> list[str]:
@@ -276,7 +302,15 @@ class Composer:
     @property
     def slots(self) -> list[str]:
         """Fields that have a place for an error on the page."""
-        found = [*JOIN, "group", "where_text", "error", "epsilon", *self.more_slots]
+        found = [
+            *JOIN,
+            *self.beside_slots,
+            "group",
+            "where_text",
+            "error",
+            "epsilon",
+            *self.more_slots,
+        ]
         if self.form.fields.get("group"):
             found += ["group2", "keys"]
         rows = [f"where.{n}" for n in self.conditions] + [f"stat.{n}" for n in self.statistics]

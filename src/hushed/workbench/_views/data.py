@@ -169,7 +169,8 @@ def _describe(
         if each.bounded and (each.low or each.high) and check_bounds(form, typed, each):
             limits[each.name] = (each.low, each.high)
         if each.keyed and each.keys.strip():
-            found = read_keys(form, typed, each)
+            at, column = f"col.{each.number}.keys", (each.name, each.kind)
+            found = read_keys(form, at, typed, column, each.keys)
             if found:
                 keys[each.name] = found
     kinds = {each.name: each.kind for each in columns if each.kind}

@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed.errors import HushedError
 from hushed.tables import Answer, Query, Table, table
+from hushed.tables._question_parts import JoinUsers
 from hushed.workbench._svg import Picture
 from hushed.workbench._views.answers import draw_answer, list_answer
 from hushed.workbench._views.question import Described, Question
@@ -38,13 +39,13 @@ class Preview:
 
 def preview_answer(described: Described, question: Question, epsilon: float) -> Preview:
     """Answer the question on rows that are not private; nothing is charged."""
-    headline = MADE_UP if described.public is None else PUBLIC
+    headline = MADE_UP if described.example is None else PUBLIC
     if question.table is None:
         return Preview(headline=headline)
     try:
-        rows = described.public or make_up(described)
+        rows = described.example or make_up(described)
         answer = _answer(rows, question, epsilon)
-        exact = _answer(rows, question, _ALMOST_EXACT) if described.public is not None else None
+        exact = _answer(rows, question, _ALMOST_EXACT) if described.example is not None else None
     except HushedError as error:
         return Preview(headline=headline, problem=error.message)
     return Preview(
@@ -56,7 +57,10 @@ def preview_answer(described: Described, question: Question, epsilon: float) -> 
 
 
 def _answer(rows: Table, question: Question, epsilon: float) -> Answer:
+    """Answer a question; rows that are made up have the columns of the other private table."""
     asked, terms = Query.of(question.table), question.terms  # type: ignore[arg-type]
+    steps = tuple(each for each in asked.steps if not isinstance(each, JoinUsers))
+    asked = asked.model_copy(update={"steps": steps})
     return rows.ask(asked).release(epsilon=epsilon, delta=terms.delta, noise=terms.noise)
 
 
@@ -66,7 +70,7 @@ def make_up(described: Described, seed: int | None = None) -> Table:
 
     size = min(described.rows or _ROWS, _MOST_ROWS)
     rng = np.random.default_rng(seed)
-    kinds = (described.base or described).kinds  # a join adds the others
+    kinds = (described.base or described).kinds  # a public file adds the others
     columns = {name: _make_column(described, name, kind, size, rng) for name, kind in kinds.items()}
     user = described.table.user
     if user is not None:

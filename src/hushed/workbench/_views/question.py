@@ -6,13 +6,16 @@ import keyword
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from hushed._ground.printing import format_down, shown
 from hushed.tables import Table
 from hushed.tables._plan import NoiseName
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.statistics import ask_statistics, list_kinds
+
+if TYPE_CHECKING:
+    from hushed.workbench._views.besides import Beside
 
 OPERATORS: Final[tuple[str, ...]] = (">=", ">", "<=", "<", "==", "!=", "is missing", "is there")
 _MOST_CONDITIONS = 10
@@ -46,8 +49,14 @@ class Described:
     rows: int | None = None  # public guess of the number of rows
     max_rows_per_user: int | None = None
     public: Table | None = None  # a public table of the same columns
-    base: Described | None = None  # without the columns that a join added
+    base: Described | None = None  # without the columns that a public file added
+    beside: Beside | None = None  # another private table, whose columns may be added
     problems: Mapping[str, str] = field(default_factory=dict)  # with a join, by field
+
+    @property
+    def example(self) -> Table | None:
+        """A public table that has all columns; none has those of another private table."""
+        return self.public if self.beside is None else None
 
     def columns(self, types: Iterable[str]) -> tuple[str, ...]:
         """List the columns of some types."""

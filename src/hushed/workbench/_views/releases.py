@@ -8,7 +8,7 @@ from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
-from hushed.tables._joins import Join
+from hushed.tables._joins import Join, JoinUsers
 from hushed.workbench._svg import Picture, draw_gauge
 from hushed.workbench._views.question import Described, Question
 from hushed.workbench._views.sentences import say_meaning
@@ -97,6 +97,8 @@ def describe_offer(described: Described, question: Question, quote: Quote, price
     asked, promise = question.table, quote.guarantee
     delta = f" and delta {format_up(promise.delta)}" if promise.delta else ""
     unit = "one person, with all rows of that person" if quote.unit == "user" else "one row"
+    others = [shown(step.table) for step in asked.steps if isinstance(step, JoinUsers)]
+    unit += f", those in {others[0]} among them" if others else ""
     steps = []
     for step in asked.steps:
         text = getattr(getattr(step, "condition", None), "text", None)
@@ -106,6 +108,13 @@ def describe_offer(described: Described, question: Question, quote: Quote, price
             added = ", ".join(shown(each.name) for each in step.columns)
             rest = "kept" if step.keeps_all else "left out"
             steps.append(f"{added}: joined by {shown(step.on)}; rows without a match are {rest}")
+        elif isinstance(step, JoinUsers):
+            added = ", ".join(shown(name) for name, _ in step.columns)
+            rest = "left out" if step.default is None else "kept, with the values that you state"
+            steps.append(
+                f"{added}: of one row of the same person in {shown(step.table)}; "
+                f"rows of people who have none there are {rest}"
+            )
     lines = quote.explain(distances=False).split("\n")
     return Offer(
         question=_say_question(described, question),

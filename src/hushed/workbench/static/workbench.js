@@ -25,21 +25,28 @@ setInterval(() => { if (!document.hidden || lost) look(); }, 1000);
 document.addEventListener("htmx:error", look);
 
 // After 150 ms the status line says that something is computed; what it replaces turns grey.
+const COMPUTING = "computing";
 let waiting;
 document.addEventListener("htmx:before:request", (event) => {
-  clearTimeout(waiting);
   const area = event.target.closest("[data-status]");
-  if (!area) return;
+  if (!area || !area.dataset.status) return;
+  clearTimeout(waiting);
   waiting = setTimeout(() => {
     const line = document.getElementById(area.dataset.status);
-    if (line) line.textContent = "computing";
-    document.querySelectorAll("[data-live]").forEach((each) => each.classList.add("old"));
+    if (line) line.textContent = COMPUTING;
+    area.querySelectorAll("[data-live]").forEach((each) => each.classList.add("old"));
   }, 150);
 });
-document.addEventListener("htmx:after:swap", () => {
+function stopWaiting() {
   clearTimeout(waiting);
   document.querySelectorAll(".old").forEach((each) => each.classList.remove("old"));
-});
+  document.querySelectorAll("[data-status]").forEach(({ dataset }) => {
+    const line = document.getElementById(dataset.status);
+    if (line && line.textContent === COMPUTING) line.textContent = "";
+  });
+}
+document.addEventListener("htmx:after:swap", stopWaiting);
+document.addEventListener("htmx:error", stopWaiting);
 
 // The first field with an error gets the focus.
 function focusError() {
