@@ -138,9 +138,7 @@ def audit(
     alpha, number, root = allowed_error(confidence), _check_samples(samples), seed_from(seed)
     differ = _choose_relation(pairs, claim.neighbours, relation)
     if sequential and not judged.can_be_bet_against:
-        raise ParameterError(
-            "the sequential mode judges hs.Guarantee(epsilon, delta) with gamma = 0"
-        )
+        raise ParameterError("the sequential mode judges epsilon and delta, with gamma = 0")
     listed = _list_pairs(pairs, judged, differ, answers, root, claim.neighbours)
     private = getattr(claim, "data_dependent", False)
     if keep is not None:
