@@ -151,6 +151,22 @@ def test_a_ledger_shows_its_budgets_and_a_public_table_its_form(shown):
     assert "columns: x, <script>" in table["text/plain"]
 
 
+def test_the_card_of_an_audit_shows_its_outcomes(shown):
+    """A bar and a dot for each group, as high as its share; those of the event on the right."""
+    report = shown["audit"]
+    drawn = read(report._repr_html_()).tags
+    groups = np.array([each for each in zip(*report.outcomes, strict=True) if any(each)])
+    shares = groups / groups.sum(axis=0)
+    heights = [float(a["height"]) for tag, a in drawn if tag == "rect" and "opacity" in a]
+    wanted = 56 * shares / shares.max()
+    assert heights == pytest.approx(wanted[:, 0], abs=0.06)
+    dots = [60 - float(a["cy"]) for tag, a in drawn if tag == "circle"]
+    assert dots == pytest.approx(wanted[:, 1], abs=0.06)
+    (line,) = (a["d"] for tag, a in drawn if tag == "path" and "stroke-dasharray" in a)
+    inside = round(float(line[1:].split()[0]) / 320 * len(groups))
+    assert groups[inside:, 0].sum() == report.witness.counts.hits
+
+
 def test_the_histogram_counts_every_movement(shown):
     """Heights are in proportion to counts, for counts that NumPy makes."""
     sensitivity = shown["sensitivity"]

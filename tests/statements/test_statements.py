@@ -423,6 +423,13 @@ def test_an_audit_is_judged_by_its_counts_again(certificates):
         (("seconds",), -1.0),
         (("seconds",), True),
         (("witness", "other_hits"), float(told["witness"]["other_hits"])),
+        (("outcomes", "likelier"), told["outcomes"]["likelier"][::-1]),
+        (("outcomes", "other"), told["outcomes"]["other"][:-1]),
+        (("outcomes", "likelier"), [told["witness"]["samples"]] * 2),
+        (("outcomes", "other"), [float(each) for each in told["outcomes"]["other"]]),
+        (("outcomes", "other"), [-1, *told["outcomes"]["other"][1:]]),
+        (("mode",), "sequential"),
+        (("outcomes",), "x"),
     ):
         record = copy.deepcopy(told)
         place = record
@@ -431,6 +438,24 @@ def test_an_audit_is_judged_by_its_counts_again(certificates):
         place[path[-1]] = value
         with pytest.raises(ParameterError):
             hs.Statement(record=json.dumps(record))
+
+
+def test_the_certificate_of_an_audit_holds_its_outcomes(certificates):
+    """At most 49 groups of them, from which the curve follows; an older file has none."""
+    known = certificates["audit"]
+    report = known.subject
+    assert [sum(each) for each in report.outcomes] == [report.witness.counts.samples] * 2
+    shares = np.array(report.outcomes) / report.witness.counts.samples
+    gap = np.maximum(shares[0] - shares[1], 0).sum()  # delta at epsilon 0: the distance of both
+    assert report.estimate.values[0] == pytest.approx(gap, rel=1e-9)
+    told = json.loads(known.record)
+    many = told | {"outcomes": {k: v + [0] * 49 for k, v in told["outcomes"].items()}}
+    with pytest.raises(ParameterError, match="outcomes does not follow"):
+        hs.Statement(record=json.dumps(many))
+    del told["outcomes"]
+    old = hs.Statement(record=json.dumps(told)).subject
+    assert old.outcomes is None
+    assert old.estimate is None
 
 
 @pytest.mark.slow

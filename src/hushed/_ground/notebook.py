@@ -174,6 +174,34 @@ def draw_bound(certified: float, claimed: float, label: str) -> str:
     )
 
 
+def draw_pairs(shares: Sequence[tuple[float, float]], start: int, label: tuple[str, str]) -> str:
+    """Draw pairs of shares as bars and dots, with a line before the one at `start`.
+
+    The label has two short lines.
+    """
+    top = max((max(each) for each in shares), default=0.0)
+    if not (math.isfinite(top) and top > 0):
+        return ""
+    step, gap = _WIDTH / len(shares), min(2.0, 0.1 * _WIDTH / len(shares))
+    heights = [(_HEIGHT * (a / top), _HEIGHT * (b / top)) for a, b in shares]
+    bars = "".join(
+        f'<rect x="{i * step:.1f}" y="{4 + _HEIGHT - a:.1f}" width="{step - gap:.1f}" '
+        f'height="{a:.1f}" fill="{_BLUE}" opacity="0.7"/>'
+        for i, (a, _) in enumerate(heights)
+    )
+    dots = "".join(
+        f'<circle cx="{(i + 0.5) * step:.1f}" cy="{4 + _HEIGHT - b:.1f}" r="3" fill="{_ORANGE}"/>'
+        for i, (_, b) in enumerate(heights)
+    )
+    mark = f'<path d="M{start * step:.1f} 0V{_HEIGHT + 4}" stroke="currentColor" '
+    mark += 'stroke-dasharray="3 2"/>'
+    words = "".join(
+        f'<text x="0" y="{_HEIGHT + 18 + 14 * i}">{_clean(line)}</text>'
+        for i, line in enumerate(label)
+    )
+    return _svg(_HEIGHT + 38, "; ".join(label), bars + dots + mark + words)
+
+
 def _svg(height: float, label: str, inside: str, *, width: int = _WIDTH, left: int = 0) -> str:
     return (
         f'<svg role="img" aria-label="{escape(flat(label), quote=True)}" width="{width}" '

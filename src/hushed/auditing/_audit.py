@@ -16,7 +16,6 @@ from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._fixed import (
     Finding,
-    estimate_curve,
     find_minimum_detectable,
     plan_samples,
     run_fixed,
@@ -24,6 +23,7 @@ from hushed.auditing._fixed import (
 from hushed.auditing._goal import AuditedClaim, Goal, adapt_claim
 from hushed.auditing._keeping import check_keepable
 from hushed.auditing._mechanisms import adapt_mechanism, name_mechanism
+from hushed.auditing._outcomes import estimate_curve
 from hushed.auditing._pairs import Pair, Relation, read_pairs
 from hushed.auditing._population import (
     PopulationFinding,
@@ -138,9 +138,7 @@ def audit(
     alpha, number, root = allowed_error(confidence), _check_samples(samples), seed_from(seed)
     differ = _choose_relation(pairs, claim.neighbours, relation)
     if sequential and not judged.can_be_bet_against:
-        raise ParameterError(
-            "the sequential mode judges hs.Guarantee(epsilon, delta) with gamma = 0"
-        )
+        raise ParameterError("the sequential mode judges epsilon and delta, with gamma = 0")
     listed = _list_pairs(pairs, judged, differ, answers, root, claim.neighbours)
     private = getattr(claim, "data_dependent", False)
     if keep is not None:
@@ -276,7 +274,7 @@ def _judge_fixed(finding: Finding, goal: Goal, relation: Relation) -> _Judgement
         measured=certified.measured,
         witness=_make_witness(finding.pair, event, finding.counts, relation),
         minimum_detectable=find_minimum_detectable(finding, goal),
-        estimate=estimate_curve(finding, goal.claim),
+        estimate=estimate_curve(finding.bins, goal.claim, finding.selected.predicted),
         named=(finding.pair.name,) if certified.violated else (),
         weight=goal.claim.weigh(finding.selected.predicted),
         outcomes=(tuple(likelier), tuple(other)),

@@ -21,7 +21,6 @@ from hushed.auditing._runs import Runs
 from hushed.auditing._scores import Effort
 from hushed.auditing._search import Search, find_outdone
 from hushed.auditing._selection import SelectedEvent
-from hushed.divergences import DeltaEstimate, estimate_delta
 from hushed.errors import ParameterError, TooFewSamples
 
 Floats = NDArray[np.float64]
@@ -30,7 +29,6 @@ _ROUND, _SEARCH, _REFINE, _FINALISTS = 0.12, 0.48, 0.16, 2  # of all runs: a rou
 _ONE_PAIR = 0.3
 _LEAST = 20
 _BINS = 48
-_CURVE = 41
 _CAUGHT = 0.95
 _SMALLEST = 1e-11  # error at which the joint test, rounded to the safe side, still rejects
 
@@ -194,15 +192,6 @@ def _certify(
     )
     region = goal.claim.test(counts, goal.alpha, goal.claim.weigh(selected.predicted))
     return Finding(pair=pair, selected=selected, counts=counts, region=region, bins=bins)
-
-
-def estimate_curve(finding: Finding, claim: AuditedClaim) -> DeltaEstimate:
-    """Plug-in estimates of the delta curve in the direction of the event, on at most 49 bins."""
-    at = claim.curve_epsilon
-    end = min(100.0, max(2 * at, 1.5 * finding.selected.predicted, 0.1))
-    grid = np.unique(np.append(np.linspace(0.0, end, _CURVE), at))
-    ahead, behind = finding.bins
-    return estimate_delta(behind, ahead, grid, method="plug-in")
 
 
 def find_minimum_detectable(finding: Finding, goal: Goal) -> float:

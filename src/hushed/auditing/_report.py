@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._ground.notebook import Card, Shown, draw_bound
+from hushed._ground.notebook import Card, Shown, draw_bound, draw_pairs
 from hushed._ground.printing import (
     Spelling,
     describe_uncertainty,
@@ -20,6 +20,7 @@ from hushed._ground.printing import (
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._goal import adapt_claim
+from hushed.auditing._outcomes import find_event
 from hushed.auditing._outputs import LOWEST_BIT
 from hushed.auditing._pairs import Pair, Relation
 from hushed.divergences import DeltaEstimate
@@ -193,8 +194,19 @@ class AuditReport(Shown):
                 ("confidence", format_down(self.confidence)),
                 ("runs on each side", f"{self.samples:,}"),
             ),
-            pictures=(picture,),
+            pictures=(picture, self._draw_outcomes()),
         )
+
+    def _draw_outcomes(self) -> str:
+        """Draw how often outcomes came up on both inputs, with a line where the event begins."""
+        if self.outcomes is None:
+            return ""
+        counts, (likelier, other) = self.witness.counts, self.witness.sides
+        groups = [each for each in zip(*self.outcomes, strict=True) if any(each)]
+        shares = [(a / counts.samples, b / counts.other_samples) for a, b in groups]
+        start = find_event(groups, int(counts.hits), int(counts.other_hits))
+        label = f"share of runs by outcome: bars {likelier}, dots {other}"
+        return draw_pairs(shares, start, (label, "right of the broken line: the event"))
 
     @property
     def relation(self) -> Relation:

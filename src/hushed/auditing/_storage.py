@@ -14,6 +14,7 @@ from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
 from hushed.auditing._fixed import compute_minimum_detectable
 from hushed.auditing._goal import adapt_claim
+from hushed.auditing._outcomes import are_of, estimate_curve, read_outcomes
 from hushed.auditing._pairs import Pair, Relation
 from hushed.auditing._report import AuditReport, PopulationCount, Verdict, Witness
 from hushed.errors import HushedError, ParameterError
@@ -29,8 +30,11 @@ _MODES = ("fixed", "sequential", "population")
 
 
 def write_report(report: AuditReport) -> str:
-    """Write a report as JSON, every number exact; without inputs, estimates and pictures."""
-    record = replace(report, estimate=None, outcomes=None).to_dict()
+    """Write a report as JSON, every number exact; without inputs.
+
+    The estimated curve is left out, for it follows from the outcomes.
+    """
+    record = replace(report, estimate=None).to_dict()
     claim = next(name for name, kind in _CLAIMS.items() if type(report.claim) is kind)
     first, other = (
         np.asarray(each) for each in (report.witness.pair.rows, report.witness.pair.neighbour)
@@ -51,7 +55,7 @@ def write_report(report: AuditReport) -> str:
 def read_report(text: str) -> AuditReport:
     """Read what `write_report` wrote, and refuse what does not follow from its counts."""
     try:
-        report = _read(json.loads(text))
+        report = _add_curve(_read(json.loads(text)))
         problems = [
             f"{name} does not follow" for name, holds in _rules(report).items() if not holds
         ]
@@ -105,7 +109,17 @@ def _read(told: dict[str, Any]) -> AuditReport:
         population=None if population is None else PopulationCount(**population),
         named=tuple(told["named"]),
         weight=told["weight"],
+        outcomes=read_outcomes(told.get("outcomes")),
     )
+
+
+def _add_curve(report: AuditReport) -> AuditReport:
+    """Work the estimated curve out again from the outcomes; without them there is none."""
+    if report.outcomes is None or not are_of(report.outcomes, report.witness.counts):
+        return report
+    claim = adapt_claim(report.claim)
+    bins = np.array(report.outcomes, dtype=np.int64)
+    return replace(report, estimate=estimate_curve(bins, claim, report.epsilon_low))
 
 
 def _require(value: str, allowed: tuple[str, ...]) -> None:
@@ -151,6 +165,8 @@ def _rules(report: AuditReport) -> dict[str, bool]:
         "bounds": report.epsilon_low >= 0 and 0 <= report.delta_low <= 1 and report.measured >= 0,
         "population": (report.population is not None) == (report.mode == "population"),
         "weight": report.mode == "fixed" or report.weight is None,
+        "outcomes": report.outcomes is None
+        or (report.mode == "fixed" and are_of(report.outcomes, seen)),
     }
     if report.population is not None:
         caught = report.population.caught >= report.population.needed

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
+from hushed.auditing._outcomes import find_event
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.plots._figures import altair_or_refuse, draw_svg, require_kind, tell_apart
@@ -17,6 +17,7 @@ _CERTIFIED = "certified: the truth is to the right of it, or above"
 _CLAIM = "claim"
 _BELOW: dict[str, Any] = {"orient": "bottom", "columns": 1}  # the legend of a panel
 _SIZE = {"width": 480, "height": 220}
+_SMALL = {"width": 330, "height": 150}  # two of them stand side by side on a printed page
 
 
 def audit_figure(report: AuditReport) -> Any:
@@ -43,7 +44,7 @@ def audit_figure(report: AuditReport) -> Any:
     """
     require_kind("report", report, AuditReport)
     alt = altair_or_refuse()
-    panels = [each for each in (_draw_curve(alt, report), _draw_outcomes(alt, report)) if each]
+    panels = _draw_panels(alt, report, _SIZE)
     if not panels:
         raise ParameterError(
             "this audit has no figure: one on fixed pairs keeps its outcomes, a sequential one and "
@@ -51,6 +52,20 @@ def audit_figure(report: AuditReport) -> Any:
         )
     # Each panel has a legend of its own, below it.
     return alt.vconcat(*panels).resolve_scale(color="independent", shape="independent")
+
+
+def draw_for_certificate(report: AuditReport) -> str:
+    """Draw an audit for the page of a certificate, side by side; nothing if it has no figure."""
+    if report.outcomes is None:
+        return ""
+    alt = altair_or_refuse()
+    panels = alt.hconcat(*_draw_panels(alt, report, _SMALL))
+    return draw_svg(panels.resolve_scale(color="independent", shape="independent"))
+
+
+def _draw_panels(alt: Any, report: AuditReport, size: dict[str, int]) -> list[Any]:
+    drawn = (_draw_curve(alt, report), _draw_outcomes(alt, report))
+    return [each.properties(**size) for each in drawn if each is not None]
 
 
 def audit_page(report: AuditReport, spell: Spelling = spell_argument) -> str:
@@ -98,7 +113,7 @@ def _draw_curve(alt: Any, report: AuditReport) -> Any:
     line = place(curve).mark_line(strokeDash=[6, 3])
     small = place(points[:2]).mark_point(size=60, strokeWidth=2, filled=False, opacity=1)
     large = place(points[2:]).mark_point(size=160, strokeWidth=2, filled=False, opacity=1)
-    return (line + small + large).properties(title="Delta against epsilon", **_SIZE)
+    return (line + small + large).properties(title="Delta against epsilon")
 
 
 def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
@@ -135,13 +150,4 @@ def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
         "text": "Outcomes on both inputs",
         "subtitle": "the event that was judged is all to the right of the dotted line",
     }
-    return drawn.properties(title=heading, **_SIZE)
-
-
-def find_event(outcomes: Sequence[tuple[int, ...]], hits: int, other_hits: int) -> int:
-    """Find the first group of outcomes of an event, which is made up of the last ones."""
-    for i in range(len(outcomes)):
-        likelier, other = zip(*outcomes[i:], strict=True)
-        if (sum(likelier), sum(other)) == (hits, other_hits):
-            return i
-    return len(outcomes)
+    return drawn.properties(title=heading)

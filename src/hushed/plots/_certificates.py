@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hushed._ground.printing import flat, format_up
+from hushed.auditing import AuditReport
 from hushed.errors import ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
+from hushed.plots._audits import draw_for_certificate
 from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg, require_kind
 from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
@@ -137,6 +139,8 @@ def _show_statement(statement: Statement) -> dict[str, Any]:
     if isinstance(reading.subject, MovementCheck):
         picture = draw_svg(moved_figure(reading.subject))
         caption = "Pairs that move further"
+    if isinstance(reading.subject, AuditReport):
+        picture, caption = draw_for_certificate(reading.subject), "What was found"
     context = [(name, flat(value)) for name, value in list_context(statement)]
     return {
         "title": reading.title,

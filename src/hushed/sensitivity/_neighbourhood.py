@@ -89,7 +89,7 @@ class Neighbourhood:
             or (plain and not added),
             "position='worst' is for protect='record': the others have every place in turn, or "
             "all rows at random places": self.position == "random" or self.protect == "record",
-            "hs.Blockwise averages over a fixed number of blocks, and a record is in one of them: "
+            "an average over blocks is over a fixed number of them, and a record is in one: "
             "it goes with neighbours='replace-one', distance=1, position='random', and not with "
             "protect='table'": self.blocks == 1
             or (

@@ -89,7 +89,8 @@ AUDITS = Kind(
     write=write_report,
     read=_read,
     write_again=lambda reading: write_report(reading.subject),
-    checked="digests; verdict, bounds and what would have been caught follow from the counts",
+    checked="digests; verdict, bounds and what would have been caught follow from the counts, and "
+    "the groups of outcomes add up to them",
     unchecked=_UNCHECKED,
     about="audited mechanism",
 )

@@ -60,7 +60,9 @@ def read_record(text: str) -> Reading:
             f"the record is no {kind.name} of this version ({type(bad).__name__})"
         ) from None
     if again != canonical(_load(text)):
-        raise ParameterError(f"the record says more, or other things, than a {kind.name} does")
+        raise ParameterError(
+            f"the record says more, or other things, than one of the kind {kind.name} does"
+        )
     return clean(found)
 
 

@@ -18,6 +18,10 @@ def mean(rows):
     return rows.mean()
 
 
+def noisy(rows, rng, size):
+    return rows[0] + rng.laplace(size=size)
+
+
 def charge_everything(book):
     """Charge one of each kind that tells much: long remarks, many questions, many groups."""
     charged = {"ledger": book, "budget": "rows", "note": LONG * 10}
@@ -43,6 +47,10 @@ def test_certificates_print_on_two_sides(chromium, tmp_path):
         entries = range(1, book.balance("rows").entries + 1)
         known += [hs.certify(i, ledger=book, budget="rows", data=LONG * 5) for i in entries]
         known.append(hs.certify_budget(book, "rows", actor="Ada"))
+    claim = hs.Guarantee(epsilon=1, delta=1e-6)
+    pairs = [hs.auditing.Pair(rows=[1.0], neighbour=[0.0], name=LONG * 3)]
+    audited = hs.audit(noisy, pairs, claim=claim, samples=20_000, batch=True, workers=1)
+    known.append(hs.certify(audited, data=LONG * 5, actor="Ada", note=LONG * 10))
     page = chromium.new_page()
     sides = {}
     for each in known:
@@ -50,6 +58,14 @@ def test_certificates_print_on_two_sides(chromium, tmp_path):
         printed = page.pdf(format="A4")
         sides[each.kind] = len(re.findall(rb"/Type\s*/Page\b", printed))
     page.close()
-    kinds = {"answer", "population-check", "movement-check", "above-threshold", "release", "budget"}
+    kinds = {
+        "audit",
+        "answer",
+        "population-check",
+        "movement-check",
+        "above-threshold",
+        "release",
+        "budget",
+    }
     assert set(sides) == kinds
     assert all(1 <= count <= 2 for count in sides.values()), sides

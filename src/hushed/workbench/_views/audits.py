@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed import zoo
 from hushed._ground.printing import format_down, format_up
-from hushed.plots._audits import find_event
+from hushed.auditing._outcomes import find_event
 from hushed.workbench._jobs import KEPT
 from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument
