@@ -58,20 +58,10 @@ def rejections(runs, epsilon, population, private, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.05, 50.0])
-@pytest.mark.usefixtures("crude")
-def test_a_population_that_fits_is_contradicted_as_often_as_the_level_says(epsilon):
-    """Under noise alone and under rows alone: 1 of 20, with public shares from few rows."""
-    low, high = band(80, 0.05)
-    found = rejections(80, epsilon, Normal(), lambda rng: rng.normal(size=30))
-    assert low <= found <= high
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
 @pytest.mark.usefixtures("crude")
 def test_the_size_in_many_runs(epsilon):
-    """1 of 20, of 1,000 runs."""
+    """1 of 20, of 1,000 runs: under noise alone, both, and rows alone."""
     low, high = band(1000, 0.05)
     found = rejections(1000, epsilon, Normal(), lambda rng: rng.normal(size=40))
     assert low <= found <= high
@@ -418,7 +408,7 @@ def test_a_check_survives_a_trip_through_json():
 
 @pytest.mark.slow
 def test_an_audit_refutes_no_more_than_the_certificate_states():
-    """At the epsilon of the certificate nothing is found; a claim of a tenth of it is violated."""
+    """At the epsilon of the certificate nothing is found; a tenth of it is refuted by the same."""
     public = PublicTable(np.linspace(0, 1, 60))
 
     def mechanism(rows):
@@ -427,6 +417,6 @@ def test_an_audit_refutes_no_more_than_the_certificate_states():
     # A replaced row moves the statistic by a whole row here: 0.5 and 0.5, or 1 beyond the end.
     pair = (np.array([0.001, 0.999]), np.array([0.999, 0.999]))
     options = {"samples": 500, "bits": False, "workers": 1, "confidence": 0.999999}
-    for claimed, verdict in ((3.0, "not refuted"), (0.3, "violated")):
-        claim = hs.Guarantee(epsilon=claimed)
-        assert hs.audit(mechanism, [pair], claim=claim, **options).verdict == verdict
+    report = hs.audit(mechanism, [pair], claim=hs.Guarantee(epsilon=3.0), **options)
+    assert report.verdict == "not refuted"
+    assert report.epsilon_low > 0.3

@@ -94,8 +94,15 @@ def test_stacked_tables_move_as_far_as_single_ones(kind):
     assert stacked.value == pytest.approx(single.value, rel=1e-12)
 
 
+@pytest.fixture
+def asked_here_alone(monkeypatch):
+    """A function that notes its calls is not asked again in a new process, which takes seconds."""
+    monkeypatch.setattr("hushed.sensitivity._sampler.check_anew", lambda *_: None)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.usefixtures("asked_here_alone")
 def test_random_places_change_what_is_said(batch):
     """Three places of a table change at once; one row more at any place; one less at any place."""
     calls = []
@@ -402,6 +409,7 @@ def test_shifts_count_the_rows_that_the_promise_is_about():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.usefixtures("asked_here_alone")
 def test_calls_are_counted(kind):
     """Ten more trials ask the function as many times more as is said."""
     counted, calls = [], []

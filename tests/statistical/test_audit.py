@@ -1,8 +1,9 @@
 """Certified bounds exceed the truth no more often than they may.
 
-200 repeats at 95 %: more than 16 wrong ones would come by chance with probability 2.4 % if
-every bound were wrong exactly 5 times in 100; exact tests are wrong less often. Bounds that are
-wrong 10 times in 100 are seen with .79 in each of the nine cases.
+100 repeats at 95 %, with fixed seeds: more than 10 wrong ones would come by chance with probability
+1.1 % if every bound were wrong exactly 5 times in 100; exact tests are wrong less often. Bounds
+wrong 25 times in 100 are seen with .9998 in each case, and 10 times in 100 with .96 in one of
+the six. The arithmetic is summed exactly elsewhere.
 """
 
 import math
@@ -15,7 +16,7 @@ from hushed.guarantee import Guarantee
 
 pytestmark = pytest.mark.slow
 
-REPEATS, ALLOWED = 200, 16
+REPEATS, ALLOWED = 100, 10
 
 
 def laplace(rows, rng, size):
@@ -38,8 +39,9 @@ def geometric(rows, rng, size):
 TRUTHS = [(laplace, 1.0), (responses, math.log(3)), (geometric, 1.0)]
 
 
-@pytest.mark.parametrize(("mechanism", "truth"), TRUTHS)
-@pytest.mark.parametrize("delta", [0.0, 0.02])
+@pytest.mark.parametrize(
+    ("mechanism", "truth", "delta"), [*((*each, 0.0) for each in TRUTHS), (laplace, 1.0, 0.02)]
+)
 def test_bounds_from_fixed_samples(mechanism, truth, delta):
     """Neither epsilon nor delta is overstated, nor a true claim refuted, too often."""
     wrong = powerful = 0
@@ -61,7 +63,7 @@ def test_bounds_from_fixed_samples(mechanism, truth, delta):
     assert powerful > REPEATS / 2  # a bound of 0 would be valid, too
 
 
-@pytest.mark.parametrize(("mechanism", "truth"), TRUTHS)
+@pytest.mark.parametrize(("mechanism", "truth"), TRUTHS[:2])
 def test_bounds_while_peeking_at_every_round(mechanism, truth):
     """The sequential mode looks after every round, and stops as soon as it may accuse."""
     wrong = powerful = 0

@@ -6,6 +6,7 @@ thousands of processes would take hours.
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hushed as hs
 
@@ -27,9 +28,12 @@ def nasty(part):
 
 
 def audited(draw, neighbours="replace-one", pairs=PAIRS, delta=0.0):
-    """Run an audit on the values; the false alarm is 1e-6."""
+    """Run an audit on the values; the false alarm is 1e-6.
+
+    A mean with half of its noise is seen with .999 from 1,500 runs on, a memory from fewer.
+    """
     claim = hs.Guarantee(epsilon=1.0, delta=delta, neighbours=neighbours)
-    return hs.audit(draw, pairs, claim=claim, samples=20_000, workers=1, confidence=0.999999)
+    return hs.audit(draw, pairs, claim=claim, samples=6_000, workers=1, confidence=0.999999)
 
 
 def released(mechanism, function, rows):
@@ -55,7 +59,10 @@ def test_no_audit_refutes_blocks(mechanism):
         mechanism.guarantee.delta,
     )
     assert report.verdict == "not refuted", report.explain()
-    assert report.epsilon_low > 0.05 or private  # it tells the tables apart at all
+    # It tells the tables apart at all; where a block moves little, by a test of the outcomes.
+    seen = np.array(report.outcomes)
+    apart = stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue < 1e-6
+    assert apart if mechanism is EVEN else report.epsilon_low > 0.05 or private
 
 
 def with_memory(rows):

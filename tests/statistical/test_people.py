@@ -1,4 +1,4 @@
-"""People of very unequal size: 10,000 simulated samplers cover a replaced person as stated."""
+"""People of very unequal size: 5,000 simulated samplers cover a replaced person as stated."""
 
 from fractions import Fraction
 
@@ -11,7 +11,8 @@ from hushed.sensitivity import choose_rank
 
 pytestmark = pytest.mark.slow
 
-SAMPLERS, PEOPLE, FALSE_ALARM = 10_000, 5, 1e-6
+# Of 5,000 samplers a rank one lower is seen with .999 at least, where 0.3 fail in place of 0.25.
+SAMPLERS, PEOPLE, FALSE_ALARM = 5_000, 5, 1e-6
 LAW = {1: 0.6, 3: 0.3, 40: 0.08, 400: 0.02}
 SETTINGS = [("0.05", 19), ("0.1", 19), ("0.25", 19)]
 
@@ -48,7 +49,7 @@ def real_movements(count):
 
 @pytest.fixture(scope="module")
 def movements():
-    """Nineteen sampled movements for each of 10,000 samplers, and a real one for each."""
+    """Nineteen sampled movements for each of 5,000 samplers, and a real one for each."""
     law = hs.populations.Users(hs.populations.Exponential(rate=1.0), sizes=LAW)
     s = hs.sample_sensitivity(weighted, law, rows=PEOPLE, pairs=19 * SAMPLERS, user=0, workers=1)
     # They come sorted; any order of independent draws is as good.
@@ -58,7 +59,7 @@ def movements():
 
 @pytest.mark.parametrize(("gamma", "pairs"), SETTINGS)
 def test_a_replaced_person_stays_within_the_kept_movement(movements, gamma, pairs):
-    """Failures are as many as Binomial(10,000, gamma) says; one rank lower they are too many."""
+    """Failures are as many as Binomial(5,000, gamma) says; one rank lower they are too many."""
     drawn, real = movements
     rank = choose_rank("marginal", gamma=Fraction(gamma), pairs=pairs).rank
     failed = int((real > drawn[:, rank - 1]).sum())
@@ -82,10 +83,13 @@ def test_movements_of_rows_do_not_cover_people(movements):
     assert (real[: len(kept)] > kept).mean() > 0.2  # where 0.05 would be stated for rows
 
 
-def public_failures(runs, lower):
-    """In how many runs a person moves a table further than what people of a finite table do."""
+def public_failures(runs):
+    """In how many runs a person moves a table further than what people of a finite table do.
+
+    With the rank that is kept, and with one rank lower.
+    """
     rng = np.random.default_rng(44)
-    failed = 0
+    failed = np.zeros(2, dtype=int)
     for seed in range(runs):
         held = [person(rng) for _ in range(9 * (PEOPLE + 1))]
         owners = np.repeat(np.arange(len(held)), [len(values) for values in held])
@@ -104,11 +108,12 @@ def public_failures(runs, lower):
         other = people.copy()
         other[rng.integers(PEOPLE)] = person(rng)
         moved = abs(weighted_by_hand(people) - weighted_by_hand(other))
-        failed += moved > s.draws[s.rank - 1 - lower]
+        failed += moved > s.draws[[s.rank - 1, s.rank - 2]]
     return failed
 
 
 def test_disjoint_public_people_cover_the_law_they_come_from():
     """Nine tables dealt from 54 people cover fresh people of their law; a rank lower does not."""
-    assert stats.binomtest(public_failures(600, 0), 600, 0.1).pvalue > FALSE_ALARM
-    assert stats.binom.sf(public_failures(600, 1) - 1, 600, 0.1) < FALSE_ALARM
+    failed, lower = public_failures(600)
+    assert stats.binomtest(failed, 600, 0.1).pvalue > FALSE_ALARM
+    assert stats.binom.sf(lower - 1, 600, 0.1) < FALSE_ALARM

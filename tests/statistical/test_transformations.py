@@ -13,7 +13,7 @@ from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space
 
 pytestmark = pytest.mark.slow
 
-SURE = 1 - 1e-4  # the noise cannot be seeded, so a false alarm must be rare
+SURE = 1 - 1e-6  # the noise cannot be seeded, so a false alarm must be rare
 UNIT = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
 SIZED = Space(domain=Column(cell=Cell(low=0, high=1), size=4), metric=CHANGE_ONE)
 LESS, MORE = np.array([0.0, 0.0]), np.array([0.0, 0.0, 1.0])
@@ -33,28 +33,28 @@ RELEASES = {
 
 
 def count_runs(name):
-    """So many that half the noise is seen: 8,000 certify .85 of epsilon, but .46 of a choice."""
-    return 20_000 if name == "choice" else 8_000
+    """So many that half the noise is seen with .999, 7.9 standard errors below the loss.
+
+    Of 8,000 runs these were 0.04 of epsilon, and 0.145 of a choice.
+    """
+    return 42_000 if name == "choice" else 5_000
 
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_auditor_does_not_refute_a_chain(name):
-    """No event contradicts what a chain promises; a false alarm has probability 1e-4 each."""
+    """No event contradicts what a chain promises; a false alarm has probability 1e-6 each.
+
+    The same runs refute half of the epsilon, so half of the noise would be seen.
+    """
     release, pair = RELEASES[name]
     claim = release.guarantee(1, delta=1e-6 if name == "gaussian" else 0.0)
-    report = hs.audit(release, pairs=[pair], claim=claim, samples=count_runs(name), confidence=SURE)
+    report = hs.audit(
+        release, pairs=[pair], claim=claim, samples=count_runs(name), confidence=SURE, workers=1
+    )
     assert report.verdict == "not refuted"
     assert report.minimum_detectable
-
-
-@pytest.mark.parametrize("name", ["sum", "mean", "variance", "histogram", "choice"])
-def test_the_auditor_refutes_half_the_noise(name):
-    """The same chain with a claim of half its epsilon is refuted: the test above can fail."""
-    release, pair = RELEASES[name]
-    claim = release.guarantee(1)
-    wrong = hs.Guarantee(epsilon=claim.epsilon / 2, neighbours=claim.neighbours)
-    report = hs.audit(release, pairs=[pair], claim=wrong, samples=count_runs(name), confidence=SURE)
-    assert report.verdict == "violated"
+    if name in ("sum", "mean", "variance", "histogram", "choice"):
+        assert report.epsilon_low > claim.epsilon / 2
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9, -1e15])
