@@ -538,8 +538,8 @@ def test_an_error_that_cannot_be_written(folder, form):
     """A reader who has left, a refusal and a full standard error change no exit code."""
     refused = ("ledger", "charge", *BUDGET, "--epsilon", "9", *form)
     if FULL.exists():
+        assert ended(*refused, cwd=folder, stdout=FULL).returncode == 1
         with FULL.open("w") as full:
-            assert ran(*refused, cwd=folder, stdout=full).returncode == 1
             assert ran(*refused, cwd=folder, stderr=full).returncode == 1
     shown = ("ledger", "show", *BUDGET, *form)
     reader, writer = os.pipe()
