@@ -103,8 +103,7 @@ def test_a_folder_that_is_none_is_bad_use():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 1)])
 def test_a_command_that_is_stopped_says_what_is_kept(number, workers):
     """It ends with 130 and says how to go on; the same command then runs the rest alone."""
     words = SENSITIVITY.replace("mean", "slow").replace("workers 1", f"workers {workers}").split()

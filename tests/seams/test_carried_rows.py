@@ -548,7 +548,7 @@ def test_candidates_are_not_the_private_rows(given):
     """What is chosen from them would be somebody's number, as it is."""
     middle = hs.statistics.median(rows=60, low=0, high=1)
     inverse = hs.InverseSensitivity(middle, epsilon=1.0, candidates=given)
-    blocks = hs.Blocks(given, epsilon=1.0, beta=0.9)
+    blocks = hs.Blocks(given, epsilon=30.0, beta=0.9)  # few blocks
     for asked, mechanism in ((middle, inverse), (np.median, blocks)):
         with pytest.raises(PrivateRowsAsPopulation, match="would be one of them"):
             hs.release(asked, INCOMES, mechanism)
@@ -908,7 +908,7 @@ def test_what_was_not_searched_is_named(kind):
 
 
 @pytest.mark.slow
-def test_what_blocks_and_posteriors_did_not_search_is_named():
+def test_what_blocks_and_posteriors_did_not_search_is_named(by_value):
     """They hold for functions with the rows from nowhere else. Reasons leave it out."""
     plan = UNSEEN["polars.LazyFrame"]
     drawn = hs.Posterior(

@@ -44,8 +44,8 @@ def continuous_gaussian(ratio, epsilon):
 
 
 @pytest.mark.slow  # of the lemma alone: no code of ours takes part
-@pytest.mark.parametrize("epsilon", ["0", "0.3", "1", "2.5"])
-@pytest.mark.parametrize(("s", "moved"), [(3, 1), (3, 3), (8, 4), (16, 40)])
+@pytest.mark.parametrize("epsilon", ["0", "1", "2.5"])
+@pytest.mark.parametrize(("s", "moved"), [(3, 1), (3, 3), (16, 40)])
 def test_the_lemma_on_gaussian_noise(s, moved, epsilon):
     """Noise of any s: delta is at most exp(k) d(e - 2k) and two tails, k = (R^2 + 1) / (8 s^2)."""
     with mpmath.workdps(40):
@@ -57,8 +57,8 @@ def test_the_lemma_on_gaussian_noise(s, moved, epsilon):
 
 
 @pytest.mark.slow  # of the lemma alone, too
-@pytest.mark.parametrize("epsilon", ["0", "0.1", "0.7", "1.3", "-0.4"])
-@pytest.mark.parametrize(("t", "moved"), [(3, 1), (4, 6), (8, 16), (20, 33)])
+@pytest.mark.parametrize("epsilon", ["0", "0.7", "-0.4"])
+@pytest.mark.parametrize(("t", "moved"), [(3, 1), (4, 6), (20, 33)])
 def test_the_lemma_on_laplace_noise(t, moved, epsilon):
     """Noise of scale t: the level moves by ``(exp(2/t) - 1)**2 / 15`` at most."""
     with mpmath.workdps(40):

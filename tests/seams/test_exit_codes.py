@@ -276,6 +276,7 @@ CASES = [
     for name, cases in ENDINGS.items()
     for number, case in enumerate(cases)
 ]
+COST_ENDS = [case for case in ENDINGS["cost"] if "inf" not in case[0]]
 FINE = {name: cases[0][0] for name, cases in ENDINGS.items()}
 
 
@@ -355,15 +356,14 @@ def test_the_workbench_ends_before_it_serves(tmp_path):
     "certify-0",
     "certify-1",
     "cost-2",
-    "process-0_0",
-    "process-0_1",
+    "process-0",
     "process-1",
     "process-2",
 )
 @pytest.mark.parametrize(
     ("words", "code", "kind", "run"),
     [pytest.param(*case.values, ended, id=case.id) for case in CASES]
-    + [pytest.param(*case, ran, id=f"process-{case[1]}") for case in ENDINGS["cost"]],
+    + [pytest.param(*case, ran, id=f"process-{case[1]}") for case in COST_ENDS],
 )
 def test_endings(folder, words, code, kind, run):
     """The exit code is as documented; an error says its kind, an answer has none."""
@@ -411,37 +411,53 @@ def test_help_lists_the_codes(name):
         assert str(code) in codes
 
 
+UNFORESEEN = [(FINE[name], "RuntimeError") for name in FINE]
+UNFORESEEN += [(FINE["risk"], "RecursionError"), (FINE["risk"], "SystemExit")]
+ALL_FAIL = """
+import builtins, contextlib, io, json, sys
+import hushed.cli._outcome as outcome
+real = outcome.finish
+@contextlib.contextmanager
+def finish(**options):
+    with real(**options) as result:
+        raise getattr(builtins, kind)(canary)
+        yield result
+outcome.finish = finish
+from hushed.cli import main
+canary, cases = json.loads(sys.argv[1])
+told = []
+for words, kind in cases:
+    out, err, code = io.StringIO(), io.StringIO(), None
+    sys.argv = ["hushed", *words, "--json"]
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    told.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(told))
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "kind"),
-    [(FINE[name], "RuntimeError") for name in FINE]
-    + [(FINE["risk"], "RecursionError"), (FINE["risk"], "SystemExit")],
-)
-def test_what_nobody_foresaw(folder, words, kind):
+def test_what_nobody_foresaw(folder):
     """A defect of ours, wherever it lies, ends with 3 and shows no message."""
-    program = (
-        "import contextlib, hushed.cli._outcome as outcome\n"
-        "real = outcome.finish\n"
-        "@contextlib.contextmanager\n"
-        "def finish(**options):\n"
-        "    with real(**options) as result:\n"
-        f"        raise {kind}({CANARY!r})\n"
-        "        yield result\n"
-        f"outcome.finish = finish\n{MAIN}"
-    )
-    done = ran(*words, "--json", program=program, cwd=folder)
-    assert done.returncode == 3
-    assert CANARY not in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    done = ran(json.dumps([CANARY, UNFORESEEN]), program=ALL_FAIL, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [code for code, _, _ in told] == [3] * len(UNFORESEEN), told
+    for _, out, err in told:
+        assert "not foreseen" in err
+        assert CANARY not in out + err
+        assert "Traceback" not in err
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ValueError", "ImportError"])
-def test_a_failure_outside_of_any_command(folder, kind):
+def test_a_failure_outside_of_any_command(folder):
     """A module of a command that cannot be loaded is a failure, not an answer."""
     program = (
         "import hushed.cli\n"
-        f"def load(name): raise {kind}({CANARY!r})\n"
+        f"def load(name): raise ImportError({CANARY!r})\n"
         f"hushed.cli.load = load\n{MAIN}"
     )
     done = ran("audit", "f.py:enough", *AUDIT, *ENDS, program=program, cwd=folder)
@@ -451,15 +467,9 @@ def test_a_failure_outside_of_any_command(folder, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.slow_cases("words1-15")
 @pytest.mark.parametrize(
     ("words", "number"),
-    [
-        (RELEASE, signal.SIGINT),
-        (MEASURE, signal.SIGTERM),
-        pytest.param(RELEASE, signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(MEASURE, signal.SIGINT, marks=pytest.mark.slow),
-    ],
+    [(RELEASE, signal.SIGINT), (MEASURE, signal.SIGTERM)],
 )
 def test_stopped(folder, words, number):
     """Ctrl-C and SIGTERM end with 130, with --json in one object."""
@@ -515,8 +525,7 @@ def test_an_answer_of_a_query_that_cannot_be_written_is_kept(folder, form):
     ledger = ("--ledger", "sqlite:///rows.db", "--budget", "rows")
     opened = ("ledger", "open", ledger[1], ledger[3], "--epsilon", "2", "--neighbours")
     assert ended(*opened, "add-remove", cwd=folder).returncode == 0
-    with FULL.open("w") as full:
-        done = ran(*QUERY, *ledger, *form, cwd=folder, stdout=full)
+    done = ended(*QUERY, *ledger, *form, cwd=folder, stdout=FULL)
     assert done.returncode == 2
     words = done.stderr.partition("at no cost by: hushed ")[2].split()
     assert words == ["ledger", "answer", ledger[1], ledger[3], "1"]
@@ -529,8 +538,8 @@ def test_an_error_that_cannot_be_written(folder, form):
     """A reader who has left, a refusal and a full standard error change no exit code."""
     refused = ("ledger", "charge", *BUDGET, "--epsilon", "9", *form)
     if FULL.exists():
+        assert ended(*refused, cwd=folder, stdout=FULL).returncode == 1
         with FULL.open("w") as full:
-            assert ran(*refused, cwd=folder, stdout=full).returncode == 1
             assert ran(*refused, cwd=folder, stderr=full).returncode == 1
     shown = ("ledger", "show", *BUDGET, *form)
     reader, writer = os.pipe()
@@ -544,7 +553,7 @@ def test_an_error_that_cannot_be_written(folder, form):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("audit", "--help"), ()])
+@pytest.mark.parametrize("words", [("--help",), ("audit", "--help")])
 def test_help_that_cannot_be_written(folder, words):
     """What is printed outside of any command is held to the same."""
     with FULL.open("w") as full:
@@ -564,7 +573,7 @@ def test_a_closed_output_is_refused_before_anything_is_paid(folder, form):
     done = ran(*QUERY, *paid, *form, program=program, cwd=folder)
     assert done.returncode == 2
     assert "standard output is closed" in done.stderr
-    shown = json.loads(ran("ledger", "show", *BUDGET[:1], "open", "--json", cwd=folder).stdout)
+    shown = json.loads(ended("ledger", "show", *BUDGET[:1], "open", "--json", cwd=folder).stdout)
     assert shown["budgets"][0]["entries"] == 0
 
 
@@ -589,7 +598,7 @@ def test_a_page_speaks_the_words_of_its_command(folder):
         "    return rng.integers(1, 2**20, size) / 2**20 + rows[0] * 2.0**-45\n"
     )
     words = ("audit", "low.py:low_bits", *AUDIT, *ENDS, "--rows", "1", "--html", "page.html")
-    done = ran(*words, cwd=folder)
+    done = ended(*words, cwd=folder)
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert done.returncode == 1, done.stderr
     for told in (done.stdout, page):
@@ -602,7 +611,7 @@ def test_a_page_speaks_the_words_of_its_command(folder):
 def test_a_page_does_not_change_the_verdict(folder, mechanism, code):
     """With and without a page the exit code is that of the verdict."""
     words = ("audit", f"f.py:{mechanism}", *AUDIT, *ENDS, "--html", "page.html", "--json")
-    done = ran(*words, cwd=folder)
+    done = ended(*words, cwd=folder)
     assert done.returncode == code, done.stderr
     assert (json.loads(done.stdout)["verdict"] == "violated") == (code == 1)
     assert (folder / "page.html").exists()

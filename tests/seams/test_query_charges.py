@@ -156,11 +156,12 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
-            # A Feather file is read into a frame.
+            # A Feather file is read into a frame: a few show that it is.
             pytest.param(source, kind, marks=[pytest.mark.slow] if source == "feather" else [])
             for source in ("frame", "parquet", "feather")
             for kind in ARROW
             if (source, kind) not in {("parquet", each) for each in ("views", "runs", "union")}
+            and (source != "feather" or kind in ("u64", "views", "runs", "union"))
         ],
     )
     def test_of_arrow(self, kind, source, tmp_path, ledger):
@@ -351,20 +352,9 @@ class TestNoise:
         assert ledger.log == []
 
     @pytest.mark.slow
-    @pytest.mark.slow_cases("0.001-0.9999999999999999", "0.001-1e-300")
     @pytest.mark.parametrize(
         ("epsilon", "beta"),
-        [(1e-3, 1e-300), (1e-3, 1 - 1e-16), (1e300, 0.5)]
-        + [
-            pytest.param(epsilon, beta, marks=pytest.mark.slow)
-            for epsilon, betas in (
-                (1e-12, (1e-300, 0.5, 1 - 1e-16)),
-                (1e-3, (0.5,)),
-                (1e3, (1e-300, 0.5, 1 - 1e-16)),
-                (1e300, (1e-300, 1 - 1e-16)),
-            )
-            for beta in betas
-        ],
+        [(1e-12, 1e-300), (1e-12, 1 - 1e-16), (1e-3, 0.5), (1e300, 1e-300), (1e300, 1 - 1e-16)],
     )
     def test_extreme_terms_are_answered_or_free(self, epsilon, beta, ledger):
         table = hs.table(pa.table({"x": [1.0] * 5}))
@@ -461,8 +451,7 @@ class TestTime:
         hs.table(source, "t").count().release(epsilon=1.0, timeout=60)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("key", [pytest.param(None, marks=pytest.mark.slow), "k"])
-    def test_a_wait_for_the_ledger_costs_no_answer(self, key, tmp_path):
+    def test_a_wait_for_the_ledger_costs_no_answer(self, tmp_path):
         """The time in which others hold the ledger is not the time of the query."""
         query = hs.table(pa.table({"x": [1.0] * 50})).count()
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as book:
@@ -472,7 +461,7 @@ class TestTime:
             )
             other.execute("BEGIN IMMEDIATE")
             threading.Timer(4.0, other.close).start()
-            paid = {"epsilon": 50.0, "ledger": book, "budget": "b", "key": key}
+            paid = {"epsilon": 50.0, "ledger": book, "budget": "b", "key": "k"}
             assert query.release(**paid, timeout=3).value("count") > 40
             assert book.answer("b", 1) is not None
 

@@ -34,7 +34,7 @@ def test_whatever_bound_is_found_has_its_noise(noise, epsilon):
         assert epsilon < 1e-3
         return
     for search in query.query.searched:
-        for bound in search.bounds:
+        for bound in {*search.bounds[:2], *search.bounds[::4], *search.bounds[-2:]}:
             found = query.query.with_bounds({(search.output, search.side): bound})
             parts = plan_query(found, **terms).parts
             assert len(parts) == 4

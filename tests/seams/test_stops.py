@@ -189,7 +189,7 @@ def test_a_count_of_pairs_goes_on_where_a_row_cannot_be_copied(book):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["list", pytest.param("pandas", marks=pytest.mark.slow)])
-def test_blocks_of_such_cells_fail_alone(held):
+def test_blocks_of_such_cells_fail_alone(held, by_value):
     """The part that cannot be sent has no answer, and the release has one."""
     rows = HELD[held]([Unique(), *ROWS[1:]])
     blocks = hs.Blocks(low=0, high=40, epsilon=50.0, blocks=2, aggregate="mean")

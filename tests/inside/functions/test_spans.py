@@ -205,14 +205,14 @@ def test_only_what_is_overdue_is_repeated_and_once():
 
 
 @pytest.mark.slow
-def test_a_million_trials_take_little_memory_and_time():
-    """A million results on a fast engine: 20 seconds of one core, and 200 MB above the start."""
+def test_many_trials_take_little_memory_and_time():
+    """300,000 results on a fast engine: 6 seconds of one core, and 60 MB above the start."""
 
     def one(generators):
         return np.array([[g.random()] for g in generators])
 
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = run_trials(one, 10**6, seed=3, workers=Unruly(slots=8))
-    assert len(found) == 10**6
-    assert time.process_time() - begun < 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+    found = run_trials(one, 300_000, seed=3, workers=Unruly(slots=8))
+    assert len(found) == 300_000
+    assert time.process_time() - begun < 6
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000

@@ -93,11 +93,10 @@ def test_streams_are_uncorrelated():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [2, 3])
-def test_workers_do_not_change_results(workers):
-    """Two and three processes, really used, give what one gives."""
+def test_workers_do_not_change_results():
+    """Three processes, really used, give what one gives; two do in the tests below."""
     alone = run_trials(slow_draws, 24, seed=5, workers=1)
-    spread = run_trials(slow_draws, 24, seed=5, workers=workers)
+    spread = run_trials(slow_draws, 24, seed=5, workers=3)
     assert np.array_equal(alone[:, 0], spread[:, 0])
     assert len(set(alone[:, 1])) == 1
     assert len(set(spread[:, 1]) - {os.getpid()}) >= 1
