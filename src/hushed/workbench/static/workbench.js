@@ -28,7 +28,7 @@ document.addEventListener("htmx:error", look);
 let waiting;
 document.addEventListener("htmx:before:request", (event) => {
   clearTimeout(waiting);
-  const area = event.target.closest("[data-status]");
+  const area = event.target.closest?.("[data-status]");  // the document, where the asker has gone
   if (!area) return;
   waiting = setTimeout(() => {
     const line = document.getElementById(area.dataset.status);
