@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +17,15 @@ __all__ = ["ended"]
 
 
 def ended(
-    *words: object, cwd: Path, stdout: Path | None = None, encoding: str = "utf-8"
+    *words: object,
+    cwd: Path,
+    stdout: Path | None = None,
+    encoding: str = "utf-8",
+    program: Callable[[], object] = main,
 ) -> SimpleNamespace:
     """Run a command in this process, which has loaded what a new one would load for a second.
+
+    Another program than hushed reads `sys.argv`, too, and may give its exit code.
 
     The output is a file that is closed at the end, as Python closes standard output: what could
     not be written, and was not dropped, fails there.
@@ -36,7 +43,7 @@ def ended(
         kept = signal.getsignal(signal.SIGTERM)
         try:
             with pytest.raises(SystemExit) as end:
-                main()
+                sys.exit(program())
         finally:
             signal.signal(signal.SIGTERM, kept)
     told = "" if stdout else Path(out.name).read_text(encoding)

@@ -1,4 +1,4 @@
-"""A workbench as a process of its own, and a browser that looks at it.
+"""A workbench, in a thread or as a process of its own, and a browser that looks at it.
 
 Every page that a test looks at is watched: no request may leave this computer, the console may hold
 no error, and no content policy may be broken. axe finds what keeps people from using it.
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -27,15 +28,54 @@ _ADDRESS = re.compile(r"(http://127\.0\.0\.1:(\d+)/)\?key=\S+")
 
 
 @dataclass(slots=True)
+class Housed:
+    """A workbench that runs in a thread of this process, which has loaded it already.
+
+    ``key_address`` opens it, once; ``url`` is where its pages are.
+    """
+
+    folder: Path
+    key_address: str = ""
+    url: str = ""
+    _server: Any = None
+    _thread: Any = None
+
+    def start(self) -> None:
+        """Serve as the command does."""
+        import uvicorn
+
+        from hushed.workbench._app import create_app
+        from hushed.workbench._serving import configure_server, open_port
+
+        listening = open_port(0)
+        app = create_app(self.folder, port=listening.getsockname()[1])
+        self.key_address, self.url = app.address, f"http://127.0.0.1:{app.port}"
+        self._server = uvicorn.Server(configure_server(app))
+        self._thread = Thread(target=self._server.run, args=([listening],), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it, and what it started on public rows."""
+        from hushed.workbench._jobs import stop_public_jobs
+        from hushed.workbench._workspace import open_workspace, practice_of
+
+        self._server.should_exit = True
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        workspace = open_workspace(self.folder, None)
+        for each in (workspace, practice_of(workspace)):
+            stop_public_jobs(each.hidden / "jobs")
+
+
+@dataclass(slots=True)
 class Served:
-    """A workbench that runs.
+    """A workbench that runs in a process of its own, as the command starts it.
 
     ``key_address`` opens it, once; ``url`` is where its pages are; ``log`` has what it says.
     """
 
     folder: Path
     log: Path
-    arguments: tuple[str, ...] = ()
     process: Any = None
     key_address: str = ""
     url: str = ""
@@ -44,7 +84,7 @@ class Served:
     def start(self) -> None:
         """Start it, on the port that it had before."""
         known = ["--port", str(self.port)] if self.port else []
-        words = ["workbench", str(self.folder), "--no-browser", *known, *self.arguments]
+        words = ["workbench", str(self.folder), "--no-browser", *known]
         with self.log.open("w") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "hushed", *words],
@@ -113,20 +153,37 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def serve(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Serve folders; all are stopped in the end."""
-    running: list[Served] = []
+def serve(tmp_path: Path) -> Iterator[Any]:
+    """Serve folders from this process; all are stopped in the end."""
+    running: list[Housed] = []
 
-    def start(folder: Path = tmp_path, *arguments: str) -> Served:
-        log = tmp_path_factory.mktemp("workbench") / "log"
-        served = Served(folder, log, arguments)
-        running.append(served)
+    def start(folder: Path = tmp_path) -> Housed:
+        served = Housed(folder)
         served.start()
+        running.append(served)
         return served
 
     yield start
     for each in running:
         each.stop()
+
+
+@pytest.fixture
+def serve_process(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Serve folders from processes that can be killed; each takes seconds to start."""
+    running: list[Served] = []
+
+    def start(folder: Path = tmp_path, *, now: bool = True) -> Served:
+        served = Served(folder, tmp_path_factory.mktemp("workbench") / "log")
+        running.append(served)
+        if now:
+            served.start()
+        return served
+
+    yield start
+    for each in running:
+        if each.process is not None:
+            each.stop()
 
 
 @pytest.fixture
@@ -138,7 +195,7 @@ def open_page(chromium: Any) -> Iterator[Any]:
     """
     contexts, watches = [], []
 
-    def start(served: Served, *, width: int = 1280, height: int = 900, **more: Any) -> Any:
+    def start(served: Housed | Served, *, width: int = 1280, height: int = 900, **more: Any) -> Any:
         context = chromium.new_context(viewport={"width": width, "height": height}, **more)
         contexts.append(context)
         context.set_default_timeout(_PATIENCE)

@@ -160,7 +160,7 @@ def _settings(quick: bool, *, compare: bool) -> Settings:
         "rows": rows if quick else 1000,
         "m": m if quick else 1500,
         "gamma": gamma if quick else 0.05,
-        "repeats": 60 if quick else 500,
+        "repeats": 30 if quick else 500,
         "test": 10_000,
         "epsilon": [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
     }

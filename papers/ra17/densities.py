@@ -232,7 +232,7 @@ def _settings(quick: bool) -> Settings:
         "rows": 500 if quick else 5000,
         "m": 1305 if quick else 50_000,
         "gamma": [0.05, 0.2],
-        "repeats": 60 if quick else 1000,
+        "repeats": 30 if quick else 1000,
         "epsilon": [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0],
         "bandwidth": [0.1, 0.2],
     }

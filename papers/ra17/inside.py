@@ -203,7 +203,7 @@ SAMPLER = Experiment(
         "rows": 100,
         "m": 300,
         "gamma": 0.2,
-        "samplers": 500 if quick else 10_000,
+        "samplers": 250 if quick else 10_000,
         "piece": 250,
     },
     points=lambda settings: [

@@ -174,7 +174,7 @@ SENSITIVITY = Experiment(
     runs=("algorithm 1", "proposition 19"),
     settings=lambda quick: {
         "dims": [8, 64] if quick else [8, 16, 24, 32, 40, 48, 56, 64],
-        "rows": 1000,
+        "rows": 300 if quick else 1000,
         "m": 300 if quick else 1500,
         "gamma": [0.1, 0.15, 0.2] if quick else [0.05, 0.1, 0.15, 0.2],
     },

@@ -43,6 +43,7 @@ from tests.commands import ended
 import hushed
 import papers
 from hushed.cli import COMMANDS, EXAMPLES, load
+from papers.__main__ import main as papers_main
 from papers.__main__ import parser as papers_parser
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,14 +130,11 @@ def folder(tmp_path):
 
 
 def ran(arguments, folder):
-    """Run Python in a folder, with the very package that the tests import; papers lie beside it."""
-    found = [str(Path(hushed.__file__).parent.parent)]
-    if arguments[:2] == PAPERS:
-        found.append(str(ROOT))
+    """Run Python in a folder, with the very package that the tests import."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(found)},
+        env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -202,12 +200,12 @@ def test_commands_run(page, folder):
         for command, code, shown in commands(block.text):
             program, *arguments = shlex.split(command, comments=True)
             assert program in {"hushed", "python"}, command
-            if program == "python":
-                done = ran(arguments, folder)
-            elif page == ROOT / "README.md":  # by default: without the second of a new process
+            if program == "hushed":  # without the second of a new process
                 done = ended(*arguments, cwd=folder)
+            elif arguments[:2] == PAPERS:
+                done = ended(*arguments[2:], cwd=folder, program=papers_main)
             else:
-                done = ran(["-c", "from hushed.cli import main; main()", *arguments], folder)
+                done = ran(arguments, folder)
             assert done.returncode == code, (command, done.stdout, done.stderr)
             got = done.stdout + done.stderr
             assert not shown or same_output(shown, got), f"{shown}\n--- but it was\n{got}"

@@ -11,14 +11,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CODE = """def least(values, most):
+CODE = """from time import sleep
+
+
+def least(values, most):
     found = min(values)
     return found if found < most else most
 
 
 def wait():
     while False:
-        pass
+        sleep(1)
 """
 TESTS = """from code_here import least, wait
 

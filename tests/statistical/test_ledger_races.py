@@ -51,6 +51,9 @@ def race(url, rounds, barrier, results):
                 except Overspent:
                     continue
                 won.append(number)
+    except Exception:
+        barrier.abort()  # nobody waits for it
+        raise
     finally:
         results.put(won)
 

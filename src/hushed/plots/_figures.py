@@ -113,14 +113,15 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     """
     target = Path(path)
     check_suffix(target)
-    clean = type(figure).from_dict(clean_spec(figure))
     if target.suffix == ".html":
+        # The schema has been asked already, as the text was cleaned.
+        clean = type(figure).from_dict(clean_spec(figure), validate=False)
         page = clean.to_html(inline=True, json_kwds={"cls": _InScript})
         target.write_text(page, encoding="utf-8")
     elif target.suffix == ".svg":
         target.write_text(draw_svg(figure), encoding="utf-8")
     else:
-        clean.save(str(target), scale_factor=2)
+        target.write_bytes(draw_png(figure))
     _sign(target)
     return target
 
@@ -131,6 +132,14 @@ def draw_svg(figure: Any) -> str:
     import vl_convert  # noqa: PLC0415
 
     return leave_room(str(vl_convert.vegalite_to_svg(clean_spec(figure))))
+
+
+def draw_png(figure: Any) -> bytes:
+    """Write a figure as PNG, with two pixels where the screen has one."""
+    altair_or_refuse()
+    import vl_convert  # noqa: PLC0415
+
+    return bytes(vl_convert.vegalite_to_png(clean_spec(figure), scale=2))
 
 
 def leave_room(drawn: str) -> str:

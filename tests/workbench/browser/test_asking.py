@@ -267,12 +267,13 @@ app(["workbench", sys.argv[1], "--no-browser"])
 
 
 @pytest.mark.parametrize("place", ["before", "reading", "answered"])
-def test_a_server_that_is_killed_never_makes_a_second_entry(serve, open_page, folder, place):
+def test_a_server_that_is_killed_never_makes_a_second_entry(
+    serve_process, open_page, folder, place
+):
     """Killed before the charge, after it, and after the answer: asked again, there is one entry."""
     draft = draft_of(folder)
-    served = serve(folder)
+    served = serve_process(folder, now=False)
     slow = SLOW.replace("PLACE", repr(place))
-    served.kill()
     process = subprocess.Popen(
         [sys.executable, "-c", slow, str(folder)], stdout=subprocess.PIPE, text=True
     )
@@ -293,7 +294,6 @@ def test_a_server_that_is_killed_never_makes_a_second_entry(serve, open_page, fo
     process.kill()
     process.communicate()
     assert count_entries(folder) == (0 if place == "before" else 1)
-    served.port = 0
     served.start()
     page.goto(served.key_address)
     page.goto(f"{served.url}/tables/{draft.id}/release")
@@ -334,14 +334,16 @@ def test_exports_run_and_ask_the_same_question(serve, open_page, folder):
     assert hs.Query.from_toml((folder / "q.toml").read_text()) == hs.Query.of(table)
 
 
-def test_nothing_private_is_read_before_the_release(serve, open_page, folder, tmp_path_factory):
+def test_nothing_private_is_read_before_the_release(
+    serve_process, open_page, folder, tmp_path_factory
+):
     """Of the file no more than its first block is read; the rows are, at the release."""
     trace = tmp_path_factory.mktemp("trace") / "reads.txt"
     draft = draft_of(folder)
     rows = folder / "stays.csv"
     rows.write_text(rows.read_text() + "1,A,1.00\n" * 30_000)
     assert rows.stat().st_size > 200_000
-    served = serve(folder)
+    served = serve_process(folder)
     words = ["strace", "-f", "-y", "-e", "trace=read,pread64,mmap", "-o", str(trace)]
     tracer = subprocess.Popen([*words, "-p", str(served.process.pid)], stderr=subprocess.PIPE)
     tracer.stderr.readline()
@@ -363,7 +365,9 @@ def test_nothing_private_is_read_before_the_release(serve, open_page, folder, tm
     assert max(place + size for place, size in sum_reads(trace, rows)) > 200_000
 
 
-def test_no_row_is_read_from_postgresql_before_the_release(serve, open_page, folder, postgres):
+def test_no_row_is_read_from_postgresql_before_the_release(
+    serve_process, open_page, folder, postgres
+):
     """W10 on a server: its own count of rows that were read. Killed in between, it asks again."""
     name = postgres.create_database()
     made = "CREATE TABLE stays AS SELECT 'P' || n % 900 AS patient, 'A' AS ward, n % 4000 AS cost"
@@ -374,7 +378,7 @@ def test_no_row_is_read_from_postgresql_before_the_release(serve, open_page, fol
     data = DATA | {"where": "database", "address": address, "place": "stays", "col.2.kind": "int"}
     drafts = Drafts(folder / ".hushed" / "drafts.db")
     drafts.change(draft.id, data, prefix="data.")
-    served = serve(folder)
+    served = serve_process(folder)
     page, watch = open_page(served)
     watch.allow("ERR_CONNECTION", "Failed to fetch", "403")
     page.goto(f"{served.url}/tables/{draft.id}/question")

@@ -69,9 +69,9 @@ def sample(page, function="mean", **more):
     page.get_by_role("button", name="Run the code and sample").click()
 
 
-def test_a_function_is_sampled_watched_priced_and_released(serve, open_page, folder):
+def test_a_function_is_sampled_watched_priced_and_released(serve_process, open_page, folder):
     """Every step by its button; the answer is in the ledger once, and on a reloaded page."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, _ = open_page(served)
     address = begin(page, served, "functions")
     assert page.get_by_text("This runs code in").is_visible()
@@ -103,9 +103,9 @@ def test_a_function_is_sampled_watched_priced_and_released(serve, open_page, fol
     assert entry.note == "the yearly report"
 
 
-def test_a_sampling_outlives_a_killed_server_and_a_closed_page(serve, open_page, folder):
+def test_a_sampling_outlives_a_killed_server_and_a_closed_page(serve_process, open_page, folder):
     """It goes on; if its process is killed, too, it is continued where it was."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, _ = open_page(served)
     address = begin(page, served, "functions")
     sample(page, one_in="200")
@@ -128,9 +128,9 @@ def test_a_sampling_outlives_a_killed_server_and_a_closed_page(serve, open_page,
     page.get_by_text("Stopped. What was finished is kept").wait_for()
 
 
-def test_errors_of_functions_are_told_where_they_may_be(serve, open_page, folder):
+def test_errors_of_functions_are_told_where_they_may_be(serve_process, open_page, folder):
     """On public rows in full; on private rows only that it failed, and that the charge stays."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, watch = open_page(served)
     watch.allow("status of 422")  # the form with its errors
     begin(page, served, "functions")
@@ -149,9 +149,9 @@ def test_errors_of_functions_are_told_where_they_may_be(serve, open_page, folder
     assert not find_faults(page)
 
 
-def test_a_broken_mechanism_of_the_zoo_is_caught(serve, open_page, folder):
+def test_a_broken_mechanism_of_the_zoo_is_caught(serve_process, open_page, folder):
     """With its witness; a right one is never called private."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, _ = open_page(served)
     begin(page, served, "audits")
     fill(page, specimen="histogram, wrong scale")
@@ -165,9 +165,9 @@ def test_a_broken_mechanism_of_the_zoo_is_caught(serve, open_page, folder):
     assert not find_faults(page)
 
 
-def test_ways_to_release_are_compared_and_a_population_is_checked(serve, open_page, folder):
+def test_ways_to_release_are_compared_and_a_population_is_checked(serve_process, open_page, folder):
     """The first costs nothing; the second says its price, and pays once."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, _ = open_page(served, width=390)
     begin(page, served, "routes")
     known = {"population": "range", "low": "0", "high": "100", "rows": "40"}
@@ -188,9 +188,9 @@ def test_ways_to_release_are_compared_and_a_population_is_checked(serve, open_pa
         assert len(book.entries("fees")) == 1
 
 
-def test_five_hundred_updates_do_not_fill_the_tab(serve, open_page, folder):
+def test_five_hundred_updates_do_not_fill_the_tab(serve_process, open_page, folder):
     """Memory and nodes stay within a fifth of what they are after the first updates."""
-    served = serve(folder)
+    served = serve_process(folder)
     page, _ = open_page(served)
     address = begin(page, served, "functions")
     sample(page, one_in="2000")

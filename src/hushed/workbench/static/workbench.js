@@ -28,7 +28,7 @@ document.addEventListener("htmx:error", look);
 const COMPUTING = "computing";
 let waiting;
 document.addEventListener("htmx:before:request", (event) => {
-  const area = event.target.closest("[data-status]");
+  const area = event.target.closest?.("[data-status]");  // the document, where the asker has gone
   if (!area || !area.dataset.status) return;
   clearTimeout(waiting);
   waiting = setTimeout(() => {
