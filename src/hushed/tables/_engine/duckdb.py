@@ -231,7 +231,7 @@ def run_sql(engine: Any, sql: str) -> list[tuple[Any, ...]]:
     """
     try:
         found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
-    except (RuntimeError, *_errors()) as error:
+    except Exception as error:
         if _STOPPED.search(str(error)) is None:  # a stop by the timer is another error
             raise
     else:
