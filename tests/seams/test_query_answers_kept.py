@@ -26,6 +26,7 @@ from hushed.errors import (
 )
 from hushed.tables import _engine as engines
 from hushed.tables import _scan as scan
+from hushed.tables._engine import csv_files
 from hushed.tables._engine.duckdb import run_sql
 from hushed.tables._storage import read_answer, write_answer
 
@@ -317,6 +318,24 @@ class TestKeys:
             engine.execute.side_effect = RuntimeError(text)
             with pytest.raises(kind):
                 run_sql(engine, "SELECT 1")
+
+    @pytest.mark.parametrize("place", ["its rows", "its schema"])
+    def test_a_stop_while_a_file_is_read_is_no_answer(self, book, place, tmp_path, monkeypatch):
+        """DuckDB reads files through Python, and takes what is raised there for an error."""
+        (tmp_path / "t.csv").write_text("x\n" + "1\n" * 60)
+        query = hs.table(tmp_path / "t.csv", types={"x": "int"}).count()
+
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        name = {"its rows": "_read_batches", "its schema": "__arrow_c_stream__"}[place]
+        monkeypatch.setattr(csv_files.CsvFile, name, stop)
+        ask = {"epsilon": 1.0, "ledger": book, "budget": "b", "key": "may"}
+        with pytest.raises(KeyboardInterrupt, match="ask again under the key 'may'"):
+            query.release(**ask)
+        assert book.answer("b", "may") is None
+        monkeypatch.undo()
+        assert query.release(**ask).entry == 1
 
     def test_a_key_needs_a_ledger_that_keeps_answers(self, table, ledger):
         for given in ({}, {"ledger": ledger, "budget": "b"}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -85,6 +86,7 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
         "timestamp": "TRY_CAST({0} AS TIMESTAMP)",
     }
 )
+_STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
 _LOST = frozenset(  # names of exceptions of an engine that is not available
     {
         *("ConnectionException", "FatalException", "InternalException", "IOException"),
@@ -223,11 +225,14 @@ def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
 
 
 def run_sql(engine: Any, sql: str) -> list[tuple[Any, ...]]:
-    """Query DuckDB, which turns an interrupt by the user into an error of its own."""
+    """Query DuckDB, which turns an interrupt by the user into an error of its own.
+
+    So it does where it reads a file or a frame through Python, too: by the end of a traceback.
+    """
     try:
         found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
-    except RuntimeError as error:
-        if str(error) != "Query interrupted":  # a stop by the timer is another error
+    except Exception as error:
+        if _STOPPED.search(str(error)) is None:  # a stop by the timer is another error
             raise
     else:
         return found
