@@ -80,3 +80,13 @@ def test_nothing_is_recommended_where_nothing_applies():
     name, advice = recommend(comparison_of({}))
     assert name == ""
     assert "No route applies" in advice
+
+
+@pytest.mark.parametrize("name", ["name", "promise"])
+def test_a_loaded_comparison_forges_no_line(name):
+    """What another file says of a route is one cell, and moves no cursor."""
+    route = replace(BASE.routes[0], **{name: "x\x1b[2J\nRecommended: nothing"})
+    told = replace(BASE, routes=(route,), advice="y\x1b[2J")
+    loaded = hs.Comparison.from_json(told.to_json())
+    assert "\nRecommended" not in loaded.explain()
+    assert "\x1b" not in loaded.explain()

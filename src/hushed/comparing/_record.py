@@ -198,8 +198,8 @@ class Comparison(Shown):
         header = ["route", "promise holds for", "50 %", "95 %", "calls"]
         body = [
             [
-                each.name,
-                each.promise,
+                flat(each.name),
+                flat(each.promise),
                 shown_number(each.error_50),
                 shown_number(each.error_95),
                 f"{each.calls:,}",
@@ -295,7 +295,7 @@ def _table(found: Comparison) -> list[str]:
 
 def _fill(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
-        text,
+        flat(text),
         width=_WIDTH,
         initial_indent=indent,
         subsequent_indent=indent + "  " if indent else "",

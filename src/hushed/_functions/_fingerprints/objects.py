@@ -47,8 +47,9 @@ def own_attributes(value: Any) -> Iterator[tuple[str, Any]]:
 def foreign_attributes(value: Any) -> Iterator[tuple[str, Any]]:
     """Give attributes that no code of an object's class names: pickle may leave them out."""
     held = getattr(value, "__dict__", None)
+    kind: Any = type(value)
     if type(held) is dict and held:
-        known = _list_named(type(value))
+        known = _list_named(kind)
         yield from sorted((key, each) for key, each in held.items() if str(key) not in known)
 
 
