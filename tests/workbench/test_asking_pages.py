@@ -101,6 +101,8 @@ def test_a_form_of_another_question_charges_nothing(asked):
     again = dict(re.findall(r'name="(request|digest)" value="([^"]+)"', client.get(address).text))
     assert again["digest"] != hidden["digest"]
     assert again["request"] != hidden["request"]
+    history = client.get("/history").text  # each price once, however often it was looked at
+    assert (history.count("epsilon 0.5 of stays"), history.count("epsilon 0.7 of stays")) == (1, 1)
 
 
 @pytest.mark.slow

@@ -337,6 +337,13 @@ def test_hostile_names_are_shown_as_text(browser: TestClient, folder: Path, name
     assert not any("x" * 400 in each for each in shown)
 
 
+def test_the_settings_name_the_ledger_as_a_command_takes_it(
+    browser: TestClient, folder: Path
+) -> None:
+    """With every slash of the path: the line is copied."""
+    assert f"<dd>sqlite:///{folder.resolve() / 'ledger.db'}</dd>" in browser.get("/settings").text
+
+
 @pytest.mark.slow
 def test_appearance_is_kept(browser: TestClient, folder: Path) -> None:
     """The colours that were chosen hold on every page; what is none is not taken."""

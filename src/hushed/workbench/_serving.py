@@ -53,7 +53,7 @@ def serve_workbench(
     if host not in (LOOPBACK, "localhost"):
         raise ParameterError(
             f"the workbench listens on {LOOPBACK} only, for one person on this computer; "
-            "another one would let everybody on the network in",
+            "another one would let everybody on the network in. For a team there is hushed serve",
             parameter="host",
         )
     workspace = open_workspace(Path(folder), ledger)

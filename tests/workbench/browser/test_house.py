@@ -152,6 +152,9 @@ def test_what_is_typed_keeps_the_focus_while_the_form_changes(clinic, serve, ope
     served = serve(clinic)
     page, _ = open_page(served)
     page.get_by_role("button", name=PRACTICE).click()
+    fold = page.locator("details", has_text="Public keys of age")
+    fold.locator("summary").click()
+    assert fold.evaluate("each => each.open")
     page.get_by_label("Upper bound of nights").fill("-1")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
@@ -159,6 +162,7 @@ def test_what_is_typed_keeps_the_focus_while_the_form_changes(clinic, serve, ope
     assert here == "col.4.kind"
     page.get_by_text("the bounds are swapped").wait_for()
     assert page.evaluate("document.activeElement.id") == here
+    assert fold.evaluate("each => each.open")  # and what was opened stays open
     page.get_by_label("Upper bound of nights").fill("31")
     page.keyboard.press("Tab")
     page.get_by_text("the bounds are swapped").wait_for(state="detached")

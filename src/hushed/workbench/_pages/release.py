@@ -114,6 +114,11 @@ class _Pages:
             self.bench.drafts.add_result(draft.id, result)
             self.bench.drafts.add_event(draft.id, "released", f"entry {number} of {budget}")
 
+    def note_price(self, draft: Draft, planned: Planned, offer: Offer) -> None:
+        """Note for the history which price was told, once for a question."""
+        told = f"price of {offer_note(planned)}: epsilon {offer.cost}"
+        self.bench.drafts.add_event(draft.id, "price", f"{told} of {planned.described.budget}")
+
     def start(self, draft: Draft, planned: Planned, note: str) -> None:
         """Pay and read the rows, in a thread; under the key of the draft this happens once."""
         asked, ledger, budget = (
@@ -156,11 +161,14 @@ def make_router(bench: Workbench) -> APIRouter:
         try:
             bench.require_writable()
             planned = pages.plan(draft)
+            known = draft.part(PREFIX).get("digest")
             draft = pages.claim(draft, planned.prepared.digest)
             standing = pages.look(draft, planned.described)
             if standing.state == "answered" and standing.entry is not None:
                 return bench.go(answer_path(standing))
             offer = planned.offer(bench)
+            if known != planned.prepared.digest:
+                pages.note_price(draft, planned, offer)
         except HushedError as error:
             told = {"draft": draft, "message": say_error(error), "active": "tables"}
             return bench.show(request, "page_release_refused.html", 422, **told)

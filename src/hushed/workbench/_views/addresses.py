@@ -43,6 +43,8 @@ def split_password(address: str) -> tuple[str, str]:
         secret = unquote(parts.password or "")
     except ValueError:
         raise ParameterError("this is no address: postgresql://USER@HOST/DATABASE") from None
+    if not parts.netloc and not parts.query:  # of a file; urlunsplit drops slashes before its path
+        return address, ""
     user, at, place = parts.netloc.rpartition("@")
     asked = parse_qsl(parts.query, keep_blank_values=True)
     kept = [(name, text) for name, text in asked if not _is_secret(name)]

@@ -70,6 +70,23 @@ document.addEventListener("input", (event) => {
   if (moved) moved.value = event.target.id;
 });
 
+// What somebody opened stays open when an answer replaces it: the words of the summary tell which.
+let opened = [];
+function listFolds() {
+  const seen = new Map();
+  return Array.from(document.querySelectorAll("main details"), (fold) => {
+    const words = fold.querySelector("summary").textContent.trim();
+    seen.set(words, (seen.get(words) || 0) + 1);
+    return { fold, key: `${words} ${seen.get(words)}` };
+  });
+}
+document.addEventListener("htmx:before:swap", () => {
+  opened = listFolds().filter(({ fold }) => fold.open).map(({ key }) => key);
+});
+document.addEventListener("htmx:after:swap", () => {
+  listFolds().filter(({ key }) => opened.includes(key)).forEach(({ fold }) => { fold.open = true; });
+});
+
 // What is typed while an answer is under way is put back when the answer replaces its field, and told
 // to the server. htmx sends one of the requests that replace a page at a time (hx-sync) and drops the
 // others: what they would have told is told here.
