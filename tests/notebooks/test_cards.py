@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import nbformat
@@ -149,6 +150,12 @@ def test_a_ledger_shows_its_budgets_and_a_public_table_its_form(shown):
     assert "sqlite" not in words + ledger["text/plain"]
     assert "1 charge so far" in ledger["text/plain"]
     assert "columns: x, <script>" in table["text/plain"]
+
+
+def test_cards_have_the_colours_of_figures(shown):
+    """The first two of them, and none else."""
+    drawn = "".join(shown[kind]._repr_html_() for kind in KINDS)
+    assert set(re.findall(r"#[0-9A-Fa-f]{6}", drawn)) == set(hs.plots.COLOURS[:2])
 
 
 def test_the_card_of_an_audit_shows_its_outcomes(shown):
