@@ -195,6 +195,26 @@ def test_jupyter_shows_cards(tmp_path):
     assert "count" in output["data"]["text/plain"]
 
 
+@pytest.mark.slow
+def test_jupyter_shows_a_figure_without_a_network(tmp_path):
+    """Drawn as SVG, with nothing to load; and it can still be changed and saved."""
+    code = (
+        "import hushed as hs, numpy as np\n"
+        "mean = lambda rows: rows.mean()\n"
+        "box = hs.populations.Uniform(low=0, high=1)\n"
+        "s = hs.sample_sensitivity(mean, box, rows=20, gamma=0.5, workers=1)\n"
+        "known = hs.release(mean, np.full(20, 0.5), hs.Laplace(s, epsilon=1.0)).certificate\n"
+        "figure = hs.plots.movement_figure(known).properties(width=300)\n"
+        "hs.plots.save_figure(figure, 'm.html')\n"
+        "figure"
+    )
+    (output,) = run_cell(code, tmp_path)
+    assert set(output["data"]) == {"image/svg+xml", "text/plain"}
+    assert "How far" in output["data"]["image/svg+xml"]
+    assert "<script" not in output["data"]["image/svg+xml"]
+    assert (tmp_path / "m.html").stat().st_size > 100_000
+
+
 def run_cell(code, folder):
     nbclient = pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
