@@ -51,15 +51,16 @@ def shows_offline(draw: Callable[_P, Any]) -> Callable[_P, Any]:
     @wraps(draw)
     def drawn(*given: _P.args, **named: _P.kwargs) -> Any:
         figure = draw(*given, **named)
+        kind: Any = type(figure)
         # Altair keeps whatever is set in the usual way as a part of the record.
-        object.__setattr__(figure, "__class__", _offline(type(figure)))
+        object.__setattr__(figure, "__class__", _offline(kind))
         return figure
 
     return drawn
 
 
 @cache
-def _offline(kind: type) -> type:
+def _offline(kind: Any) -> Any:
     """Make a kind of chart that differs in nothing but how a notebook shows it."""
     return type(kind.__name__, (kind,), {"_repr_mimebundle_": _show, "__doc__": kind.__doc__})
 
@@ -140,7 +141,7 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     target = Path(path)
     check_suffix(target)
     # Altair finds the class of a record among its own, which are not those that show offline.
-    kind = next(each for each in type(figure).__mro__ if each.__module__ != __name__)
+    kind: Any = next(each for each in type(figure).__mro__ if each.__module__ != __name__)
     clean = kind.from_dict(clean_spec(figure))
     if target.suffix == ".html":
         page = clean.to_html(inline=True, json_kwds={"cls": _InScript})
