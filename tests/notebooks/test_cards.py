@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import nbformat
@@ -151,6 +152,12 @@ def test_a_ledger_shows_its_budgets_and_a_public_table_its_form(shown):
     assert "columns: x, <script>" in table["text/plain"]
 
 
+def test_cards_have_the_colours_of_figures(shown):
+    """The first two of them, and none else."""
+    drawn = "".join(shown[kind]._repr_html_() for kind in KINDS)
+    assert set(re.findall(r"#[0-9A-Fa-f]{6}", drawn)) == set(hs.plots.COLOURS[:2])
+
+
 def test_the_card_of_an_audit_shows_its_outcomes(shown):
     """A bar and a dot for each group, as high as its share; those of the event on the right."""
     report = shown["audit"]
@@ -186,6 +193,26 @@ def test_jupyter_shows_cards(tmp_path):
     (output,) = run_cell(code, tmp_path)
     assert output["data"]["text/html"].startswith('<div class="hushed-card">')
     assert "count" in output["data"]["text/plain"]
+
+
+@pytest.mark.slow
+def test_jupyter_shows_a_figure_without_a_network(tmp_path):
+    """Drawn as SVG, with nothing to load; and it can still be changed and saved."""
+    code = (
+        "import hushed as hs, numpy as np\n"
+        "mean = lambda rows: rows.mean()\n"
+        "box = hs.populations.Uniform(low=0, high=1)\n"
+        "s = hs.sample_sensitivity(mean, box, rows=20, gamma=0.5, workers=1)\n"
+        "known = hs.release(mean, np.full(20, 0.5), hs.Laplace(s, epsilon=1.0)).certificate\n"
+        "figure = hs.plots.movement_figure(known).properties(width=300)\n"
+        "hs.plots.save_figure(figure, 'm.html')\n"
+        "figure"
+    )
+    (output,) = run_cell(code, tmp_path)
+    assert set(output["data"]) == {"image/svg+xml", "text/plain"}
+    assert "How far" in output["data"]["image/svg+xml"]
+    assert "<script" not in output["data"]["image/svg+xml"]
+    assert (tmp_path / "m.html").stat().st_size > 100_000
 
 
 def run_cell(code, folder):

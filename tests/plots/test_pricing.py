@@ -33,7 +33,7 @@ def test_cost_has_one_legend(tmp_path):
     save_figure(chart, tmp_path / "cost.svg")
     svg = (tmp_path / "cost.svg").read_text(encoding="utf-8")
     assert svg.count('role-legend-title"') == 1
-    assert [svg.count(f">{basis}<") for basis in ("published", "exact", "loss")] == [1, 1, 1]
+    assert [svg.count(f">{basis}: ") for basis in ("published", "exact", "loss")] == [1, 1, 1]
 
 
 def test_tradeoff_starts_at_one():

@@ -190,12 +190,11 @@ def test_the_picture_of_costs_shows_no_cost_below_it():
     """The least cost is printed rounded up, at its level."""
     model = cost.CostModel(per_person=100.0, people=7)
     spec = cost_against_level(model, 0.7).to_dict()
-    marked = [layer for layer in spec["layer"] if "data" in layer]
-    labels = [row for layer in marked for row in layer["data"]["values"] if "label" in row]
-    assert labels
-    for row in labels:
-        money, level = re.fullmatch(r"(\S+) at ε = (\S+)", row["label"]).groups()
-        best = model.optimum(0.7, basis=row["series"])
+    (points,) = (layer for layer in spec["layer"] if layer["mark"]["type"] == "circle")
+    assert len(points["data"]["values"]) == 3
+    for row in points["data"]["values"]:
+        basis, money, level = re.fullmatch(r"(\w+): (\S+) at ε = (\S+)", row["series"]).groups()
+        best = model.optimum(0.7, basis=basis)
         assert (row["x"], row["y"]) == (best.epsilon, best.budget)
         assert 0 <= Decimal(money.replace(",", "")) - decimal(best.budget) <= Decimal("0.01")
         assert 0 <= Decimal(level) - decimal(best.epsilon) <= decimal(best.epsilon) / 1000

@@ -8,7 +8,7 @@ from typing import Any
 from hushed._ground.checks import is_real, list_in_order
 from hushed._ground.printing import brief, flat, format_up
 from hushed.errors import ParameterError
-from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 from hushed.tables import Answer
 from hushed.tables._answers import percent
 from hushed.tables._left_out import remark_of
@@ -16,6 +16,7 @@ from hushed.tables._left_out import remark_of
 _MOST_GROUPS = 40
 
 
+@shows_offline
 def answer_figure(
     answer: Answer, *, exact: Mapping[str, float | Sequence[float]] | None = None
 ) -> Any:

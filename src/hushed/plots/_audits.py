@@ -9,7 +9,13 @@ from hushed.auditing import AuditReport
 from hushed.auditing._outcomes import find_event
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.plots._figures import altair_or_refuse, draw_svg, require_kind, tell_apart
+from hushed.plots._figures import (
+    altair_or_refuse,
+    draw_svg,
+    require_kind,
+    shows_offline,
+    tell_apart,
+)
 from hushed.plots._pages import render_page
 
 _CURVE = "estimated curve, no certificate"
@@ -20,6 +26,7 @@ _SIZE = {"width": 480, "height": 220}
 _SMALL = {"width": 330, "height": 150}  # two of them stand side by side on a printed page
 
 
+@shows_offline
 def audit_figure(report: AuditReport) -> Any:
     """Draw what an audit found.
 

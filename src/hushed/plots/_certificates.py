@@ -9,7 +9,7 @@ from hushed.auditing import AuditReport
 from hushed.errors import ParameterError
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._audits import draw_for_certificate
-from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg, require_kind
+from hushed.plots._figures import COLOURS, altair_or_refuse, draw_svg, require_kind, shows_offline
 from hushed.plots._fits import moved_figure, population_figure
 from hushed.plots._ledgers import budget_over_time
 from hushed.plots._pages import render_page
@@ -26,6 +26,7 @@ _BLUE, _ORANGE = COLOURS[:2]
 _MOVEMENTS = "Sampled movements"
 
 
+@shows_offline
 def movement_figure(certificate: Certificate) -> Any:
     """Draw the sampled movements and the one that was kept.
 

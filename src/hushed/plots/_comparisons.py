@@ -6,7 +6,13 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
-from hushed.plots._figures import altair_or_refuse, draw_svg, require_kind, tell_apart
+from hushed.plots._figures import (
+    altair_or_refuse,
+    draw_svg,
+    require_kind,
+    shows_offline,
+    tell_apart,
+)
 from hushed.plots._pages import render_page
 from hushed.statements._readings import Table
 
@@ -14,6 +20,7 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 HEADING = "Which promise, at what price: "
 
 
+@shows_offline
 def comparison_figure(comparison: Comparison) -> Any:
     """Draw a comparison: one line for each route, on a logarithmic scale.
 

@@ -11,13 +11,14 @@ from hushed._ground.checks import read_count, require_positive
 from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
-from hushed.plots._figures import COLOURS, altair_or_refuse
+from hushed.plots._figures import COLOURS, altair_or_refuse, shows_offline
 from hushed.tables import Table
 
 _POINTS = 25
 _TOLD = 4  # outputs whose errors are told in numbers
 
 
+@shows_offline
 def error_figure(
     asked: Table | Calibrated,
     *,

@@ -6,11 +6,12 @@ from typing import Any
 
 from hushed._ground.printing import flat, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
-from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 
 _BINS = 40
 
 
+@shows_offline
 def population_figure(check: PopulationCheck) -> Any:
     """Draw a population check: noisy statistics of public tables, and where the private one lies.
 
@@ -62,6 +63,7 @@ def population_figure(check: PopulationCheck) -> Any:
     return (bars + lines).properties(title=heading, width=480, height=280)
 
 
+@shows_offline
 def moved_figure(check: MovementCheck) -> Any:
     """Draw a movement check: the share of private pairs that move further, and what is allowed.
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.ledger import Budget, Ledger, Moment
-from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind
+from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 
 _NAMED = 15  # charges with a line of their own
 _DAYS_WITH_HOURS = 4
 
 
+@shows_offline
 def budget_figure(ledger: Ledger, budget: str) -> Any:
     """Draw how a budget was used up, and by which charges.
 

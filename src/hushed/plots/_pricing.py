@@ -18,14 +18,17 @@ _SOURCE = "Dandekar, Basu, Bressan, Differential Privacy at Risk, PoPETs 2021"
 def _lines(rows: Rows, *, x: str, y: str, by: str, title: str, caption: str) -> Any:
     """Line chart of plain rows."""
     alt = altair_or_refuse()
+    legend = alt.Legend(labelLimit=400, titleLimit=400)
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_line()
         .encode(
             x=alt.X("x:Q", title=x),
             y=alt.Y("y:Q", title=y),
-            color=alt.Color("series:N", title=by, sort=None, scale=alt.Scale(range=list(COLOURS))),
-            strokeDash=alt.StrokeDash("series:N", title=by, sort=None),
+            color=alt.Color(
+                "series:N", title=by, sort=None, scale=alt.Scale(range=list(COLOURS)), legend=legend
+            ),
+            strokeDash=alt.StrokeDash("series:N", title=by, sort=None, legend=legend),
         )
         .properties(title={"text": title, "subtitle": caption}, width=480, height=320)
     )
@@ -71,30 +74,25 @@ def cost_against_level(
     rows: Rows = []
     points: Rows = []
     for basis in bases:
+        best = model.optimum(epsilon0, basis=basis)  # type: ignore[arg-type]
+        # The least cost is told in the legend: beside its point it would lie across other curves.
+        series = f"{basis}: {money_above(best.budget)} at ε = {format_up(best.epsilon, 4)}"
+        points.append({"x": best.epsilon, "y": best.budget, "series": series})
         for i in range(1, 201):
             level = epsilon0 * i / 200
             cost = model.cost_at_risk(level, epsilon0, basis=basis)  # type: ignore[arg-type]
-            rows.append({"x": level, "y": cost, "series": basis})
-        best = model.optimum(epsilon0, basis=basis)  # type: ignore[arg-type]
-        label = f"{money_above(best.budget)} at ε = {format_up(best.epsilon, 4)}"
-        points.append({"x": best.epsilon, "y": best.budget, "series": basis, "label": label})
+            rows.append({"x": level, "y": cost, "series": series})
     lines = _lines(
         rows,
         x="level ε (nats)",
         y="cost, all people together (currency of the model)",
-        by="confidence",
+        by="confidence, and its least cost",
         title=f"Compensation budget at ε₀ = {format_up(epsilon0)}",
         caption=f"{_SOURCE}, section 5; the exact and the published basis are nominal.",
     )
     # Not coloured: colours of points would have a legend of their own.
     marked = alt.Chart(alt.Data(values=points)).encode(x="x:Q", y="y:Q", detail="series:N")
-    below = {"dy": 16, "align": "left"}  # of the least cost no line of its own lies there
-    return (
-        lines
-        + marked.mark_circle(size=60, opacity=1, color="black")
-        + marked.mark_text(**below, stroke="white", strokeWidth=5).encode(text="label:N")
-        + marked.mark_text(**below).encode(text="label:N")
-    )
+    return lines + marked.mark_circle(size=60, opacity=1, color="black")
 
 
 def tradeoff_curve(curves: dict[str, PrivacyProfile], *, points: int = 100) -> Any:
