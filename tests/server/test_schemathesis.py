@@ -14,9 +14,6 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.server.conftest import ORIGIN, QUERY, make_folder, open_team
 
-pytestmark = pytest.mark.slow
-
-EXAMPLES = 6  # of each kind for each address, and role
 MEANING = positive_data_acceptance  # no document says which columns a table has
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 
@@ -47,8 +44,12 @@ def served(tmp_path_factory):
         yield team, schemathesis.openapi.from_dict(document), roles, known
 
 
+# Of each kind for each address, and role; the same ones in each run.
+@pytest.mark.parametrize(
+    "examples", [pytest.param(3, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("role", ["analyst", "steward", "quote-only", "nobody"])
-def test_20_every_answer_is_one_that_is_described(served, role):
+def test_20_every_answer_is_one_that_is_described(served, role, examples):
     """No 500, no status or body beyond the document, and nothing that breaks it is let in."""
     team, schema, roles, known = served
     token, seen, held = roles[role], Counter(), {}
@@ -57,7 +58,7 @@ def test_20_every_answer_is_one_that_is_described(served, role):
         for mode in (POSITIVE, NEGATIVE):
             takes = operation.body or any(operation.iter_parameters())
             if mode is POSITIVE or takes:
-                ask(team, operation, mode, token, known, seen)
+                ask(team, operation, mode, token, known, seen, examples)
         held[operation.label] = sum(seen[operation.label, status] for status in range(600))
     assert min(held.values()) > 0
     statuses = {status for _, status in seen}
@@ -67,13 +68,13 @@ def test_20_every_answer_is_one_that_is_described(served, role):
     assert team.charges() == len(team.send("GET", "/v1/requests", team.ana).json()["items"])
 
 
-def ask(team, operation, mode, token, known, seen):
+def ask(team, operation, mode, token, known, seen, examples):
     """Ask one address; half of what is allowed names things that there are."""
     drawn = Counter()
 
     @given(case=operation.as_strategy(generation_mode=mode))
     @settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         deadline=None,
         database=None,
         derandomize=True,
