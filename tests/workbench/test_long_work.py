@@ -98,6 +98,27 @@ def wait(browser, address):
         time.sleep(0.1)
 
 
+@pytest.mark.slow
+def test_an_audit_gives_a_report_and_a_certificate(browser):
+    """The certificate is verified as any other; before the audit there is none."""
+    address = begin(browser, "audits")
+    files = [f"{address}/{name}" for name in ("report.html", "certificate.json")]
+    assert [browser.get(each).status_code for each in files] == [404, 404]
+    typed = {
+        "of": "zoo",
+        "specimen": "histogram, wrong scale",
+        "effort": "quick",
+        "confidence": "0.95",
+    }
+    page = browser.post(f"{address}/run", data=typed)
+    assert not find_errors(page)
+    wait(browser, address)
+    shown, (report, certificate) = browser.get(address).text, map(browser.get, files)
+    assert all(f'href="{each}"' in shown for each in files)
+    assert hs.verify(hs.Statement.from_json(certificate.text)).reproduced
+    assert "violated" in report.text
+
+
 def pay(browser, address, request="", budget="costs"):
     """Agree to a price, by default to the one that the page shows."""
     page = browser.get(f"{address}/pay").text

@@ -34,6 +34,7 @@ _STARTS = threading.Lock()
 _PATIENCE = 10.0  # seconds that a stopped job may take to put its things in order
 _MOST_NOTES, _LONGEST_NOTE = 5, 2**16
 KEPT = "@kept@"  # stands for the folder of the trials in a command
+CERTIFICATE = "@certificate@"  # stands for the file of its certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,8 @@ class Job:
     draft : str
         The draft that it belongs to.
     words : tuple of str
-        Arguments of the command ``hushed``; `KEPT` stands for the folder of the trials.
+        Arguments of the command ``hushed``; `KEPT` stands for the folder of the trials, and
+        `CERTIFICATE` for a file of the job.
     made : str
         When it was asked for first: date and time in UTC.
     kept : str
@@ -124,9 +126,9 @@ def start_job(
 
 def _spawn(home: Path, folder: Path, workspace: Path, job: Job, secret: Mapping[str, str]) -> None:
     """Run the command; its process holds the lock of the folder for as long as it lives."""
-    kept = folder_of_trials(home, job)
+    places = {KEPT: folder_of_trials(home, job), CERTIFICATE: name_certificate(home, job)}
     (folder / "stopped").unlink(missing_ok=True)
-    words = [str(kept) if each == KEPT else each for each in job.words]
+    words = [str(places.get(each, each)) for each in job.words]
     with _hold_lock(folder) as lock, _new(folder / "notes") as notes, _new(folder / "out") as out:
         process = subprocess.Popen(  # noqa: S603 - our own command, without a shell
             [sys.executable, "-m", "hushed", *words],
@@ -223,6 +225,11 @@ def is_paid(job: Job) -> bool:
 def folder_of_trials(home: Path, job: Job) -> Path:
     """Name the folder in which a job keeps its trials."""
     return _of(home, job.kept or job.id) / "kept"
+
+
+def name_certificate(home: Path, job: Job) -> Path:
+    """Name the file to which a job writes its certificate."""
+    return _of(home, job.id) / "certificate.json"
 
 
 def _of(home: Path, identity: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 from hushed import zoo
 from hushed._ground.printing import format_down, format_up
 from hushed.auditing._outcomes import find_event
-from hushed.workbench._jobs import KEPT
+from hushed.workbench._jobs import CERTIFICATE, KEPT
 from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument
 
@@ -79,7 +79,7 @@ def read_audit(
     words += ["--confidence", form.choose("confidence", CONFIDENCES)]
     words += ["--sequential"] if form.is_ticked("sequential") else []
     words += ["--workers", form.say_whole("workers", least=1, most=256, default="1")]
-    return [*words, "--keep", KEPT, "--json"], form.errors
+    return [*words, "--keep", KEPT, "--out", CERTIFICATE, "--json"], form.errors
 
 
 def _read_own(form: Words, functions: list[Defined]) -> list[str]:
