@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
-from hushed._ground.decimals import upper_double
-from hushed._ground.numeric import round_up
 from hushed._ground.printing import flat, format_down, format_up
 from hushed._ground.tensors import devices_in
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
@@ -20,6 +17,7 @@ from hushed.releasing._blocks import (
     explain_blocks_assumptions,
     explain_blocks_reach,
 )
+from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
     describe_change,
     describe_reach,
@@ -110,7 +108,6 @@ def _warning() -> str:
 
 def _promise(certificate: Certificate) -> str:
     g = certificate.guarantee
-    factor = round_up(math.exp(upper_double(g.epsilon))) if g.epsilon < 700 else math.inf
     row = "the row of one person" if certificate.person else "one row"
     whose = row if g.unit == "row" else "all rows of one user"
     others = "another row" if g.unit == "row" else "others"
@@ -122,7 +119,6 @@ def _promise(certificate: Certificate) -> str:
     }[g.neighbours]
     if certificate.sampling is not None and (g.distance > 1 or g.protect == "table"):
         pair = describe_change(certificate.sampling)
-    slack = f", up to a slack of {format_up(g.delta, 3)}" if g.delta else ""
     stated = certificate.mechanism.stated
     who = "its author promises" if stated else "is promised"
     covered = " This holds for every such pair of tables" + (
@@ -130,11 +126,8 @@ def _promise(certificate: Certificate) -> str:
     )
     return (
         f"What {who}: epsilon = {format_up(g.epsilon)}, "
-        f"delta = {format_up(g.delta)}, gamma = {format_up(g.gamma)}. Whatever is "
-        f"concluded from the released answer would have been "
-        f"concluded with nearly the same probability from the table {pair}: no probability "
-        f"changes by more than a factor e^epsilon = {format_up(factor, 4)}{slack}."
-        f"{'' if g.gamma or stated else covered}"
+        f"delta = {format_up(g.delta)}, gamma = {format_up(g.gamma)}. "
+        f"{describe_factor(g, 'the released answer', pair, '' if g.gamma or stated else covered)}"
     )
 
 

@@ -8,6 +8,7 @@ from hushed._ground.decimals import upper_double
 from hushed._ground.numeric import round_up
 from hushed._ground.printing import format_up
 from hushed.guarantee import Guarantee
+from hushed.releasing._factor_words import describe_factor
 
 _ONE = {"user": "one person with all rows", "row": "one row"}
 
@@ -20,15 +21,10 @@ def describe_promise(promise: Guarantee) -> str:
             f"{format_up(promise.gamma)} in name only: the numbers were made from the private "
             "rows, and no privacy guarantee is proved."
         )
-    epsilon = upper_double(promise.epsilon)
-    factor = round_up(math.exp(epsilon)) if epsilon < 700 else math.inf
-    slack = f", up to a slack of {format_up(promise.delta, 3)}" if promise.delta else ""
     gamma = f", gamma = {format_up(promise.gamma)}" if promise.gamma else ""
     return (
         f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}{gamma}. "
-        "Whatever is concluded from what was released would have been concluded with nearly the "
-        f"same probability from the table with {_change(promise)}: no probability changes by more "
-        f"than a factor e^epsilon = {format_up(factor, 4)}{slack}."
+        f"{describe_factor(promise, 'what was released', f'with {_change(promise)}')}"
     )
 
 
