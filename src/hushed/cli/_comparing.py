@@ -16,7 +16,6 @@ from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._panels import NOISE, OUTPUT, SAMPLING
 from hushed.cli._records import Source, take_records
 from hushed.cli._statistic_options import Described, read_statistic, read_statistic_population
-from hushed.cli._translating import translate_comparison
 from hushed.cli._written import check_comparison_page, check_figure
 from hushed.errors import ParameterError
 
@@ -88,7 +87,7 @@ def compare(
             html.write_text(comparison_page(found), encoding="utf-8")
             print_note(f"page written to {html}")
         if not json:
-            print_line(translate_comparison(found).explain())
+            print_line(found.explain())
 
 
 def _read_function(

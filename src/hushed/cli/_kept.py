@@ -13,7 +13,6 @@ import hushed as hs
 from hushed._ground.numerals import is_whole_number
 from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
 from hushed.cli._outcome import finish, print_line
-from hushed.cli._translating import translate
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
@@ -33,7 +32,7 @@ def plain_value(value: Any) -> Any:
 def describe_release(value: Any, certificate: hs.Certificate) -> str:
     """Say what was released and under which promise."""
     shown = "nothing, it was refused" if value is None else value
-    return f"released: {shown}\n\n{translate(certificate.explain())}"
+    return f"released: {shown}\n\n{certificate.explain()}"
 
 
 def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:

@@ -18,7 +18,6 @@ import typer
 from hushed._ground.printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import describe_error
-from hushed.cli._translating import translate
 from hushed.errors import HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
@@ -92,7 +91,7 @@ def finish(
     except HushedError as error:
         is_refusal = isinstance(error, Refusal)
         kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
-        words = "; ".join([translate(describe_error(error, hints or {})), *list_kept(error)])
+        words = "; ".join([describe_error(error, hints or {}), *list_kept(error)])
         _refuse(kind, type(error).__name__, words, code, json=json)
     except (typer.Exit, typer.Abort):
         raise

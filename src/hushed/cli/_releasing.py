@@ -27,7 +27,6 @@ from hushed.cli._panels import NOISE
 from hushed.cli._private_tables import read_table_like
 from hushed.cli._records import Account, Output, Sampling, Source, take_records
 from hushed.cli._tables import check_columns
-from hushed.cli._translating import translate
 from hushed.cli._written import inputs_of
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
@@ -55,7 +54,7 @@ def sensitivity(
             )
             return
         s = asked.measure(f, source, rows=rows, norm=norm, user=whose)
-        remarks = [translate(each) for each in s.explain().split("\n\n")[1:]]
+        remarks = s.explain().split("\n\n")[1:]
         result.update(_describe(s, asked), population=source.describe(), remarks=remarks)
         if not json:
             print_line(

@@ -18,7 +18,6 @@ from hushed._ground.printing import brief, suggest
 from hushed.errors import HushedError, ParameterError
 
 _HINTS = {  # of options that several commands share
-    "norm": "leave --block-rows out, and let FUNCTION be hs.Blockwise(f, rows=..., relative=True)",
     "budget": "give --budget NAME",
     "data_dependent": "--data-dependent admits it, and marks the result",
     "ledger": "give --ledger URL",
@@ -113,7 +112,7 @@ def _read_strictly(parameter: Any) -> None:
 def describe_error(error: HushedError, hints: Mapping[str, str]) -> str:
     """Message of an error in the words of the command line."""
     name, message, hint = error.parameter or "", error.message, error.hint
-    option = find_option(name)
+    option = _find_option(name)
     if option is None:
         return str(error)
     if hint:  # that names the option
@@ -121,15 +120,13 @@ def describe_error(error: HushedError, hints: Mapping[str, str]) -> str:
         return f"{message}; {hint}"
     if not isinstance(error, ParameterError):
         return message
-    if message.startswith(f"{name}="):
-        return message
     said = message.removeprefix(f"{name} ")
     return f"{option.opts[0]} {said}" if said != message else f"{option.opts[0]}: {message}"
 
 
 def spell_option(name: str, value: object) -> str:
     """Spell an argument as an option; one that the command does not have stays as in Python."""
-    option = find_option(name)
+    option = _find_option(name)
     if option is None:
         return f"{name}={value!r}"
     if isinstance(value, bool):
@@ -138,6 +135,6 @@ def spell_option(name: str, value: object) -> str:
     return f"{option.opts[0]} {value}"
 
 
-def find_option(name: str) -> TyperOption | None:
+def _find_option(name: str) -> TyperOption | None:
     """Option of the command that runs whose argument in Python has a name."""
     return (_options.get() or {}).get(name)

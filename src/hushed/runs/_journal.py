@@ -212,9 +212,10 @@ def check_place(keep: str | PathLike[str] | Keep, *, private: bool) -> Place:
     asked = read_keep(keep)
     if private and not asked.private:
         raise ParameterError(
-            "what would be kept is as private as the rows that the population was made from: say "
-            "keep=hs.runs.Keep(FOLDER, private=True), and let nobody else read the folder",
+            "what would be kept is as private as the rows that the population was made from, so "
+            "that nobody else may read the folder",
             parameter="keep",
+            hint="say keep=hs.runs.Keep(FOLDER, private=True)",
         )
     place = open_place(asked)
     place.prepare(private=private)

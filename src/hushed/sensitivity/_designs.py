@@ -262,7 +262,7 @@ class _Ask:
             by, units = ("", "rows") if user is None else (f", user={user!r}", "users")
             ways.append(
                 f"release the average over blocks of {fitting} {units}, hs.Blockwise(f, "
-                f"rows={fitting}{by})"
+                f"rows={fitting}{by}) (--block-rows {fitting} on the command line)"
             )
         if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")

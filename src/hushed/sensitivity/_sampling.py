@@ -414,8 +414,7 @@ def _blocks(f: Function, rows: int, user: str | int | None, norm: Norm, *, batch
     if norm == "range" and not f.relative:
         raise ParameterError(
             "averages over blocks need scores that are counted from the best of each block in the "
-            "norm 'range'",
+            "norm 'range': hs.Blockwise(f, rows=..., relative=True)",
             parameter="norm",
-            hint="hs.Blockwise(f, rows=..., relative=True) counts them so",
         )
     return f.blocks(rows)
