@@ -239,7 +239,7 @@ class TestAddedAndRemoved:
         s = sample(len, neighbours="add-remove")
         with pytest.raises(ParameterError, match="added and removed"):
             hs.transformations.from_sensitivity(len, s)
-        with pytest.raises(ParameterError, match="Blockwise"):
+        with pytest.raises(ParameterError, match="average over blocks"):
             sample(hs.Blockwise(len, rows=3), neighbours="add-remove")
 
 
