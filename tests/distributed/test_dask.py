@@ -213,8 +213,6 @@ def run_script(text, folder, **given):
 LARGE = """
     import os, resource, time, numpy as np
     from hushed._functions._trials import run_trials
-from hushed.engines._dask import _Run
-from hushed.engines._protocol import Task
 
     class Large:
         def __init__(self, content, path):
