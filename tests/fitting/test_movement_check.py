@@ -195,3 +195,15 @@ def test_what_is_refused_is_unpaid(sampled, books):
         with pytest.raises(ParameterError, match=cure):
             hs.check_movement(largest, rows, s, **asked)
     assert books.balance("b").spent.epsilon == 0
+
+
+@pytest.mark.parametrize("promise", ["table", "given-the-rest"])
+def test_what_is_promised_of_public_rows_alone_is_not_said_to_fail(promise):
+    """Private rows say whether such a promise may be carried over to them; the record keeps it."""
+    public = np.random.default_rng(0).uniform(size=4000)
+    table = hs.populations.PublicTable(public, promise=promise)
+    s = hs.sample_sensitivity(np.std, table, rows=8, gamma=0.2, symmetric=True)
+    found = hs.check_movement(np.std, public[::-1].copy(), s, epsilon=5.0)
+    assert found.promise == promise
+    assert "not whether it holds" in " ".join(found.explain().split())
+    assert hs.MovementCheck.from_json(found.to_json()) == found

@@ -110,5 +110,6 @@ _FITS: dict[str, Callable[[Any], bool]] = {
     "tuple[float, ...]": lambda value: isinstance(value, list) and all(map(_is_number, value)),
     "tuple[str, ...]": lambda value: all(type(each) is str for each in value),
     "Null": lambda value: value in ("simulated", "disjoint", "resampled"),
+    "Promise": lambda value: value in ("population", "given-the-rest", "table"),
     "dict[str, Any]": lambda value: isinstance(value, dict),
 }

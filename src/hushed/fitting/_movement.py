@@ -23,10 +23,14 @@ from hushed.fitting._charging import charge_and_store
 from hushed.fitting._moving_report import MovementCheck, NoisyCount
 from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
+from hushed.populations._sources import Promise
 from hushed.releasing import Certificate
 from hushed.sensitivity import Sensitivity, proven_sensitivity
+from hushed.sensitivity._designs import Route
 from hushed.sensitivity._record import Sampling
 from hushed.spaces import size
+
+_PROMISES: dict[Route, Promise] = {"given-the-rest": "given-the-rest", "resampled": "table"}
 
 ARGUMENT = (
     "each private row is in one pair of tables at most, so that a replaced row changes the number "
@@ -279,4 +283,5 @@ def _report(
         share_at_least=law.share_at_least(noisy, chance),
         confidence=confidence,
         certificate=certificate,
+        promise=_PROMISES.get(count.sampling.design.route, "population"),
     )

@@ -16,9 +16,18 @@ from hushed.errors import ParameterError
 from hushed.fitting._charging import read_fields, write_fields
 from hushed.fitting._report import Verdict
 from hushed.guarantee import Guarantee
+from hushed.populations._sources import Promise
 from hushed.releasing import Certificate
 
 _HALVINGS = 60
+_BESIDE = {  # what the verdict is not about
+    "population": "",
+    "table": " The sampled promise is about tables drawn from the public table itself: this says "
+    "whether it may be carried over to private tables, and not whether it holds.",
+    "given-the-rest": " The sampled promise is about tables whose other rows are public ones: this "
+    "says whether it may be carried over to tables of private rows alone, and not whether it "
+    "holds.",
+}
 _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below that
 
 
@@ -48,6 +57,9 @@ class MovementCheck(Shown):
         Probability with which each of the two holds.
     certificate : Certificate
         What the check itself promises.
+    promise : {"population", "given-the-rest", "table"}
+        What the sampled sensitivity promises something about, as of
+        `hushed.populations.PublicTable`.
     entry : int, optional
         Number of the charge in a ledger.
     """
@@ -64,6 +76,7 @@ class MovementCheck(Shown):
     share_at_least: float
     confidence: float
     certificate: Certificate = field(repr=False)
+    promise: Promise = "population"
     entry: int | None = None
 
     @property
@@ -92,7 +105,8 @@ class MovementCheck(Shown):
                 f"{format_up(self.bound)}; gamma = {format_up(self.gamma)} is allowed.",
                 f"The share of such pairs is {format_up(self.share_at_most, 3)} at most, and "
                 f"{format_down(self.share_at_least, 3)} at least, each with confidence {level}.",
-                f"This speaks of tables of {self.rows} rows, and of no other size.",
+                f"This speaks of tables of {self.rows} rows, and of no other size."
+                f"{_BESIDE[self.promise]}",
                 f"This check costs epsilon = {format_up(self.guarantee.epsilon)}, for "
                 f"{self.guarantee.neighbours} neighbours.",
             ]
