@@ -203,7 +203,7 @@ class Spark:
         tag = f"hushed-{uuid.uuid4().hex[:12]}"
 
         def collect() -> list[Any]:
-            self._session.addTag(tag)
+            _find_tags(self._session)[0](tag)
             frame = self._session.range(0, spans, 1, spans).mapInArrow(run, _SCHEMA)
             found: list[Any] = frame.collect()
             return found
@@ -213,7 +213,7 @@ class Spark:
         except (KeyboardInterrupt, SystemExit):
             if not self._own:  # else all of the session is stopped
                 with suppress(Exception):
-                    _ask(lambda: self._session.interruptTag(tag), _CANCEL_SECONDS)
+                    _ask(lambda: _find_tags(self._session)[1](tag), _CANCEL_SECONDS)
             raise
 
 
@@ -236,6 +236,19 @@ def _inherit(session: Any, call: Callable[[], _Result]) -> Callable[[], _Result]
     wrap: Any = import_module("pyspark").inheritable_thread_target(session)
     found: Callable[[], _Result] = call if wrap is session else wrap(call)
     return found
+
+
+def _find_tags(session: Any) -> tuple[Callable[[str], Any], Callable[[str], Any]]:
+    """Find what tags the jobs of this thread, and what ends those with a tag, from any thread.
+
+    The tags of a session are those of one thread of Java, but for Spark Connect, which has no
+    context.
+    """
+    try:
+        context = session.sparkContext
+    except Exception:  # of a session without one
+        return session.addTag, session.interruptTag
+    return context.addJobTag, context.cancelJobsWithTag
 
 
 class _Held:
