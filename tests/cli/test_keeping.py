@@ -121,10 +121,28 @@ def test_a_command_that_is_stopped_says_what_is_kept(number, workers):
     process.send_signal(number)
     _, said = process.communicate(timeout=60)
     Path("hurry").touch()
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert "of 100 trials are kept in" in said
     assert "the same call goes on from there" in said
     (found,) = listed()
     assert 0 < found["kept"] < 100
     run(f"{' '.join(words)} --keep kept")
     assert listed()[0]["done"]
+
+
+@pytest.mark.slow
+def test_a_stop_within_a_string_that_python_runs_ends_with_the_same_code():
+    """As while a module makes its dataclasses; the process ended by the signal, for `python -m`."""
+    Path("g.py").write_text(
+        "def stuck(rows):\n"
+        "    exec('import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(9)')\n"
+    )
+    words = SENSITIVITY.replace("f.py:mean", "g.py:stuck").split()
+    done = subprocess.run(
+        [sys.executable, "-m", "hushed", *words],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (130, "stopped; nothing was released\n")

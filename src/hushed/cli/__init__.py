@@ -232,7 +232,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     from hushed.cli._outcome import run  # noqa: PLC0415
 
-    sys.exit(run(app))
+    code = run(app)
+    # A stop while Python ran a string, as it does to make a dataclass, is remembered until another
+    # one is run: the process would end by the signal, and not with our code.
+    exec("")  # noqa: S102
+    sys.exit(code)
 
 
 def _stop(number: int, frame: object) -> Never:  # noqa: ARG001
