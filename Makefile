@@ -61,7 +61,7 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not spark and not engines and not browser" \
 	  --hypothesis-profile steady --ignore tests/property/test_ledger_model.py tests/property
 
-soak: $(VENV)/.dev           ## hundreds of kills and races: half an hour, not part of what each change must pass
+soak: $(VENV)/.dev           ## hundreds of kills and races: hours, not part of what each change must pass
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m benchmarks journal --kills 200
 
