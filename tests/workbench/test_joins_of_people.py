@@ -38,7 +38,8 @@ def fill(path):
         )
         made.execute(
             "CREATE TABLE people AS SELECT range AS pid, 40 AS age, "
-            "CASE WHEN range < 60 THEN 'f' ELSE 'm' END AS sex FROM range(80)"
+            "CASE WHEN range < 60 THEN 'f' ELSE 'm' END AS sex, 1.5 AS weight, "
+            "TIMESTAMP '2024-01-01 10:00:00' AS born FROM range(80)"
         )
     return f"duckdb:///{path}"
 
@@ -78,7 +79,17 @@ def test_the_question_is_that_of_the_method_and_its_preview_is_made_up(described
         ({"beside.2.add": "", "beside.3.add": ""}, "beside", "choose the columns"),
         ({"beside.2.rest": "30"}, "beside.3.rest", "too, or for none"),
         ({"beside.2.rest": "x", "beside.3.rest": "f"}, "beside.2.rest", "of type int"),
+        ({"beside.2.rest": "1_0", "beside.3.rest": "f"}, "beside.2.rest", "of type int"),
+        ({"beside.2.keys": "1_0"}, "beside.2.keys", "whole number"),
         ({"beside.2.keys": "x"}, "beside.2.keys", "whole number"),
+        ({"beside.4.add": "weight", "beside.4.keys": "1.5"}, "beside.4.keys", "of type float"),
+        ({"beside.5.add": "born", "beside.5.keys": "now"}, "beside.5.keys", "of type timestamp"),
+        (
+            {"beside.2.rest": "3", "beside.3.rest": "f", "beside.5.add": "born"}
+            | {"beside.5.rest": "now"},
+            "beside",
+            "born",
+        ),
         ({"beside.3.keys": ""}, "keys", "no public keys"),
     ],
 )

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hushed._ground.printing import flat, shown
-from hushed._rows._texts import read_bool
 from hushed.tables._beside import join_beside
 from hushed.tables._engine import open_beside
-from hushed.workbench._views.columns import read_keys
+from hushed.workbench._views.columns import READERS, read_keys
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
 
 BESIDE = "beside"  # the fields of the page: beside, beside.user, beside.1.add, beside.1.keys, ...
 _MOST = 200
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "string": str,
-    "int": int,
-    "float": float,
-    "bool": read_bool,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +115,7 @@ def _read_defaults(form: Form, chosen: tuple[Offered, ...]) -> dict[str, Any] | 
             form.refuse(f"{each.at}.rest", "give a value here, too, or for none of the columns")
             continue
         try:
-            found[each.name] = _READERS.get(each.kind, str)(text)
+            found[each.name] = READERS.get(each.kind, str)(text)
         except ValueError:
             form.refuse(f"{each.at}.rest", f"this column is of type {each.kind}")
     return found

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
+from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import shown
 from hushed._ground.types import ColumnType
+from hushed._rows._texts import read_bool
 from hushed.tables import Table
 from hushed.workbench._views.fields import Form
 
@@ -104,6 +106,11 @@ def read_keys(
 ) -> tuple[Any, ...]:
     """Read public keys of a column, by its name and kind: one a line, or one line with commas."""
     name, kind = column
+    if kind not in _KEY_FORMS:
+        form.refuse(
+            at, f"keys are listed for {', '.join(_KEY_FORMS)}; this column is of type {kind}"
+        )
+        return ()
     lines = [each.strip() for each in text.strip().splitlines()]
     if len(lines) == 1:
         lines = [each.strip() for each in lines[0].split(",")]
@@ -112,8 +119,8 @@ def read_keys(
         form.refuse(at, f"at most {_MOST_KEYS:,} keys can be listed, got {len(lines):,}")
         return ()
     try:
-        found = tuple(_READERS[kind](each) for each in lines)
-    except (ValueError, KeyError):
+        found = tuple(READERS[kind](each) for each in lines)
+    except ValueError:
         form.refuse(at, f"a key of this column is {_KEY_FORMS[kind]}")
         return ()
     with form.at(at):
@@ -122,14 +129,11 @@ def read_keys(
     return ()
 
 
-def _read_flag(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()]
-
-
-_READERS: Mapping[str, Callable[[str], Any]] = {
+READERS: Mapping[str, Callable[[str], Any]] = {
     "string": str,
-    "int": int,
-    "bool": _read_flag,
+    "int": lambda text: read_whole(text.strip()),
+    "float": lambda text: read_number(text.strip()),
+    "bool": read_bool,
     "date": datetime.date.fromisoformat,
 }
 _KEY_FORMS = {

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hushed._ground.numerals import read_whole
 from hushed._ground.printing import brief, shown
-from hushed._rows._texts import read_bool, read_texts
+from hushed._rows._texts import read_texts
 from hushed.errors import ParameterError
+from hushed.workbench._views.columns import READERS
 from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
 
@@ -21,12 +20,6 @@ ENDINGS = (".csv", ".parquet")
 KEYED = ("string", "int", "bool", "date")
 _LARGEST = 2**23  # bytes; a public table has at most 100,000 cells
 _MOST_KEYS = 10_000
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "string": str,
-    "int": lambda text: read_whole(text.strip()),
-    "bool": read_bool,
-    "date": datetime.date.fromisoformat,
-}
 
 
 def join_public(described: Described, fields: Mapping[str, str], path: Path) -> Described:
@@ -52,7 +45,7 @@ def _join(
     """Join by the key, if the library takes it."""
     kind = described.kinds[on]
     try:
-        keys = [_READERS[kind](each) if isinstance(each, str) else each for each in columns[on]]
+        keys = [READERS[kind](each) if isinstance(each, str) else each for each in columns[on]]
     except (KeyError, ValueError):
         form.refuse("join_on", f"{shown(on)} of this file has keys that are no {kind}")
         return replace(described, problems=form.errors)
