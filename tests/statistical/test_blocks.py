@@ -27,13 +27,13 @@ def nasty(part):
     return 2.0 * bool((part == 9).any())
 
 
-def audited(draw, neighbours="replace-one", pairs=PAIRS, delta=0.0):
+def audited(draw, neighbours="replace-one", pairs=PAIRS, delta=0.0, samples=6_000):
     """Run an audit on the values; the false alarm is 1e-6.
 
     A mean with half of its noise is seen with .999 from 1,500 runs on, a memory from fewer.
     """
     claim = hs.Guarantee(epsilon=1.0, delta=delta, neighbours=neighbours)
-    return hs.audit(draw, pairs, claim=claim, samples=6_000, workers=1, confidence=0.999999)
+    return hs.audit(draw, pairs, claim=claim, samples=samples, workers=1, confidence=0.999999)
 
 
 def released(mechanism, function, rows):
@@ -57,12 +57,13 @@ def test_no_audit_refutes_blocks(mechanism):
         mechanism.neighbours,
         pairs,
         mechanism.guarantee.delta,
+        # Votes move 18 of 1,000 answers: 6,000 runs miss that one time in seven, these never.
+        samples=20_000 if mechanism is VOTES else 6_000,
     )
     assert report.verdict == "not refuted", report.explain()
-    # It tells the tables apart at all; where a block moves little, by a test of the outcomes.
+    # It tells the tables apart at all, with a power above .9999: the bound on epsilon may be 0.
     seen = np.array(report.outcomes)
-    apart = stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue < 1e-6
-    assert apart if mechanism is EVEN else report.epsilon_low > 0.05 or private
+    assert stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue < 1e-6
 
 
 def with_memory(rows):
