@@ -203,9 +203,12 @@ _HOME = {
 def __getattr__(name: str) -> _Any:
     """Load a name when it is first asked for: nobody waits for what is not used."""
     if name == "__version__":
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-        return version("hushed")
+        try:
+            return version("hushed")
+        except PackageNotFoundError:  # a folder of sources that nobody installed
+            return "unknown"
     if name not in __all__:
         raise AttributeError(f"module 'hushed' has no attribute {name!r}")
     home = _import_module(f"hushed.{_HOME.get(name, name)}")

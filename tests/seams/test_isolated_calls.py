@@ -263,6 +263,20 @@ def test_nothing_of_the_parent_is_inherited(tmp_path):
 
 
 @pytest.mark.slow
+def test_no_call_finds_a_graphics_processor(monkeypatch):
+    """All calls would share its memory, also where the caller's environment names one."""
+    names = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+    for name in (*names, "JAX_PLATFORMS"):
+        monkeypatch.setenv(name, "0")
+
+    def shown(_):
+        seen = [os.environ[name] for name in names]
+        return [float(seen == ["", "", ""]), float(os.environ["JAX_PLATFORMS"] == "cpu")]
+
+    assert call_isolated(shown, [np.zeros(1)], shape=(2,), workers=1).tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.slow
 def test_an_answer_is_never_more_than_numbers():
     """What a call writes to its parent by itself is at most read as the doubles of its answer."""
 

@@ -80,6 +80,72 @@ def test_movements_are_compared_with_answers_of_a_block():
     assert "resolution" not in s.explain()
 
 
+def rounded(tables):
+    """Means in float32, whose last digit depends on how many tables are answered together."""
+    means = tables.mean(axis=1).astype(np.float32)
+    return means if len(tables) == 1 else np.nextafter(means, np.float32(0))
+
+
+def added(rows):
+    """Add up one row after the other, so that the last digits depend on their order."""
+    return np.cumsum(rows.astype(np.float32))[-1] / np.float32(ROWS)
+
+
+class TestDeclarations:
+    """What is declared may hold but for rounding, which is then added to every movement."""
+
+    @pytest.mark.parametrize(
+        ("coarse", "exact", "declared"),
+        [
+            (rounded, lambda tables: tables.mean(axis=1), {"batch": True}),
+            (added, np.mean, {"symmetric": True}),
+            (
+                lambda tables: np.cumsum(tables.astype(np.float32), axis=1)[:, -1] / ROWS,
+                lambda tables: tables.mean(axis=1),
+                {"batch": True, "symmetric": True},
+            ),
+        ],
+    )
+    def test_rounding_is_let_pass_and_added(self, coarse, exact, declared):
+        """For each declaration, 64 last digits of the largest answer on either side of a pair."""
+        s, wanted = sampled(coarse, **declared), sampled(exact, **declared)
+        each = 64 * 2.0**-23 * s.sampling.largest
+        apart = s.draws - wanted.draws - 2 * len(declared) * each
+        assert each > 3e-6
+        assert np.abs(apart).max() < 1e-6  # what the sums themselves lose
+        known = hs.release(coarse, np.full(ROWS, 0.5), hs.Laplace(s, epsilon=1)).certificate
+        assert "what rounding does in float32, which was added" in known.explain()
+        assert hs.verify(known.to_json(), coarse, workers=1).agreement == "bits"
+
+    def test_doubles_are_held_to_a_millionth(self):
+        s = sampled(lambda tables: tables.mean(axis=1), batch=True)
+        known = hs.release(s.sampling.called, np.full(ROWS, 0.5), hs.Laplace(s, epsilon=1))
+        assert "what rounding does" not in known.certificate.explain()
+        with pytest.raises(hs.errors.BadFunction, match="millionth"):
+            sampled(lambda tables: tables.mean(axis=1) - 2e-8 * (len(tables) > 1), batch=True)
+
+    @pytest.mark.parametrize("off", [1e-5, 1e-3])
+    def test_more_than_rounding_is_refused(self, off):
+        """Answers are near 1/2, of which 64 last digits are 4 millionths."""
+
+        def other(tables):
+            return (tables.mean(axis=1) - off * (len(tables) > 1)).astype(np.float32)
+
+        with pytest.raises(hs.errors.BadFunction, match=r"with batch=True.*4\.\d+e-06 is let pass"):
+            sampled(other, batch=True)
+
+    def test_the_largest_possible_movement_is_still_a_record_that_fits(self):
+        """Answers of -1 and 1, which move by 2: the rounding comes on top."""
+
+        def signs(tables):
+            return np.where(tables[:, 0] > 0.5, 1, -1).astype(np.float32)
+
+        s = hs.sample_sensitivity(signs, UNIT, rows=2, pairs=200, batch=True, workers=1)
+        assert s.draws[-1] > 2
+        known = hs.release(signs, np.full(2, 0.7), hs.Laplace(s, epsilon=1)).certificate
+        assert hs.Certificate.from_json(known.to_json()) == known
+
+
 class TestVerifying:
     """What counts as rounding follows the type of the answers."""
 

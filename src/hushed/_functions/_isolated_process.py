@@ -43,6 +43,13 @@ _ONE_THREAD = (
     "RAYON_NUM_THREADS",
     "POLARS_MAX_THREADS",
 )
+# Graphics processors have one memory for all calls: one that takes it up would make others fail.
+_NO_DEVICES = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HIP_VISIBLE_DEVICES": "",
+    "ROCR_VISIBLE_DEVICES": "",
+    "JAX_PLATFORMS": "cpu",
+}
 
 
 class Process:
@@ -218,6 +225,7 @@ def _choose_environment(ours: Mapping[str, str], folder: str) -> dict[str, str]:
         **kept,
         **dict.fromkeys(_ONE_THREAD, "1"),
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "PWD"), folder),
+        **_NO_DEVICES,
         "PYTHONHASHSEED": "0",
     }
 

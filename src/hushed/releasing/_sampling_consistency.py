@@ -12,6 +12,7 @@ from hushed import populations
 from hushed._rows._ranges import Range
 from hushed.errors import HushedError
 from hushed.releasing._record_checks import CLOSE, is_near
+from hushed.sensitivity._declarations import declared_rounding
 from hushed.sensitivity._designs import count_needed, is_given_the_rest
 from hushed.sensitivity._origin import describe_sampling, shift_gamma
 from hushed.sensitivity._plan import plan
@@ -223,7 +224,9 @@ def _of_movements(certificate: Certificate, sampling: SamplingRecord) -> list[st
         found.append("sensitivity is not the movement of sampling.rank")
     # Two answers differ by twice the largest number in each place, at most; the range by two such.
     places = 2 if certificate.norm == "range" else max(1, min(certificate.mechanism.values, 2**53))
-    if moved[-1] > 2 * places * sampling.largest * (1 + CLOSE):
+    declared = sampling.batch + sampling.symmetric + sampling.monotone + sampling.updated
+    rounding = declared_rounding(sampling.dtype, sampling.largest, sampling.shape, certificate.norm)
+    if moved[-1] > 2 * (places * sampling.largest + declared * rounding) * (1 + CLOSE):
         found.append("sampling.largest is too small for answers that move so far")
     return found
 

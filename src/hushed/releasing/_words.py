@@ -408,21 +408,33 @@ def _of_declarations(sampling: SamplingRecord) -> list[str]:
     if sampling.monotone:
         lines.append(
             "each number of the answer goes only up or only down with each cell of a row, as "
-            "declared (tried on a few rows, up to a millionth of the sensitivity)"
+            f"declared (tried on a few rows, up to {_name_let_pass(sampling)})"
         )
     if sampling.symmetric:
         lines.append(
             f"the order of the {name_exchanged(sampling)} does not change the answer, as "
-            "declared (tried on a few orders, up to a millionth of the sensitivity)"
+            f"declared (tried on a few orders, up to {_name_let_pass(sampling)})"
         )
     elif not sampling.reach().whole and sampling.user is None:
         lines.append("the record in question sits at a random position of the table")
     if sampling.updated:
         lines.append(
             "a replaced row changes the answer as the caller's update of it says, as declared "
-            "(tried on some neighbours, up to a millionth of the sensitivity)"
+            f"(tried on some neighbours, up to {_name_let_pass(sampling)})"
+        )
+    if sampling.batch and sampling.dtype != "float64":
+        lines.append(
+            "the tables that are answered together do not change each other's answers, as declared "
+            f"(tried on some tables, up to {_name_let_pass(sampling)})"
         )
     return lines
+
+
+def _name_let_pass(sampling: SamplingRecord) -> str:
+    """Name what a declared function may be off by, where it was tried."""
+    if sampling.dtype == "float64":
+        return "a millionth of the sensitivity"
+    return f"what rounding does in {sampling.dtype}, which was added to the sensitivity"
 
 
 def _is_monotone(record: MechanismRecord) -> bool:

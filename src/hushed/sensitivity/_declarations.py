@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._functions._calls import answer
-from hushed._functions._environment import compute_alone
+from hushed._functions._environment import compute_alone, rounding_limit
 from hushed._functions._fingerprints import content
 from hushed._functions._streams import streams
+from hushed._ground.tensors import Precision
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
@@ -224,13 +225,34 @@ def _measure_gap(first: Floats, second: Floats, norm: Norm) -> float:
     return float(size((first - second).ravel(), norm))
 
 
-def check_small(moved: float, value: float, what: str) -> None:
-    """Refuse a declaration that is not true, seen against the sensitivity that was sampled."""
-    if moved <= _SMALL * value:
+def declared_rounding(
+    dtype: Precision, largest: float, shape: tuple[int, ...], norm: Norm
+) -> float:
+    """Bound what a declaration that holds but for rounding may move an answer by.
+
+    Notes
+    -----
+    In coarse numbers, a sum in another order, or beside other tables, has other last digits. Let
+    each of k declarations move an answer by at most L. Then both answers of a sampled pair are
+    within k L of those that they are declared to be, so that these are apart by at most 2 k L
+    more: that is added to every movement. In doubles it is 0, for there a declaration is held to a
+    millionth of the sensitivity.
+    """
+    return 0.0 if dtype == "float64" else rounding_limit(largest, shape, norm, dtype)
+
+
+def check_small(moved: float, value: float, what: str, rounding: float = 0.0) -> None:
+    """Refuse a declaration that is not true, seen against the sensitivity that was sampled.
+
+    Let pass is a millionth of that, or what rounding may do, where that was added to it.
+    """
+    if moved <= max(_SMALL * value, rounding):
         return
     against = (
-        f"it moves by {moved:.3g}, and the sensitivity is {value:.3g}; up to a millionth of that "
-        "is let pass. If this is rounding, take a large common part off the answer"
+        f"it moves by {moved:.3g}, and the sensitivity is {value:.3g}; up to "
+        f"{'a millionth of that' if rounding <= _SMALL * value else f'{rounding:.3g}'} "
+        "is let pass. If this is rounding, take a large common part off the answer, and answer "
+        "in the type of numbers that you compute in"
     )
     if what == "symmetric":
         raise BadFunction(

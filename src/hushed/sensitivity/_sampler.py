@@ -37,6 +37,7 @@ from hushed.sensitivity._declarations import (
     bent_movement,
     block_dependence,
     check_small,
+    declared_rounding,
     order_dependence,
 )
 from hushed.sensitivity._keeping import Kept, are_movements, describe_trial, open_kept
@@ -72,6 +73,9 @@ def run_sampling(
     if isinstance(trial, UpdateTrial):
         moved["update"] = float(found[..., 2].max())
         movements = add_gap(movements, moved["update"])
+    largest = _find_largest(start, found)
+    rounding = declared_rounding(start.dtype, largest, start.known.shape, request.norm)
+    movements = add_gap(movements, 2 * len(moved) * rounding)
     draws = bound_average(np.sort(movements), request.reach.blocks)
     draws.flags.writeable = False
     stir(trial)
@@ -81,9 +85,10 @@ def run_sampling(
         *reset(start.settings, settings()),
     }
     unwatched = _name_few({*moving, *after.unseen})
-    _check_declarations(request, start, trial, found, moved, float(draws[request.rank.rank - 1]))
+    kept = float(draws[request.rank.rank - 1])
+    _check_declarations(request, start, trial, found, moved, kept, rounding)
     if unwatched:
-        _check_anew(request, start, trial, moving, float(draws[request.rank.rank - 1]))
+        _check_anew(request, start, trial, moving, kept)
     elsewhere = {flat(note): min(n * trial.at_once, len(draws)) for note, n in noted.items()}
     return replace(_record(request, start, found, draws, after, unwatched), elsewhere=elsewhere)
 
@@ -193,10 +198,12 @@ def _check_declarations(
     found: Floats,
     moved: Mapping[str, float],
     value: float,
+    rounding: float,
 ) -> None:
     """Judge what was declared of the function against the movement that was kept."""
+    blocks = request.reach.blocks
     for declared, size in moved.items():
-        check_small(size / request.reach.blocks, value, declared)
+        check_small(size / blocks, value, declared, rounding / blocks)
     between = shown(start.first, start.design.rows, batch=request.batch)
     check_memory(trial, found, between, value * request.reach.blocks, seed=request.seed)
 
@@ -218,6 +225,11 @@ def _check_anew(
     )
 
 
+def _find_largest(start: Start, found: Floats) -> float:
+    """Largest absolute number in the answers on the drawn tables."""
+    return max(float(found[..., 1].max()), float(np.abs(start.known.answer).max()))
+
+
 def _record(
     request: Request,
     start: Start,
@@ -228,7 +240,7 @@ def _record(
 ) -> Sampling:
     """Keep all that is needed to run the sampling again."""
     rank, known = request.rank, start.known
-    largest = max(float(found[..., 1].max()), float(np.abs(known.answer).max()))
+    largest = _find_largest(start, found)
     given = request.given if request.update is None else (request.given, request.update)
     most = limit(float(draws[rank.rank - 1]), request.reach.blocks, math.prod(known.shape))
     if request.reach.blocks > 1 and 0 < most / 2 < largest:
