@@ -191,6 +191,10 @@ def test_what_one_limit_allows_another_does_not_stop(by_value, way):
         4: ("disk", 2**23),
     }.get(way, ("disk", 2**20))
     wide = {**{each: getattr(SMALL, each) for each in SMALL.__slots__}, name: enough}
+    if way == 3:  # on a busy machine, 300 MB are not filled in a fraction of a second
+        wide |= {"cpu_seconds": 30.0, "idle_seconds": 30.0}
+        narrow = Limits(**wide | {"memory": SMALL.memory})
+        assert np.isnan(call_isolated(use_up, [[way]], limits=narrow)[0])
     if way == 2:
         answer = call_isolated(lambda rows: time.sleep(1) or 1.0, [[0]], limits=Limits(**wide))
         assert np.isnan(call_isolated(lambda rows: time.sleep(1) or 1.0, [[0]], limits=SMALL)[0])
