@@ -548,6 +548,22 @@ def test_a_cache_under_all_rows_passes():
     assert s.value == sample(np.mean).value
 
 
+@pytest.mark.slow
+def test_what_a_function_says_in_a_new_process_is_not_heard(capfd):
+    """It says it in this process, too, and would say it again."""
+    kept, here = [], os.getpid()
+
+    def speaks(rows):
+        kept.append(0)
+        if os.getpid() != here:
+            os.write(2, b"there")
+            print("there", flush=True)
+        return rows.mean()
+
+    sample(speaks)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_what_cannot_be_asked_in_a_new_process_is_named():
     """A lock goes nowhere: the certificate says that it was not watched."""
     kept, lock = {}, threading.Lock()

@@ -135,7 +135,7 @@ def test_errors_of_functions_are_told_where_they_may_be(serve_process, open_page
     watch.allow("status of 422")  # the form with its errors
     begin(page, served, "functions")
     page.get_by_role("button", name="Run the code and sample").click()
-    assert page.locator("#function").evaluate("each => each === document.activeElement")
+    page.locator("#function:focus").wait_for()
     assert page.get_by_text("Choose the function.").is_visible()
     assert not find_faults(page)
     sample(page, "fails_on_public_rows")
