@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from hushed._ground.printing import format_up, shown
+from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.tables import Answer
 from hushed.tables._answers import percent
 from hushed.tables._format import list_lines
-from hushed.workbench._svg import Bar, Picture, draw_bars
 
 _MOST_BARS, _MOST_PICTURES = 40, 6
 
