@@ -28,6 +28,7 @@ class Known(Generic[Builder]):
     rows: int | None = None  # public guess of the number of rows
     max_rows_per_user: int | None = None
     problems: Mapping[str, str] = field(default_factory=dict)  # with a join, by field
+    keys_where: str = "list them on the page Data"  # what helps where there are no public keys
 
     def columns(self, types: Iterable[str]) -> tuple[str, ...]:
         """List the columns of some types."""
@@ -148,8 +149,8 @@ def _group(described: Known[Builder], form: Form, table: Builder, *, private: bo
     if missing and not private:
         form.refuse(
             "keys",
-            f"{shown(missing[0])} has no public keys: list them on the page Data, or let them be "
-            "found privately",
+            f"{shown(missing[0])} has no public keys: {described.keys_where}, or let them be found "
+            "privately",
         )
         return table
     keys = None if private else {each: described.keys[each] for each in columns}

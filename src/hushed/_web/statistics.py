@@ -137,7 +137,7 @@ def _ask_top(described: Known[Builder], form: Form, table: Builder, name: str) -
         if column and not described.keys.get(column):
             form.refuse(
                 f"{name}.{part}",
-                f"{shown(column)} has no public keys to choose from: list them on the page Data",
+                f"{shown(column)} has no public keys to choose from: {described.keys_where}",
             )
             return table
         if column:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from hushed._web.answers import draw_answer, list_answer, list_errors
+from hushed._web.answers import describe_answer
 from hushed._web.rendering import download
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Entry, Ledger
@@ -84,11 +84,7 @@ def make_router(bench: Workbench) -> APIRouter:
         return bench.show(
             request,
             "page_answer.html",
-            lines=list_answer(answer),
-            pictures=draw_answer(answer),
-            errors=list_errors(answer),
-            words=answer.explain().split("\n"),
-            remarks=answer.warnings,
+            answer=describe_answer(answer),
             budget=budget,
             **told,
         )
