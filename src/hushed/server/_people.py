@@ -16,6 +16,7 @@ from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event, trail_head
+from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
 
@@ -82,6 +83,13 @@ def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None
         run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
         action = "let in" if active else "let out"
         add_event(connection, actor=actor, action=action, about=found["name"])
+        if not active:
+            _tell_gone(connection, decline_gone(connection, person=person))
+
+
+def _tell_gone(connection: Transaction, requests: list[str]) -> None:
+    for each in requests:
+        add_event(connection, actor="server", action="declined", about=each)
 
 
 def require_person(connection: Transaction, person: str) -> dict[str, Any]:
@@ -170,6 +178,7 @@ def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
         if done.rowcount != 1:
             raise NotFound("there is no such token, or it was revoked before")
         add_event(connection, actor=actor, action="revoked a token", about=token)
+        _tell_gone(connection, decline_gone(connection, token=token))
 
 
 def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Caller | None:

@@ -11,9 +11,9 @@ from hushed.server._desk import Desk
 from hushed.server._pages import _approvals, _asking, _datasets, _keeping, _requests
 from hushed.server._pages._house import House, say_problem
 from hushed.server._pages._visitors import Visitors
-from hushed.server._people import Caller, revoke_token
+from hushed.server._people import Caller
 from hushed.server._problems import Problem
-from hushed.server._sessions import ENTER, PAGES, open_session
+from hushed.server._sessions import ENTER, PAGES, close_session, open_session
 
 
 def make_house(desk: Desk, callers: Callers) -> House:
@@ -76,7 +76,7 @@ def make_router(house: House) -> APIRouter:
 
     @router.post(f"{PAGES}/leave")
     def leave(request: Request, caller: Annotated[Caller, Depends(anybody)]) -> Response:
-        revoke_token(house.desk.ledger, caller.token, actor=caller.name)
+        close_session(house.desk.ledger, caller)
         request.state.caller = None
         answer = house.show(request, "page_enter.html", problem=None, ended=False, again="")
         answer.headers["set-cookie"] = visitors.write_cookie("")

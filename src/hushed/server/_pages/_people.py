@@ -86,7 +86,7 @@ def _say_scope(token: dict[str, Any]) -> str:
 def _say_end(ends: datetime, moment: datetime) -> str:
     left = (ends - moment).total_seconds()
     if left >= 2 * _DAY:
-        return f"ends in {int(left // _DAY)} days"
+        return f"ends in {round(left / _DAY)} days"
     if left >= 2 * _HOUR:
-        return f"ends in {int(left // _HOUR)} hours"
+        return f"ends in {round(left / _HOUR)} hours"
     return f"ends in {max(1, int(left // 60))} minutes"
