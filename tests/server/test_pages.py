@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from starlette.testclient import TestClient
@@ -330,10 +332,15 @@ def test_four_eyes_hold_on_pages(team):
     page = sam.get("approvals").text
     assert "Somebody else has to approve this" in page
     assert f"/requests/{made}/approve" not in page
-    found = sam.post(f"requests/{made}/approve", {"price": ""})
-    assert found.status_code in (403, 409)
-    assert team.charges() == 0
     sue = enter(team, "sue", "steward")
+    other_eyes = sue.get("approvals").text
+    found = sam.post(f"requests/{made}/approve", {"price": price_of(other_eyes, made)})
+    assert (found.status_code, team.charges()) == (403, 0)
+    second = sam.post(f"people/{team.person('sue')}/tokens", {"use": "door"}).text
+    posing = stranger(team)
+    posing.post("enter", {"key": re.search(r'id="fresh">[^#]+#(hsh_[^<]+)<', second)[1]})
+    refused = posing.post(f"requests/{made}/approve", {"price": price_of(other_eyes, made)})
+    assert (refused.status_code, team.charges()) == (403, 0)
     seen = sue.get("approvals").text
     assert sue.post(f"requests/{made}/approve", {"price": price_of(seen, made)}).status_code == 200
     assert team.charges() == 1
@@ -429,6 +436,27 @@ def test_a_door_is_old_after_a_day_and_guesses_are_counted(team, monkeypatch):
     codes = [stranger(team).post("enter", {"key": key}).status_code for _ in range(12)]
     assert codes == [401] * 10 + [429] * 2
     assert stranger(team).post("enter", {"key": door(team, "ana")}).status_code == 200
+
+
+@pytest.mark.slow
+def test_the_process_of_the_pages_parses_no_condition_and_names_no_file(team, monkeypatch):
+    """What analysts write is judged elsewhere; where a data set lies is no text of a page."""
+    ana, sam = enter(team, "ana"), enter(team, "sam", "steward")
+    monkeypatch.setattr("hushed.tables._query.parse", Mock(side_effect=AssertionError))
+    typed = {"where.1.column": "cost", "where.1.value": "3", "where_text": "ward == 'A'"}
+    priced = ana.price(0.1, **typed)
+    assert priced.status_code == 200
+    steps = json.loads(read_offer(priced.text)["body"])["query"]["steps"]
+    assert [each["filter"] for each in steps] == ["cost == 3", "ward == 'A'"]
+    wrong = ana.price(0.1, where_text="(" * 400)
+    assert (wrong.status_code, "The query cannot be asked" in wrong.text) == (422, True)
+    (team.folder.parent / "stays.csv").write_text("gone\n")
+    lying = replace(team.desk.datasets["stays"], stale=f"no table {team.folder}")
+    monkeypatch.setitem(team.desk.datasets, "stays", lying)
+    for browser in (ana, sam):
+        page = browser.get("datasets/stays").text
+        assert "Cannot be asked" in page
+        assert str(team.folder) not in page
 
 
 def test_a_link_from_elsewhere_goes_on_to_the_page(quiet):

@@ -27,7 +27,7 @@ ENTER = f"{PAGES}/enter"
 class Session:
     """A session that was opened, and what its browser is told to keep."""
 
-    name: str
+    person: str
     cookie: str
 
 
@@ -64,7 +64,7 @@ def open_session(ledger: Ledger, text: str, address: str) -> Session | None:
         )
         about = f"{door.name} {identity}"
         add_event(connection, actor=door.name, action="signed in", about=about, address=address)
-    return Session(name=door.name, cookie=cookie)
+    return Session(person=door.id, cookie=cookie)
 
 
 def close_session(ledger: Ledger, caller: Caller) -> None:

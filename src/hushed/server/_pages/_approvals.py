@@ -1,9 +1,10 @@
 """What waits for a steward: the price as it is now, and two buttons."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
@@ -34,6 +35,7 @@ from hushed.server._shown import ShownRequest
 
 _MOST = 20  # that are priced at once; each takes a process some hundredths of a second
 _DECIDED = 10
+_MOST_KNOWN = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,8 @@ class _Pages:
     """What the handlers of these pages share."""
 
     house: House
+    judged: dict[str, Judged] = field(default_factory=dict)  # by request, while this process lives
+    lock: Any = field(default_factory=threading.Lock)
 
     def show(
         self, request: Request, caller: Caller, status: int = 200, problem: str = "", why: str = ""
@@ -81,12 +85,52 @@ class _Pages:
             "page_approvals.html",
             status,
             active="approvals",
-            found=[look(self.house, caller, each) for each in found],
+            found=[self.look(caller, each) for each in found],
             more=more is not None,
             decided=[each for each in last if each.decided_by is not None][:_DECIDED],
             problem=problem,
             why=why,
         )
+
+    def look(self, steward: Caller, found: Row) -> Waiting:
+        """Price a request that waits as `approve` will, and say what keeps it from that."""
+        desk = self.house.desk
+        told = show_request(desk, found)
+        try:
+            grant = require_share(desk, found)
+            judged = self._judge(steward, found)
+            budget = desk.datasets[found.dataset].settings.budget
+            own = _step(self.house, budget, f"budget {shown(budget)}", judged)
+            share = _step(self.house, grant.budget, f"share of {told.asker}", judged)
+        except Problem as problem:
+            return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
+        why = ""
+        try:
+            require_four_eyes(desk, steward, found)
+        except Problem as problem:
+            why = problem.title
+        return Waiting(
+            told=told,
+            price=judged.digest,
+            own=own,
+            share=share,
+            changed=judged.digest != found.question,
+            problem=why,
+        )
+
+    def _judge(self, steward: Caller, found: Row) -> Judged:
+        """Judge a request, once: who asks what takes long must not keep stewards waiting."""
+        known = self.judged.get(found.id)
+        if known is None:
+            desk = self.house.desk
+            asked = Ask.model_validate_json(found.body)
+            judged = judge(desk, steward.id, desk.datasets[found.dataset], asked)
+            with self.lock:
+                while len(self.judged) >= _MOST_KNOWN:
+                    self.judged.pop(next(iter(self.judged)))
+                self.judged[found.id] = judged
+            return judged
+        return known
 
     def decide(
         self, request: Request, caller: Caller, identity: str, do: Callable[[], object]
@@ -106,7 +150,7 @@ class _Pages:
         """Approve, unless the price is another one than was looked at."""
         found = require_seen(self.house.desk, caller, identity)
         if found.state == "pending":  # else `approve` says what is the matter
-            now = look(self.house, caller, found)
+            now = self.look(caller, found)
             if now.price not in ("", seen):
                 raise Problem(
                     "conflict", "the price was changed since you looked: look at it again"
@@ -153,38 +197,6 @@ def make_router(house: House) -> APIRouter:
         return pages.decide(request, caller, identity, do)
 
     return router
-
-
-def look(house: House, steward: Caller, found: Row) -> Waiting:
-    """Price a request that waits as `approve` will, and say what keeps it from being approved."""
-    desk = house.desk
-    told = show_request(desk, found)
-    try:
-        grant = require_share(desk, found)
-        dataset = desk.datasets[found.dataset]
-        judged = judge(desk, steward.id, dataset, Ask.model_validate_json(found.body))
-        own, share = (
-            _step(house, name, what, judged)
-            for name, what in (
-                (dataset.settings.budget, f"budget {shown(dataset.settings.budget)}"),
-                (grant.budget, f"share of {told.asker}"),
-            )
-        )
-    except Problem as problem:
-        return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
-    why = ""
-    try:
-        require_four_eyes(desk, steward, found)
-    except Problem as problem:
-        why = problem.title
-    return Waiting(
-        told=told,
-        price=judged.digest,
-        own=own,
-        share=share,
-        changed=judged.digest != found.question,
-        problem=why,
-    )
 
 
 def _step(house: House, budget: str, what: str, judged: Judged) -> Step:

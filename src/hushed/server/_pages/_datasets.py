@@ -59,7 +59,6 @@ def make_router(house: House) -> APIRouter:
             status,
             active="datasets",
             told=told,
-            stale=desk.datasets[told.id].stale if steward else "",
             gauge=house.gauge(_budget_of(house, caller, told, steward=steward)),
             keeps=keeps,
             budget=show_budget(desk, told.id) if keeps else None,

@@ -63,7 +63,7 @@ def make_router(house: House) -> APIRouter:
             except Problem as problem:
                 return refuse(request, problem)
             return refuse(request, Problem("not_authenticated"))
-        house.desk.log("signed in")
+        house.desk.log("signed in", person=session.person)
         answer = house.go("/start")
         answer.headers["set-cookie"] = visitors.write_cookie(session.cookie)
         return answer
