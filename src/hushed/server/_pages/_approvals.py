@@ -22,20 +22,22 @@ from hushed.server._approving import (
     require_seen,
     require_share,
 )
-from hushed.server._judging import Ask, Judged, judge
+from hushed.server._judging import Ask, AskQuote, Judged, judge
 from hushed.server._pages._house import House
+from hushed.server._pages._words import split_words
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
 from hushed.server._requests import Request as Row
 from hushed.server._routes.approving import Declined
 from hushed.server._routes.asking import RequestId
-from hushed.server._seen import find_requests, show_request, show_requests
+from hushed.server._seen import find_requests, show_quote, show_request, show_requests
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownRequest
 
 _MOST = 20  # that are priced at once; each takes a process some hundredths of a second
 _DECIDED = 10
 _MOST_KNOWN = 500
+Priced = tuple[Judged, tuple[str, ...]]  # what is charged, and the errors of the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,7 @@ class Waiting:
     price: str = ""  # digest of the price that is shown
     own: Step | None = None  # the budget of the data set
     share: Step | None = None  # that of who asked
+    errors: tuple[str, ...] = ()  # of the answer
     changed: bool = False  # whether it is charged in another way than when it was asked
     problem: str = ""  # why it cannot be approved
 
@@ -70,7 +73,7 @@ class _Pages:
     """What the handlers of these pages share."""
 
     house: House
-    judged: dict[str, Judged] = field(default_factory=dict)  # by request, while this process lives
+    known: dict[str, Priced] = field(default_factory=dict)  # by request, while this process lives
     lock: Any = field(default_factory=threading.Lock)
 
     def show(
@@ -98,7 +101,7 @@ class _Pages:
         told = show_request(desk, found)
         try:
             grant = require_share(desk, found)
-            judged = self._judge(steward, found)
+            judged, errors = self._price(steward, found)
             budget = desk.datasets[found.dataset].settings.budget
             own = _step(self.house, budget, f"budget {shown(budget)}", judged)
             share = _step(self.house, grant.budget, f"share of {told.asker}", judged)
@@ -112,24 +115,27 @@ class _Pages:
         return Waiting(
             told=told,
             price=judged.digest,
+            errors=errors,
             own=own,
             share=share,
             changed=judged.digest != found.question,
             problem=why,
         )
 
-    def _judge(self, steward: Caller, found: Row) -> Judged:
+    def _price(self, steward: Caller, found: Row) -> Priced:
         """Judge a request, once: who asks what takes long must not keep stewards waiting."""
-        known = self.judged.get(found.id)
+        known = self.known.get(found.id)
         if known is None:
             desk = self.house.desk
             asked = Ask.model_validate_json(found.body)
             judged = judge(desk, steward.id, desk.datasets[found.dataset], asked)
+            terms = AskQuote.model_validate(asked.model_dump(exclude={"note"}))
+            quote = show_quote(desk, steward, found.dataset, terms)
+            known = judged, tuple(split_words(quote.words)[0])
             with self.lock:
-                while len(self.judged) >= _MOST_KNOWN:
-                    self.judged.pop(next(iter(self.judged)))
-                self.judged[found.id] = judged
-            return judged
+                while len(self.known) >= _MOST_KNOWN:
+                    self.known.pop(next(iter(self.known)))
+                self.known[found.id] = known
         return known
 
     def decide(

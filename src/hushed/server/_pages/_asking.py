@@ -20,13 +20,13 @@ from hushed.server._guard import check_json
 from hushed.server._judging import Ask, AskQuote
 from hushed.server._pages._deferred import know
 from hushed.server._pages._house import House
+from hushed.server._pages._words import split_words
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
 from hushed.server._routes.asking import DatasetId, take
 from hushed.server._seen import show_dataset, show_quote
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset, ShownQuote
-from hushed.tables._distances import DISTANCES
 
 _SHOWN_HERE = ("bad_query", "bad_value", "too_many", "dataset_changed", "dataset_unavailable")
 
@@ -185,14 +185,13 @@ def _read_price(view: AskForm) -> AskQuote | None:
 
 def _offer(wanted: AskQuote, quote: ShownQuote) -> dict[str, Any]:
     """Say what is going to be asked, as a body of the API, and what it means."""
-    lines = quote.words.split("\n")[1:]  # the first one is the price
-    cut = next((i for i, each in enumerate(lines) if each.startswith(DISTANCES)), len(lines))
+    errors, why = split_words(quote.words)
     body = wanted.model_dump(mode="json", include={"query", "delta", "noise"})
     return {
         "query": wanted.query,
         "body": json.dumps(body | {"epsilon": quote.epsilon}),
-        "errors": lines[:cut],
-        "why": lines[cut:],
+        "errors": errors,
+        "why": why,
         "key": str(uuid.uuid4()),
         "meaning": say_meaning(quote.epsilon, quote.delta, quote.unit),
     }

@@ -9,6 +9,7 @@ from hushed._ground.printing import format_up, shown
 from hushed._web.statistics import STATISTICS, WITHOUT_COLUMN
 from hushed.server._requests import State
 from hushed.tables import Query
+from hushed.tables._distances import DISTANCES
 
 STATES: Final[Mapping[State, str]] = {
     "pending": "waits for approval",
@@ -51,6 +52,13 @@ def _say_step(step: Any) -> str:
     if hasattr(step, "derive"):
         return f"{step.derive} = {step.expression}"
     return "with columns of a public table"
+
+
+def split_words(words: str) -> tuple[list[str], list[str]]:
+    """Split what the library says of a price: the errors, and how the noise follows."""
+    lines = words.split("\n")[1:]  # the first one is the price
+    cut = next((i for i, each in enumerate(lines) if each.startswith(DISTANCES)), len(lines))
+    return lines[:cut], lines[cut:]
 
 
 def say_delta(epsilon: float, delta: float) -> str:
