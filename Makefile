@@ -74,8 +74,8 @@ $(CHROMIUM) $(STRACE):
 	$(ROOT) apt-get update --quiet
 	$(ROOT) apt-get install --yes --quiet --no-install-recommends $(notdir $@)
 
-browser: $(VENV)/.dev $(CHROMIUM) $(STRACE)  ## the tests of the workbench in a real browser
-	$(BIN)/python -m pytest -m browser --no-skips tests/workbench
+browser: $(VENV)/.dev $(CHROMIUM) $(STRACE)  ## the tests of the pages in a real browser
+	$(BIN)/python -m pytest -m browser --no-skips tests/workbench tests/server/browser
 
 spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
 	JAVA_HOME="$(CURDIR)/.ci/java" \

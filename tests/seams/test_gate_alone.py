@@ -36,7 +36,7 @@ ANSWERS = {
     "ledger/_payments.py",
     "client/_client.py",
     "server/_life.py",
-    "server/_routes/asking.py",
+    "server/_seen.py",
     "statements/_budgets.py",
     "statements/_certifying.py",
     "statements/_verification.py",

@@ -156,7 +156,7 @@ def test_our_own_words_are_ascii():
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and not str(node.value).isascii():
                     found.add(path.relative_to(package).as_posix())
-    assert found == {"cli/_estimating.py", "plots/_pricing.py", "workbench/_svg.py"}
+    assert found == {"cli/_estimating.py", "plots/_pricing.py", "_web/svg.py"}
 
 
 @pytest.mark.slow

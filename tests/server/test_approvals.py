@@ -170,7 +170,11 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     cheaper = team.ask(team.bo, "d", epsilon=0.3).json()["id"]
     away = f"/v1/people/{team.person('bo')}"
     team.send("PATCH", away, team.sam, json={"active": False})
-    assert decide(team, team.sam, cheaper).json()["code"] == "conflict"
+    assert decide(team, team.sam, cheaper).json()["code"] == "not_pending"
+    gone = team.send("GET", f"/v1/requests/{cheaper}", team.sam).json()
+    assert (gone["state"], gone["decided_by"]) == ("declined", None)
+    assert "was let out" in gone["reason"]
+    assert ("server", "declined") in actions(team)
     assert team.charges() == 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.server import test_approvals, test_crashes, test_threats
+from tests.server import test_approvals, test_crashes, test_pages, test_threats
 from tests.server.conftest import Team, make_folder, open_team
 
 from hushed import Guarantee
@@ -35,6 +35,7 @@ SAME = [
     test_threats.test_14_keys_from_data_subjects_are_harmless,
     test_threats.test_19_one_person_has_few_requests_open,
     test_crashes.test_what_is_ended_stays,
+    test_pages.test_an_address_opens_one_session_and_no_api,
 ]
 
 
@@ -79,6 +80,14 @@ def test_approvals_are_the_same(tmp_path, postgres_url, source):
     for team in open_team(folder, tokens):
         sue = invite(folder, "sue", "steward", [], days=30, scope=Scope())
         test_approvals.test_of_many_who_decide_at_once_one_wins(team, sue)
+
+
+def test_sessions_and_what_they_leave_are_the_same(tmp_path, postgres_url, source, monkeypatch):
+    """Pages: sessions end in each way, and what waits ends with its person."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source, stays="dear")
+    for team in open_team(folder, tokens):
+        test_pages.test_a_session_ends(team, monkeypatch)
 
 
 def test_a_death_a_second_server_and_a_step_back(tmp_path, postgres_url, source, monkeypatch):

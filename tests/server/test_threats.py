@@ -747,7 +747,7 @@ def test_26_an_unforeseen_error_reaches_no_log(team, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError(CANARY)
 
-    monkeypatch.setattr("hushed.server._routes.asking.price", fail)
+    monkeypatch.setattr("hushed.server._seen.price", fail)
     client = TestClient(team.client.app, base_url=str(team.client.base_url))  # errors are raised
     found = client.post(
         "/v1/datasets/stays/quote",

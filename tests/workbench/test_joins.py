@@ -8,11 +8,12 @@ from pyarrow import parquet
 from starlette.testclient import TestClient
 
 import hushed as hs
+from hushed._web.question import read_question
 from hushed.tables import Query
 from hushed.workbench._drafts import Drafts
 from hushed.workbench._views.joins import join_public
 from hushed.workbench._views.preview import preview_answer
-from hushed.workbench._views.question import Described, read_question
+from hushed.workbench._views.question import Described
 
 WARDS = {"ward": ["A", "B"], "region": ["north", "south"], "beds": [10, 25]}
 ASKED = {

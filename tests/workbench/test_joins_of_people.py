@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed._web.question import read_question
 from hushed.tables import Query
 from hushed.workbench._drafts import Drafts
 from hushed.workbench._views.besides import join_private
 from hushed.workbench._views.preview import MADE_UP, preview_answer
-from hushed.workbench._views.question import Described, read_question
+from hushed.workbench._views.question import Described
 
 KINDS = {"who": "int", "cost": "float"}
 ASKED = {

@@ -8,11 +8,13 @@ import pytest
 
 import hushed as hs
 from hushed._ground.printing import format_up
-from hushed.workbench._views.composer import edit_fields, settle_fields
+from hushed._web.composer import edit_fields
+from hushed._web.question import read_question
+from hushed.workbench._views.composer import settle_fields
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.preview import MADE_UP, preview_answer
 from hushed.workbench._views.pricing import price_question
-from hushed.workbench._views.question import Described, read_question
+from hushed.workbench._views.question import Described
 from hushed.workbench._views.releases import find_price
 
 ROWS = pa.table(

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed._web.answers import draw_answer, list_answer
 from hushed.errors import MissingExtra, NotFound, QueryFailed
 from hushed.ledger._failures import write_failure
 from hushed.ledger._notes import read_note, write_note
 from hushed.plots import certificate_page
 from hushed.workbench._releases import Releases
-from hushed.workbench._views.answers import draw_answer, list_answer
 from hushed.workbench._views.exports import (
     Source,
     Stored,

@@ -140,10 +140,14 @@ def invite(
     quote_only: Annotated[
         bool, typer.Option("--quote-only", help="A token that asks prices, and reads no answer.")
     ] = False,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="In place of a token, an address that opens the pages once."),
+    ] = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
-    """Let somebody in, and print the token: it is shown this once."""
+    """Let somebody in, and print the token, or an address for a browser: it is shown this once."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._setup import invite as let_in  # noqa: PLC0415
         from hushed.server._tokens import Scope  # noqa: PLC0415
@@ -155,12 +159,13 @@ def invite(
             "steward" if steward else "analyst",
             shares,
             days=days,
-            scope=Scope(quote_only=quote_only),
+            scope=Scope(quote_only=quote_only, use="door" if page else "api"),
         )
-        result.update(person=person, token=token)
+        result.update({"person": person, "address" if page else "token": token})
         if not json:
             print_line(token)
-            print_note(f"the token of {person}, for {days} days; it is not shown again")
+            told = "opens the pages once, within a day" if page else f"is a token for {days} days"
+            print_note(f"this {told}, for {person}; it is not shown again")
 
 
 def _cap(text: str) -> Guarantee:
@@ -260,8 +265,8 @@ def decline(
 
 serve = typer.Typer(
     invoke_without_command=True,
-    help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process, no "
-    "pages; docs/operating.md says what is missing.",
+    help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process; "
+    "docs/operating.md says what is missing.",
     pretty_exceptions_show_locals=False,
     add_completion=False,
 )

@@ -15,7 +15,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
 
+from hushed._web.rendering import STATIC
 from hushed.errors import (
     DamagedLedger,
     HushedError,
@@ -32,8 +34,12 @@ from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
+from hushed.server._pages._doors import make_house, make_pages
+from hushed.server._pages._house import House
+from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
 from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._sessions import PAGES
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -109,7 +115,11 @@ def make_app(desk: Desk) -> Guard:
     app.include_router(asking.make_router(desk, callers))
     app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
-    _handle_errors(app)
+    house = make_house(desk, callers)
+    for each in make_pages(house):
+        app.include_router(each, include_in_schema=False)
+    app.mount(f"{PAGES}/static", StaticFiles(directory=STATIC), name="static")
+    _handle_errors(app, house)
     _describe(app)
     limits = desk.settings.limits
     return Guard(app, desk.settings.server, body=limits.body, log=desk.log)
@@ -138,27 +148,31 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
         await run_in_threadpool(desk.close)
 
 
-def _handle_errors(app: FastAPI) -> None:
+def _handle_errors(app: FastAPI, house: House) -> None:
+    def show(request: Request, problem: Problem) -> Response:
+        page = is_page(request.scope["path"])
+        return house.refuse(request, problem) if page else show_problem(problem)
+
     @app.exception_handler(Problem)
-    def refuse(request: Request, problem: Any) -> Response:  # noqa: ARG001
-        return show_problem(problem)
+    def refuse(request: Request, problem: Any) -> Response:
+        return show(request, problem)
 
     @app.exception_handler(HushedError)
-    def translate(request: Request, error: Any) -> Response:  # noqa: ARG001
-        return show_problem(problem_of(error))
+    def translate(request: Request, error: Any) -> Response:
+        return show(request, problem_of(error))
 
     @app.exception_handler(RequestValidationError)
-    def misread(request: Request, error: Any) -> Response:  # noqa: ARG001
-        return show_problem(_problem_of_values(error))
+    def misread(request: Request, error: Any) -> Response:
+        return show(request, _problem_of_values(error))
 
     @app.exception_handler(HTTPException)
-    def miss(request: Request, error: Any) -> Response:  # noqa: ARG001
+    def miss(request: Request, error: Any) -> Response:
         codes = {404: "not_found", 405: "method_not_allowed"}
-        return show_problem(Problem(codes.get(error.status_code, "bad_request")))
+        return show(request, Problem(codes.get(error.status_code, "bad_request")))
 
     @app.exception_handler(Exception)
     def fail(request: Request, error: Any) -> Response:  # noqa: ARG001
-        return show_problem(Problem("unforeseen"))
+        return show(request, Problem("unforeseen"))
 
 
 def problem_of(error: HushedError) -> Problem:

@@ -47,8 +47,8 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         if found.decided_by == steward.name and found.entry is not None:
             return found  # the same click, sent again
         raise Problem("not_pending")
-    asker = _require_four_eyes(desk, steward, found)
-    grant = _require_share(desk, found)
+    asker = require_four_eyes(desk, steward, found)
+    grant = require_share(desk, found)
     asked = Ask.model_validate_json(found.body)
     dataset = desk.datasets[found.dataset]
     judged = judge(desk, steward.id, dataset, asked)
@@ -82,7 +82,7 @@ def require_seen(desk: Desk, steward: Caller, request: str) -> Request:
     return found
 
 
-def _require_four_eyes(desk: Desk, steward: Caller, found: Request) -> str:
+def require_four_eyes(desk: Desk, steward: Caller, found: Request) -> str:
     """Refuse the asker, and whoever may be the same person; the name of who asked.
 
     A steward can make a token for the asker, and let in a second steward who approves, or who makes
@@ -108,7 +108,7 @@ def _find_makers(connection: Transaction, condition: str, about: str) -> set[str
     return {str(row["maker"]) for row in fetch_all(connection, statement, about=about)}
 
 
-def _require_share(desk: Desk, found: Request) -> Grant:
+def require_share(desk: Desk, found: Request) -> Grant:
     """Find the share that the asker has now."""
     for each in list_grants(desk.ledger, found.person):
         if each.dataset == found.dataset and each.dataset in desk.datasets:

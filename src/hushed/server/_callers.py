@@ -12,6 +12,7 @@ from hushed.server._desk import Desk
 from hushed.server._people import Caller, Grant, Role, find_caller, list_grants
 from hushed.server._problems import Problem
 from hushed.server._rates import Rates
+from hushed.server._tokens import Use
 
 _FAILURES = 10  # wrong tokens that an address may show in a minute
 _bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
@@ -28,27 +29,45 @@ class Callers:
 
     def find(self, request: Request, shown: HTTPAuthorizationCredentials | None) -> Caller:
         """Find who asks, or refuse: unknown, expired, revoked and foreign tokens look the same."""
+        return self.admit(request, "" if shown is None else shown.credentials)
+
+    def admit(self, request: Request, text: str, use: Use = "api") -> Caller:
+        """Let in whoever shows a token that counts for this use."""
         address = request.scope.get("hushed_address", "")
-        text = "" if shown is None else shown.credentials
-        found = find_caller(self._desk.ledger, text, address)
+        found = find_caller(self._desk.ledger, text, address, use)
         if found is None:
-            if not self._failures.take(address):
-                raise Problem("too_many", wait=60)
+            self.count_failure(address)
             raise Problem("not_authenticated")
         if not self._asked.take(found.id):
             raise Problem("too_many", wait=60)
         return found
 
+    def count_failure(self, address: str) -> None:
+        """Count what opened nothing; whoever guesses often is told to wait."""
+        if not self._failures.take(address):
+            raise Problem("too_many", wait=60)
+
     def of_role(self, *roles: Role, quote_only: bool = False) -> Callable[..., Caller]:
         """Make a dependency that lets in people of some roles; all others are refused."""
 
         def find(request: Request, shown: Shown) -> Caller:
-            caller = self.find(request, shown)
-            if caller.role not in roles or (caller.scope.quote_only and not quote_only):
-                raise Problem("forbidden")
-            return caller
+            return require_role(self.find(request, shown), *roles, quote_only=quote_only)
 
         return find
+
+
+def require_role(caller: Caller, *roles: Role, quote_only: bool = False) -> Caller:
+    """Refuse whoever has none of some roles, and a token for prices where it is not enough."""
+    if caller.role not in roles or (caller.scope.quote_only and not quote_only):
+        raise Problem("forbidden")
+    return caller
+
+
+def require_keeper(caller: Caller) -> Caller:
+    """Refuse all but stewards whose token is not narrowed: it could make itself a wider one."""
+    if require_role(caller, "steward").scope.datasets is not None:
+        raise Problem("forbidden")
+    return caller
 
 
 def require_grant(desk: Desk, caller: Caller, dataset: str) -> Grant:

@@ -106,6 +106,16 @@ class ServerSettings(_Section):
         """Port to listen on."""
         return int(self.listen.rpartition(":")[2])
 
+    @property
+    def address(self) -> str:
+        """Where the server is found."""
+        return (self.public_url or f"http://{self.listen}").rstrip("/")
+
+    @property
+    def secure(self) -> bool:
+        """Whether what reaches a browser travels encrypted."""
+        return self.behind_proxy or self.address.startswith("https://")
+
     @model_validator(mode="after")
     def _check_listen(self) -> Self:
         host, _, port = self.listen.rpartition(":")

@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hushed._web import read_body, replay, with_headers
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
+from hushed.server._pages._visitors import check_form, check_page, is_page
 from hushed.server._problems import MEDIA, Problem
 
 DEEPEST, MOST_HEADERS = 32, 64
@@ -28,6 +29,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, *, body: int, log: Log) -> None:
         self._app = app
+        self._settings = settings
         self._hosts = allowed_hosts(settings)
         self._proxies = settings.trusted_proxies
         self._body = body
@@ -52,7 +54,7 @@ class Guard:
         try:
             body = await self._check(scope, receive)
         except Problem as problem:
-            refusal = show_problem(problem)
+            refusal = _refuse_early(scope, problem)
             refusal.headers["connection"] = "close"  # what is left of the body is not read
             await refusal(scope, receive, send_safely)
         else:
@@ -77,6 +79,9 @@ class Guard:
             raise Problem("too_large", "too many headers")
         if headers.get("content-encoding", "identity") != "identity":
             raise Problem("bad_request", "a compressed body is not read")
+        page = is_page(scope["path"])
+        if page:
+            check_page(self._settings, scope, headers)
         scope["hushed_address"] = find_address(scope, headers, self._proxies)
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -86,10 +91,22 @@ class Guard:
         if body is None:
             raise Problem("too_large", f"a body has at most {self._body} bytes")
         if body:
-            if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-                raise Problem("bad_request", "a body is of the type application/json")
-            check_json(body)
+            (check_form if page else _check_body)(headers, body)
         return body
+
+
+def _check_body(headers: Headers, body: bytes) -> None:
+    """Refuse a body of the API that is no JSON as it should be."""
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise Problem("bad_request", "a body is of the type application/json")
+    check_json(body)
+
+
+def _refuse_early(scope: Scope, problem: Problem) -> Response:
+    """Answer before anybody looks who asks."""
+    if not is_page(scope["path"]):
+        return show_problem(problem)
+    return PlainTextResponse(f"{problem.title} {problem.detail}\n", problem.status)
 
 
 def allowed_hosts(settings: ServerSettings) -> frozenset[str]:

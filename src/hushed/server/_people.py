@@ -16,8 +16,9 @@ from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event, trail_head
+from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
-from hushed.server._tokens import LONGEST_DAYS, Scope, is_secret, make_token, split_token
+from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -82,6 +83,13 @@ def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None
         run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
         action = "let in" if active else "let out"
         add_event(connection, actor=actor, action=action, about=found["name"])
+        if not active:
+            _tell_gone(connection, decline_gone(connection, person=person))
+
+
+def _tell_gone(connection: Transaction, requests: list[str]) -> None:
+    for each in requests:
+        add_event(connection, actor="server", action="declined", about=each)
 
 
 def require_person(connection: Transaction, person: str) -> dict[str, Any]:
@@ -115,6 +123,7 @@ def _told(token: dict[str, Any]) -> dict[str, Any]:
     scope = Scope.from_json(token["scope"])
     told = {name: token[name] for name in ("id", "made", "expires", "revoked", "last_used")}
     narrowed = {"quote_only": scope.quote_only, "addresses": list(scope.addresses)}
+    narrowed |= {"use": scope.use}
     datasets = None if scope.datasets is None else list(scope.datasets)
     return {**told, "datasets": datasets, **narrowed}
 
@@ -125,26 +134,36 @@ def add_token(
     """Make a token for somebody: its id, and the text, which is shown now and never again."""
     if not 0 < days <= LONGEST_DAYS:
         raise ParameterError(f"a token counts for at most {LONGEST_DAYS} days", parameter="days")
+    with writing(ledger) as connection:
+        found = require_person(connection, person)
+        identity, text = insert_token(
+            connection, person, scope=scope or Scope(), maker=actor, life=timedelta(days=days)
+        )
+        about = f"{found['name']} {identity}"
+        add_event(connection, actor=actor, action="made a token", about=about)
+    return identity, text
+
+
+def insert_token(
+    connection: Transaction, person: str, *, scope: Scope, maker: str, life: timedelta
+) -> tuple[str, str]:
+    """Write a new token, in a transaction whose event tells of it: its id, and the text."""
     identity, text, kept = make_token()
     values = {
         "id": identity,
         "person": person,
         "digest": kept,
-        "scope": (scope or Scope()).to_json(),
-        "maker": actor,
+        "scope": scope.to_json(),
+        "maker": maker,
         "made": now(),
-        "expires": (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds"),
+        "expires": (datetime.now(UTC) + life).isoformat(timespec="seconds"),
     }
-    with writing(ledger) as connection:
-        found = require_person(connection, person)
-        run(
-            connection,
-            "INSERT INTO @.hushed_s_tokens (id, person, digest, scope, maker, made, expires) "
-            "VALUES (:id, :person, :digest, :scope, :maker, :made, :expires)",
-            values,
-        )
-        about = f"{found['name']} {identity}"
-        add_event(connection, actor=actor, action="made a token", about=about)
+    run(
+        connection,
+        "INSERT INTO @.hushed_s_tokens (id, person, digest, scope, maker, made, expires) "
+        "VALUES (:id, :person, :digest, :scope, :maker, :made, :expires)",
+        values,
+    )
     return identity, text
 
 
@@ -159,10 +178,11 @@ def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
         if done.rowcount != 1:
             raise NotFound("there is no such token, or it was revoked before")
         add_event(connection, actor=actor, action="revoked a token", about=token)
+        _tell_gone(connection, decline_gone(connection, token=token))
 
 
-def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
-    """Find who shows a token; None for any that does not count, whatever the reason."""
+def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Caller | None:
+    """Find who shows a token; None for any that does not count here, whatever the reason."""
     told = split_token(text)
     identity, secret = told or ("0" * 12, _NOBODY)
     with reading(ledger) as connection:
@@ -178,7 +198,7 @@ def find_caller(ledger: Ledger, text: str, address: str) -> Caller | None:
         return None
     scope = Scope.from_json(found["scope"])
     late = datetime.fromisoformat(found["expires"]) <= datetime.now(UTC)
-    if late or not found["active"] or not scope.allows_address(address):
+    if late or not found["active"] or not scope.allows_address(address) or scope.use != use:
         return None
     today = datetime.now(UTC).date().isoformat()
     if found["last_used"] != today:

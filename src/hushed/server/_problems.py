@@ -20,6 +20,7 @@ CODES = {
     "no_key": (400, "The header Idempotency-Key is missing: a name of your own for the request."),
     "not_authenticated": (401, "No token that counts was shown."),
     "forbidden": (403, "This token may not do that."),
+    "foreign_page": (403, "This does not come from a page of this server. Nothing was done."),
     "four_eyes": (
         403,
         "Somebody else has to approve this: you asked it, or made the token it was asked with, or "

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 State = Literal["pending", "charged", "answered", "failed", "declined", "cancelled", "expired"]
+GONE = "who asked was let out, or the token was revoked"
 _ENDED = ("answered", "failed")  # after a charge: told when the time has come
 _COLUMNS = (
     "id, person, dataset, key, digest, body, state, token, asked_at, budget, entry, quota, "
@@ -176,6 +177,17 @@ def decide(
         {"id": request, "state": state, "by": by, "reason": reason or None, "at": now()},
     )
     return bool(done.rowcount == 1)
+
+
+def decline_gone(connection: Transaction, *, token: str = "", person: str = "") -> list[str]:
+    """End what waits of somebody who is let out, or was asked with a token that is stopped."""
+    statement = (
+        "SELECT id FROM @.hushed_s_requests WHERE state = 'pending' "
+        "AND (token = :token OR person = :person)"
+    )
+    found = fetch_all(connection, statement, token=token, person=person)
+    ended = [each["id"] for each in found]
+    return [each for each in ended if decide(connection, each, "declined", reason=GONE)]
 
 
 def charge_pending(connection: Transaction, request: Request) -> bool:

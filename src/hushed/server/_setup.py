@@ -31,7 +31,8 @@ from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import MACHINE, Role, add_person, add_token, list_people, set_quota
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
-from hushed.server._tokens import Scope
+from hushed.server._sessions import write_address
+from hushed.server._tokens import DOOR_DAYS, Scope
 from hushed.statements import key_id, make_key, public_key
 
 if TYPE_CHECKING:
@@ -195,7 +196,9 @@ def invite(
     days: int,
     scope: Scope,
 ) -> str:
-    """Let somebody in, with shares of data sets; the token, which is shown this once.
+    """Let somebody in, with shares of data sets; the token, or an address that opens the pages.
+
+    Either is shown this once.
 
     Somebody who is in already gets another token, and the shares that are given.
     """
@@ -212,7 +215,10 @@ def invite(
         for dataset, cap in shares:
             above = settings.dataset[dataset].budget
             set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE)
-        return add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
+        if scope.use == "door":
+            days = DOOR_DAYS
+        text = add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
+    return write_address(settings.server, text) if scope.use == "door" else text
 
 
 def check_server(folder: Path) -> Check:

@@ -7,6 +7,7 @@ from typing import Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from hushed.server._requests import State
+from hushed.server._tokens import Use
 from hushed.tables import Query
 
 Item = TypeVar("Item")
@@ -131,6 +132,7 @@ class ShownToken(_Shown):
     datasets: list[str] | None
     quote_only: bool
     addresses: list[str]
+    use: Use
 
 
 class ShownPerson(_Shown):

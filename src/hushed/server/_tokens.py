@@ -9,11 +9,14 @@ import re
 import secrets
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from hushed.errors import ParameterError
 
 LONGEST_DAYS = 90
+DOOR_DAYS = 1  # that an address counts which opens the pages once
+# What opens: the API; or, once, the pages, for a session; or the pages while a session lasts.
+Use = Literal["api", "door", "page"]
 _FORM = re.compile(r"hsh_([0-9a-f]{12})_([A-Za-z0-9_-]{43})_([0-9a-f]{8})")
 _NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 
@@ -25,8 +28,11 @@ class Scope:
     datasets: tuple[str, ...] | None = None  # None: all that the person may
     quote_only: bool = False
     addresses: tuple[str, ...] = ()  # networks to come from; empty: any
+    use: Use = "api"
 
     def __post_init__(self) -> None:
+        if self.use not in get_args(Use):
+            raise ParameterError(f"a token is for one of {get_args(Use)}", parameter="use")
         for each in self.addresses:
             try:
                 ipaddress.ip_network(each)
@@ -53,7 +59,8 @@ class Scope:
         """Write as JSON."""
         datasets = None if self.datasets is None else list(self.datasets)
         told: dict[str, Any] = {"datasets": datasets, "quote_only": self.quote_only}
-        return json.dumps(told | {"addresses": list(self.addresses)}, sort_keys=True)
+        told |= {"addresses": list(self.addresses), "use": self.use}
+        return json.dumps(told, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Scope:
@@ -64,6 +71,7 @@ class Scope:
             datasets=None if datasets is None else tuple(datasets),
             quote_only=bool(told["quote_only"]),
             addresses=tuple(told["addresses"]),
+            use=told.get("use", "api"),  # there was no other before
         )
 
 

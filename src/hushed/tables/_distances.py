@@ -23,6 +23,8 @@ from hushed.tables._top import TopChoice
 
 Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
+DISTANCES = "how far one"  # begins what is said of distances
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceStep:
@@ -109,7 +111,7 @@ def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:
 
 def explain_distances(found: Sequence[Distances], unit: str, promise: Guarantee) -> list[str]:
     """Explain in lines how far one unit moves the answers, and what hides it."""
-    lines = [f"how far one {unit} moves the answers at most, and the noise that hides it:"]
+    lines = [f"{DISTANCES} {unit} moves the answers at most, and the noise that hides it:"]
     lines += [f"  {each}" for each in found]
     delta = f", delta {format_up(promise.delta)}" if promise.delta else ""
     return [*lines, f"  all parts together: epsilon {format_up(promise.epsilon)}{delta}"]

@@ -10,8 +10,10 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
+from hushed._web.messages import say_error
+from hushed._web.rendering import STATIC, is_part
 from hushed.errors import HushedError, NotFound, Refusal
-from hushed.workbench._bench import Workbench, is_part
+from hushed.workbench._bench import Workbench
 from hushed.workbench._pages import (
     answer,
     audits,
@@ -27,7 +29,6 @@ from hushed.workbench._pages import (
     start,
 )
 from hushed.workbench._security import Door, Guard
-from hushed.workbench._views.messages import say_error
 from hushed.workbench._workspace import open_workspace, practice_of
 
 # A page for each; all are there twice, once for the folder and once for its practice workspace.
@@ -85,7 +86,7 @@ def create_app(folder: str | Path = ".", *, port: int, ledger: str | None = None
     for bench in benches:
         for page in PAGES:
             app.include_router(page.make_router(bench), prefix=bench.root)
-    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _handle_errors(app, benches)
     return Guard(app, Door(port=port))
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import re
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment
 
+from hushed._web.balances import Gauge, describe_gauge
+from hushed._web.rendering import make_environment
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.workbench._drafts import Draft, Drafts
 from hushed.workbench._privates import Private, find_privates
 from hushed.workbench._tables import Tables
 from hushed.workbench._views.addresses import write_segment
-from hushed.workbench._views.balances import Gauge, describe_gauge
 from hushed.workbench._views.data import DataView, describe_data
-from hushed.workbench._views.messages import Typed, say_moment, shorten, spell_controls
 from hushed.workbench._workspace import Workspace
 
 
@@ -127,6 +125,8 @@ class Workbench:
             "ledger_problem": problem,
             "ledger_lock": self.find_lock() if template.startswith("page_") else "",
             "read_only": self.drafts.find_problem() if template.startswith("page_") else "",
+            "static": "/static",
+            "place": self.workspace.name,
             "theme": self._find_theme(),
             "path": request.url.path.removeprefix(self.root),
             "active": "",
@@ -147,31 +147,6 @@ class Workbench:
         return RedirectResponse(self.root + path, status_code=303)
 
 
-def download(name: str, content: str | bytes, media: str) -> Response:
-    """Hand out a file that the browser saves and never runs."""
-    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "hushed"
-    return Response(
-        content,
-        media_type=media,
-        headers={
-            "content-disposition": f'attachment; filename="{safe}"',
-            "content-security-policy": "default-src 'none'; sandbox",
-        },
-    )
-
-
-def is_part(request: Request) -> bool:
-    """Whether htmx asks for a part of a page."""
-    return request.headers.get("hx-request") == "true"
-
-
-async def read_fields(request: Request) -> Mapping[str, str]:
-    """Read a form: its texts, the last one of those with the same name."""
-    form = await request.form(max_files=0, max_fields=5000)
-    return {name: text for name, text in form.multi_items() if isinstance(text, str)}
-
-
-Fields = Annotated[Mapping[str, str], Depends(read_fields)]
 _TURNS = itertools.count(1)
 
 
@@ -194,20 +169,8 @@ ADDRESSES = {
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("hushed.workbench"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=spell_controls,
-    )
+    made = make_environment("hushed.workbench")
     made.filters |= {
-        "pair": lambda text: (text, text),
-        "named": lambda column: (column.name, column.label),
-        "line": shorten,
-        "typed": Typed,
-        "moment": say_moment,
         "segment": write_segment,
         "address": lambda draft: ADDRESSES[draft.kind].format(draft.id),
     }

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 
+from hushed._web.fields import Form
 from hushed.errors import HushedError, ParameterError
 from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
@@ -15,7 +16,6 @@ from hushed.workbench._privates import require_public
 from hushed.workbench._tables import is_lost
 from hushed.workbench._views.besides import BESIDE, can_join, join_private, list_beside
 from hushed.workbench._views.data import find_public, find_source
-from hushed.workbench._views.fields import Form
 from hushed.workbench._views.joins import ENDINGS, FIELDS, join_public
 from hushed.workbench._views.question import Described
 from hushed.workbench._workspace import find_file

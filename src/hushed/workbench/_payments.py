@@ -14,10 +14,11 @@ from fastapi.responses import Response
 from sqlalchemy.engine import make_url
 
 from hushed._ground.printing import tell_seconds
+from hushed._web.rendering import Fields, download
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._notes import write_note
-from hushed.workbench._bench import Fields, Workbench, download
+from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._jobs import JobState, new_job, read_job, start_job, stop_job
 from hushed.workbench._releases import find_entry

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hushed._web import read_body, replay, with_headers
+from hushed._web import is_own_page, read_body, replay, with_headers
 from hushed.workbench._peers import Peers
 
 MOST_BODY = 1_000_000  # bytes
@@ -128,7 +128,9 @@ def check_request(door: Door, scope: Scope) -> Response | None:
     hosts = headers.getlist("host")
     if len(hosts) != 1 or hosts[0].lower() not in door.hosts:
         return _refuse(421, "The workbench answers only to its own address on this computer.")
-    if scope["method"] not in _SAFE_METHODS and not is_own_page(headers):
+    if scope["method"] not in _SAFE_METHODS and not is_own_page(
+        headers, f"http://{headers['host'].lower()}"
+    ):
         return _refuse(403, "This request does not come from a page of the workbench.")
     if door.knows(headers):
         return _forget_key(scope)
@@ -140,14 +142,6 @@ def check_request(door: Door, scope: Scope) -> Response | None:
         # A strict cookie is not sent along a redirect that began elsewhere: our page goes on.
         return HTMLResponse(_GO_ON, headers={"set-cookie": cookie})
     return RedirectResponse("/", status_code=303, headers={"set-cookie": cookie})
-
-
-def is_own_page(headers: Headers) -> bool:
-    """Whether a request that changes something was sent by a page of ours."""
-    own = f"http://{headers['host'].lower()}"
-    return headers.getlist("origin") == [own] and headers.getlist("sec-fetch-site") == [
-        "same-origin"
-    ]
 
 
 def _read_key(scope: Scope) -> str | None:

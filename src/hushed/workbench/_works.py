@@ -12,8 +12,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from hushed._ground.printing import tell_seconds
+from hushed._web.rendering import Fields, download
 from hushed.errors import HushedError, NotFound
-from hushed.workbench._bench import Fields, Turn, Workbench, download
+from hushed.workbench._bench import Turn, Workbench
 from hushed.workbench._drafts import Draft, Kind
 from hushed.workbench._jobs import (
     Job,

@@ -10,7 +10,8 @@ from hushed.server._callers import Callers
 from hushed.server._desk import Desk
 from hushed.server._people import Caller
 from hushed.server._problems import document
-from hushed.server._routes.asking import RequestId, require_visible, show_request
+from hushed.server._routes.asking import RequestId
+from hushed.server._seen import require_visible, show_request
 from hushed.server._shown import ShownRequest
 
 

@@ -1,34 +1,40 @@
 """What an analyst does: see data sets, price a question, ask it, read the answer."""
 
 import asyncio
-import csv
-import io
 import re
 from contextlib import suppress
-from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from hushed._ground.printing import flat, tame_cell
-from hushed.ledger._together import reading
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, AskQuote, price
+from hushed.server._judging import Ask, AskQuote
 from hushed.server._life import ask, find_known
-from hushed.server._people import Caller, list_grants, require_person
+from hushed.server._people import Caller
 from hushed.server._problems import Problem, document
-from hushed.server._requests import Request, find_certificate, find_request, list_requests
+from hushed.server._requests import Request, find_request
+from hushed.server._seen import (
+    list_datasets,
+    own_grants,
+    read_answer,
+    read_certificate,
+    require_visible,
+    show_dataset,
+    show_quote,
+    show_request,
+    show_requests,
+    show_share,
+    write_csv,
+)
 from hushed.server._shown import (
-    Left,
     Listed,
     ShownDataset,
     ShownEnvelope,
     ShownMe,
     ShownQuote,
     ShownRequest,
-    ShownShare,
 )
 from hushed.tables import Answer
 
@@ -67,7 +73,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get("/me", responses=document())
     def me(caller: Annotated[Caller, Depends(anybody)]) -> ShownMe:
         """Say who you are, and what your token may do."""
-        shares = [_share(desk, each.dataset, each.budget) for each in _grants(desk, caller)]
+        shares = [show_share(desk, each.dataset, each.budget) for each in own_grants(desk, caller)]
         return ShownMe(
             id=caller.id,
             name=caller.name,
@@ -80,20 +86,12 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get("/datasets", responses=document("forbidden"))
     def datasets(caller: Annotated[Caller, Depends(anybody)]) -> Listed[ShownDataset]:
         """List the data sets that you may ask."""
-        if caller.role == "steward":
-            names = [each for each in sorted(desk.datasets) if caller.scope.allows_dataset(each)]
-            return Listed(items=[_dataset(desk, name, None) for name in names])
-        grants = _grants(desk, caller)
-        return Listed(items=[_dataset(desk, each.dataset, each.budget) for each in grants])
+        return Listed(items=list_datasets(desk, caller))
 
     @router.get("/datasets/{dataset}", responses=document("not_found"))
     def dataset(dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]) -> ShownDataset:
         """Describe a data set: columns and types, public bounds and keys, what is left for you."""
-        if caller.role == "steward":
-            if dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
-                raise Problem("not_found")
-            return _dataset(desk, dataset, None)
-        return _dataset(desk, dataset, require_grant(desk, caller, dataset).budget)
+        return show_dataset(desk, caller, dataset)
 
     @router.post(
         "/datasets/{dataset}/quote",
@@ -103,37 +101,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
         dataset: DatasetId, asked: AskQuote, caller: Annotated[Caller, Depends(anybody)]
     ) -> ShownQuote:
         """Price a question; no row is read, and nothing is charged."""
-        grant = None
-        if caller.role == "analyst":
-            grant = require_grant(desk, caller, dataset)
-        elif dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
-            raise Problem("not_found")
-        told = price(desk, caller.id, desk.datasets[dataset], asked, grant)
-        told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
-        return ShownQuote.model_validate(told)
-
-
-def _grants(desk: Desk, caller: Caller) -> list[Any]:
-    return [
-        each
-        for each in list_grants(desk.ledger, caller.id)
-        if each.dataset in desk.datasets and caller.scope.allows_dataset(each.dataset)
-    ]
-
-
-def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
-    found = desk.datasets[name]
-    most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
-    told = found.layout() | {"max_epsilon": most, "open": not found.stale}
-    left = None if share is None else _share(desk, name, share)
-    return ShownDataset.model_validate(told | {"share": left})
-
-
-def _share(desk: Desk, dataset: str, budget: str) -> ShownShare:
-    balance = desk.ledger.balance(budget)
-    limit = balance.budget.limit
-    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
-    return ShownShare(dataset=dataset, epsilon=limit.epsilon, delta=limit.delta, left=left)
+        return show_quote(desk, caller, dataset, asked)
 
 
 def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
@@ -171,7 +139,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         """Ask: the one step that costs. Under the same key it is paid once, however often sent."""
         if key is None:
             raise Problem("no_key")
-        made = await run_in_threadpool(_take, desk, caller, dataset, key, asked)
+        made = await run_in_threadpool(take, desk, caller, dataset, key, asked)
         found = _WAIT.search(prefer)
         if found is not None:
             made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
@@ -184,7 +152,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         return show_request(desk, made)
 
 
-def _take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request:
+def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request:
     """Take a request. One that was taken before is found without a share, too: it is paid."""
     known = None
     if caller.scope.allows_dataset(dataset):
@@ -224,11 +192,7 @@ def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
         state: Literal["pending"] | None = None,
     ) -> Listed[ShownRequest]:
         """List requests, the newest first: your own; a steward sees all of them."""
-        person = caller.id if caller.role == "analyst" else None
-        found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
-        seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
-        more = found[-1].asked_at if len(found) == most else None
-        return Listed(items=[show_request(desk, each) for each in seen], cursor=more)
+        return show_requests(desk, caller, cursor=cursor, most=most, state=state)
 
     @router.get("/requests/{request}", responses=document("forbidden", "not_found"))
     def one(
@@ -242,52 +206,9 @@ def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
         return show_request(desk, found)
 
 
-def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
-    """Find a request of the caller; that of somebody else does not exist, but for a steward."""
-    found = find_request(desk.ledger, request, caller.id if caller.role == "analyst" else None)
-    if found is None or not caller.scope.allows_dataset(found.dataset):
-        raise Problem("not_found")
-    return found
-
-
-def show_request(desk: Desk, found: Request) -> ShownRequest:
-    """Show a request to whom it belongs, and to a steward."""
-    asked = Ask.model_validate_json(found.body)
-    state = found.shown_state()
-    with reading(desk.ledger) as connection:
-        asker = require_person(connection, found.person)["name"]
-    return ShownRequest(
-        id=found.id,
-        asker=asker,
-        dataset=found.dataset,
-        state=state,
-        key=found.key,
-        query=asked.query,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        noise=asked.noise,
-        note=asked.note,
-        entry=found.entry,
-        asked_at=found.asked_at,
-        charged_at=found.charged_at,
-        readable_at=None if state == "charged" else found.readable_at,
-        decided_by=found.decided_by,
-        reason=found.reason,
-    )
-
-
 def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     reader = callers.of_role("analyst", "steward")
     refusals = document("forbidden", "not_found", "not_ready", "failed")
-
-    def find(caller: Caller, request: str) -> Request:
-        if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
-            raise Problem("forbidden")
-        found = require_visible(desk, caller, request)
-        state = found.shown_state()
-        if state != "answered":
-            raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
-        return found
 
     @router.get(
         "/requests/{request}/answer",
@@ -309,10 +230,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         accept: Annotated[str, Header(max_length=200)] = "",
     ) -> Response:
         """Read the answer: the same bytes, for ever, at no cost."""
-        found = find(caller, request)
-        text = desk.ledger.answer(found.budget, found.charge()[0])
-        if text is None:
-            raise Problem("not_ready", wait=1)
+        text = read_answer(desk, caller, request)
         if "text/csv" in accept:
             return Response(write_csv(Answer.from_json(text)), media_type="text/csv")
         return Response(text, media_type="application/json")
@@ -325,26 +243,4 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     )
     def certificate(request: RequestId, caller: Annotated[Caller, Depends(reader)]) -> Response:
         """Read the signed certificate of the answer."""
-        text = find_certificate(desk.ledger, find(caller, request).id)
-        if text is None:
-            raise Problem("not_ready", wait=1)
-        return Response(text, media_type="application/json")
-
-
-def write_csv(answer: Answer) -> str:
-    """Write an answer as CSV that no spreadsheet runs: keys may come from data subjects."""
-    keys = {
-        name: tuple(_tame(each) if isinstance(each, str) else each for each in column)
-        for name, column in answer.keys.items()
-    }
-    columns = replace(answer, keys=keys).to_dict()
-    out = io.StringIO()
-    # Texts stand in quotes: a semicolon begins a cell of its own where commas are points.
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([_tame(name) for name in columns])
-    writer.writerows(zip(*columns.values(), strict=True))
-    return out.getvalue()
-
-
-def _tame(text: str) -> str:
-    return tame_cell(flat(text))
+        return Response(read_certificate(desk, caller, request), media_type="application/json")

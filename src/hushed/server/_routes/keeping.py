@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from hushed.guarantee import Guarantee
 from hushed.ledger._together import reading
 from hushed.server._audit import list_events
-from hushed.server._callers import Callers, Shown
+from hushed.server._callers import Callers, Shown, require_keeper
 from hushed.server._desk import Desk
 from hushed.server._people import (
     Caller,
@@ -35,7 +35,7 @@ from hushed.server._shown import (
     ShownPerson,
     ShownShare,
 )
-from hushed.server._tokens import LONGEST_DAYS, Scope
+from hushed.server._tokens import DOOR_DAYS, LONGEST_DAYS, Scope
 
 Id = Annotated[str, Path(max_length=64)]
 
@@ -63,9 +63,24 @@ class AskedToken(_Body):
     days: Annotated[StrictInt, Field(ge=1, le=LONGEST_DAYS)] = 30
     datasets: Annotated[list[StrictStr], Field(max_length=100)] | None = None
     quote_only: StrictBool = False
+    page: StrictBool = False  # good once, within a day, to open the pages
     addresses: Annotated[
         list[Annotated[StrictStr, Field(max_length=50)]], Field(max_length=20)
     ] = []
+
+    def scope(self) -> Scope:
+        """Say what the token may do."""
+        datasets = None if self.datasets is None else tuple(self.datasets)
+        return Scope(
+            datasets=datasets,
+            quote_only=self.quote_only,
+            addresses=tuple(self.addresses),
+            use="door" if self.page else "api",
+        )
+
+    def life(self) -> int:
+        """Say for how many days it counts."""
+        return DOOR_DAYS if self.page else self.days
 
 
 class Quota(_Body):
@@ -75,24 +90,19 @@ class Quota(_Body):
     delta: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
 
 
-class _Steward:
-    """Lets in stewards whose token is not narrowed: it could make itself a wider one."""
+def keeper_of(callers: Callers) -> Callable[..., Caller]:
+    """Make a dependency that lets in stewards who keep people and shares."""
 
-    def __init__(self, callers: Callers) -> None:
-        self._callers = callers
+    def find(request: HttpRequest, shown: Shown) -> Caller:
+        return require_keeper(callers.find(request, shown))
 
-    def __call__(self, request: HttpRequest, shown: Shown) -> Caller:
-        caller = self._callers.find(request, shown)
-        narrowed = caller.scope.datasets is not None or caller.scope.quote_only
-        if caller.role != "steward" or narrowed:
-            raise Problem("forbidden")
-        return caller
+    return find
 
 
 def make_router(desk: Desk, callers: Callers) -> APIRouter:
     """Make the routes of stewards."""
     router = APIRouter(prefix="/v1", tags=["keeping"])
-    steward = _Steward(callers)
+    steward = keeper_of(callers)
     _add_people(router, desk, steward)
     _add_tokens(router, desk, steward)
     _add_shares(router, desk, steward)
@@ -132,13 +142,8 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
     )
     def add(person: Id, asked: AskedToken, caller: Annotated[Caller, Depends(steward)]) -> NewToken:
         """Make a token. It is shown this once; only a digest of it is kept."""
-        scope = Scope(
-            datasets=None if asked.datasets is None else tuple(asked.datasets),
-            quote_only=asked.quote_only,
-            addresses=tuple(asked.addresses),
-        )
         identity, text = add_token(
-            desk.ledger, person, days=asked.days, scope=scope, actor=caller.name
+            desk.ledger, person, days=asked.life(), scope=asked.scope(), actor=caller.name
         )
         return NewToken(id=identity, token=text)
 
@@ -156,17 +161,7 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
         caller: Annotated[Caller, Depends(steward)],  # noqa: ARG001
     ) -> dict[str, ShownShare]:
         """List the shares of a data set, by the name of their person."""
-        _require(desk, dataset)
-        found = {}
-        for name, budget in list_shares(desk.ledger, dataset).items():
-            balance = desk.ledger.balance(budget)
-            found[name] = ShownShare(
-                dataset=dataset,
-                epsilon=balance.budget.limit.epsilon,
-                delta=balance.budget.limit.delta,
-                left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
-            )
-        return found
+        return show_shares(desk, dataset)
 
     @router.put(
         "/datasets/{dataset}/quotas/{person}",
@@ -176,15 +171,35 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
         dataset: Id, person: Id, quota: Quota, caller: Annotated[Caller, Depends(steward)]
     ) -> ShownShare:
         """Give somebody a share, in place of the one before; it counts from now on."""
-        _require(desk, dataset)
-        with reading(desk.ledger) as connection:
-            require_person(connection, person)
-        above = desk.datasets[dataset].settings.budget
-        cap = Guarantee(epsilon=quota.epsilon, delta=quota.delta)
-        grant = set_quota(desk.ledger, person, dataset, cap, above=above, actor=caller.name)
-        balance = desk.ledger.balance(grant.budget)
-        left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
-        return ShownShare(dataset=dataset, epsilon=quota.epsilon, delta=quota.delta, left=left)
+        return give_share(desk, dataset, person, quota, caller)
+
+
+def show_shares(desk: Desk, dataset: str) -> dict[str, ShownShare]:
+    """Show the shares of a data set that count, by the name of their person."""
+    _require(desk, dataset)
+    found = {}
+    for name, budget in list_shares(desk.ledger, dataset).items():
+        balance = desk.ledger.balance(budget)
+        found[name] = ShownShare(
+            dataset=dataset,
+            epsilon=balance.budget.limit.epsilon,
+            delta=balance.budget.limit.delta,
+            left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
+        )
+    return found
+
+
+def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Caller) -> ShownShare:
+    """Give somebody a share of a data set."""
+    _require(desk, dataset)
+    with reading(desk.ledger) as connection:
+        require_person(connection, person)
+    above = desk.datasets[dataset].settings.budget
+    cap = Guarantee(epsilon=quota.epsilon, delta=quota.delta)
+    grant = set_quota(desk.ledger, person, dataset, cap, above=above, actor=caller.name)
+    balance = desk.ledger.balance(grant.budget)
+    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
+    return ShownShare(dataset=dataset, epsilon=quota.epsilon, delta=quota.delta, left=left)
 
 
 def _require(desk: Desk, dataset: str) -> None:
@@ -199,20 +214,7 @@ def _add_budgets(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) 
         caller: Annotated[Caller, Depends(steward)],  # noqa: ARG001
     ) -> ShownBudget:
         """Say where the budget of a data set stands."""
-        _require(desk, dataset)
-        found = desk.ledger.balance(desk.datasets[dataset].settings.budget)
-        limit = found.budget.limit
-        return ShownBudget(
-            name=found.budget.name,
-            epsilon=limit.epsilon,
-            delta=limit.delta,
-            unit=limit.unit,
-            neighbours=limit.neighbours,
-            method=found.budget.method,
-            charges=found.entries,
-            used=found.used,
-            left=Left(epsilon=found.epsilon_left, delta=found.delta_left),
-        )
+        return show_budget(desk, dataset)
 
     @router.get("/datasets/{dataset}/entries", responses=document("forbidden", "not_found"))
     def entries(
@@ -222,21 +224,7 @@ def _add_budgets(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) 
         most: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Listed[ShownEntry]:
         """List the charges of a data set, in their order."""
-        _require(desk, dataset)
-        found = desk.ledger.entries(desk.datasets[dataset].settings.budget)[after : after + most]
-        items = [
-            ShownEntry(
-                number=each.number,
-                at=each.at,
-                epsilon=each.guarantee.epsilon,
-                delta=each.guarantee.delta,
-                note=each.note,
-                request=each.key,
-                digest=each.digest,
-            )
-            for each in found
-        ]
-        return Listed(items=items, cursor=str(items[-1].number) if len(items) == most else None)
+        return show_entries(desk, dataset, after=after, most=most)
 
     @router.get("/audit", responses=document("forbidden"))
     def audit(
@@ -245,7 +233,49 @@ def _add_budgets(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) 
         most: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Listed[ShownEvent]:
         """List the trail: who did what."""
-        with reading(desk.ledger) as connection:
-            found = list_events(connection, after=after, most=most)
-        items = [ShownEvent.model_validate(each) for each in found]
-        return Listed(items=items, cursor=str(items[-1].number) if len(items) == most else None)
+        return show_trail(desk, after=after, most=most)
+
+
+def show_budget(desk: Desk, dataset: str) -> ShownBudget:
+    """Show where the budget of a data set stands."""
+    _require(desk, dataset)
+    found = desk.ledger.balance(desk.datasets[dataset].settings.budget)
+    limit = found.budget.limit
+    return ShownBudget(
+        name=found.budget.name,
+        epsilon=limit.epsilon,
+        delta=limit.delta,
+        unit=limit.unit,
+        neighbours=limit.neighbours,
+        method=found.budget.method,
+        charges=found.entries,
+        used=found.used,
+        left=Left(epsilon=found.epsilon_left, delta=found.delta_left),
+    )
+
+
+def show_entries(desk: Desk, dataset: str, *, after: int, most: int) -> Listed[ShownEntry]:
+    """Show charges of a data set, in their order."""
+    _require(desk, dataset)
+    found = desk.ledger.entries(desk.datasets[dataset].settings.budget)[after : after + most]
+    items = [
+        ShownEntry(
+            number=each.number,
+            at=each.at,
+            epsilon=each.guarantee.epsilon,
+            delta=each.guarantee.delta,
+            note=each.note,
+            request=each.key,
+            digest=each.digest,
+        )
+        for each in found
+    ]
+    return Listed(items=items, cursor=str(items[-1].number) if len(items) == most else None)
+
+
+def show_trail(desk: Desk, *, after: int, most: int) -> Listed[ShownEvent]:
+    """Show events of the trail, in their order."""
+    with reading(desk.ledger) as connection:
+        found = list_events(connection, after=after, most=most)
+    items = [ShownEvent.model_validate(each) for each in found]
+    return Listed(items=items, cursor=str(items[-1].number) if len(items) == most else None)

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.answers import describe_answer
+from hushed._web.rendering import download
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Entry, Ledger
 from hushed.ledger._notes import read_note
 from hushed.statements._kinds import read_record
 from hushed.tables import Answer
-from hushed.workbench._bench import Workbench, download
+from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._views.addresses import read_segment
-from hushed.workbench._views.answers import draw_answer, list_answer, list_errors
 from hushed.workbench._views.exports import Source, Stored, write_file
 
 
@@ -83,11 +84,7 @@ def make_router(bench: Workbench) -> APIRouter:
         return bench.show(
             request,
             "page_answer.html",
-            lines=list_answer(answer),
-            pictures=draw_answer(answer),
-            errors=list_errors(answer),
-            words=answer.explain().split("\n"),
-            remarks=answer.warnings,
+            answer=describe_answer(answer),
             budget=budget,
             **told,
         )

@@ -8,10 +8,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from hushed._web.rendering import download
 from hushed.errors import NotFound
 from hushed.plots import certificate_page
 from hushed.statements import Statement
-from hushed.workbench._bench import Workbench, download
+from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState, name_certificate
 from hushed.workbench._views.audits import describe_verdict, list_zoo, read_audit, read_stand

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.fields import Form
+from hushed._web.messages import say_error
+from hushed._web.rendering import Fields
 from hushed.errors import HushedError
-from hushed.workbench._bench import Fields, Turn, Workbench
+from hushed.workbench._bench import Turn, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._views.addresses import split_password
 from hushed.workbench._views.data import find_public
-from hushed.workbench._views.fields import Form
-from hushed.workbench._views.messages import say_error
 from hushed.workbench._views.suggestions import settle_suggestions, suggest_columns
 from hushed.workbench._workspace import list_files, list_tables
 

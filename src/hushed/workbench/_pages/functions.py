@@ -9,9 +9,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.rendering import Fields
 from hushed.errors import ParameterError
 from hushed.releasing import Certificate
-from hushed.workbench._bench import Fields, Workbench
+from hushed.workbench._bench import Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState, folder_of_trials
 from hushed.workbench._pages.trials import describe_trial, make_trial_router

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.messages import say_error
+from hushed._web.rendering import Fields, download
 from hushed.errors import DamagedLedger, HushedError, NotFound
 from hushed.ledger import Ledger
-from hushed.workbench._bench import Fields, Workbench, download
+from hushed.workbench._bench import Workbench
 from hushed.workbench._describing import PREFIX
 from hushed.workbench._views.addresses import read_segment
 from hushed.workbench._views.ledgers import (
@@ -19,7 +21,6 @@ from hushed.workbench._views.ledgers import (
     describe_budget,
     read_opening,
 )
-from hushed.workbench._views.messages import say_error
 
 
 def make_router(bench: Workbench) -> APIRouter:

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from hushed._ground.printing import format_up
+from hushed._web.rendering import Fields
 from hushed.errors import ParameterError
-from hushed.workbench._bench import Fields, Turn, Workbench
+from hushed.workbench._bench import Turn, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import JobState
 from hushed.workbench._payments import Payment, address_of, make_pay_router

@@ -10,26 +10,21 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.composer import Typed, edit_fields
+from hushed._web.messages import say_error
+from hushed._web.question import read_question
+from hushed._web.rendering import Fields, download
 from hushed.errors import HushedError, ParameterError
 from hushed.tables import Query
-from hushed.workbench._bench import Fields, Turn, Workbench, download
+from hushed.workbench._bench import Turn, Workbench
 from hushed.workbench._describing import Descriptions
 from hushed.workbench._drafts import Draft
-from hushed.workbench._views.composer import (
-    PREFIX,
-    Composer,
-    Typed,
-    edit_fields,
-    read_held,
-    settle_fields,
-)
+from hushed.workbench._views.composer import PREFIX, Composer, read_held, settle_fields
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.exports import Source, write_question
 from hushed.workbench._views.joins import ENDINGS
-from hushed.workbench._views.messages import say_error
 from hushed.workbench._views.preview import preview_answer
 from hushed.workbench._views.pricing import Held, price_question
-from hushed.workbench._views.question import read_question
 from hushed.workbench._views.releases import find_price, say_largest_error
 from hushed.workbench._workspace import list_files
 

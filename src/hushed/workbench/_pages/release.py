@@ -10,19 +10,22 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from hushed._web.composer import edit_fields
+from hushed._web.messages import say_error
+from hushed._web.question import read_question
+from hushed._web.rendering import Fields
 from hushed.errors import HushedError, ParameterError
 from hushed.ledger._notes import write_note
 from hushed.tables._prepared import Prepared
-from hushed.workbench._bench import Fields, Workbench
+from hushed.workbench._bench import Workbench
 from hushed.workbench._describing import Descriptions
 from hushed.workbench._drafts import Draft, Result
 from hushed.workbench._pages.question import begin_fields
 from hushed.workbench._releases import Releases, Standing
 from hushed.workbench._views.addresses import write_segment
-from hushed.workbench._views.composer import edit_fields, read_held
-from hushed.workbench._views.messages import say_error
+from hushed.workbench._views.composer import read_held
 from hushed.workbench._views.pricing import Live, price_question
-from hushed.workbench._views.question import Described, Question, read_question
+from hushed.workbench._views.question import Described, Question
 from hushed.workbench._views.releases import Offer, describe_offer, find_price
 
 PREFIX = "release."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from platform import python_version
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from hushed.workbench._bench import Fields, Workbench
+from hushed._web.rendering import STATIC, Fields
+from hushed.workbench._bench import Workbench
 from hushed.workbench._views.addresses import with_password
 
 THEMES = (("system", "as the computer"), ("light", "light"), ("dark", "dark"))
@@ -29,7 +29,7 @@ def make_router(bench: Workbench) -> APIRouter:
             themes=THEMES,
             address=with_password(bench.workspace.ledger),
             versions=[("Python", python_version()), *list_versions()],
-            licences=(Path(__file__).parent.parent / "static" / "LICENSES").read_text("utf-8"),
+            licences=(STATIC / "LICENSES").read_text("utf-8"),
         )
 
     @router.post("/settings")

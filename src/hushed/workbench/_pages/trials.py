@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from hushed.workbench._bench import Fields, Turn, Workbench
+from hushed._web.rendering import Fields
+from hushed.workbench._bench import Turn, Workbench
 from hushed.workbench._drafts import Draft
 from hushed.workbench._jobs import new_job, start_job, stop_job
 from hushed.workbench._views.functions import tell_trial, write_trial

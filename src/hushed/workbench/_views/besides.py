@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hushed._ground.printing import flat, shown
+from hushed._web.fields import Form
 from hushed.tables._beside import join_beside
 from hushed.tables._engine import open_beside
 from hushed.workbench._views.columns import READERS, read_keys
-from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
 
 BESIDE = "beside"  # the fields of the page: beside, beside.user, beside.1.add, beside.1.keys, ...

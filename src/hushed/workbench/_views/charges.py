@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hushed._ground.printing import format_down, format_up, shown
+from hushed._web.svg import Picture, draw_gauge
 from hushed.errors import HushedError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Balance, Ledger
-from hushed.workbench._svg import Picture, draw_gauge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import shown
 from hushed._ground.types import ColumnType
 from hushed._rows._texts import read_bool
+from hushed._web.fields import Form
 from hushed.tables import Table
-from hushed.workbench._views.fields import Form
 
 KINDS: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
 NOT_USED: Final = ""

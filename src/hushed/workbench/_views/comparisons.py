@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import hushed as hs
+from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.workbench._jobs import KEPT
-from hushed.workbench._svg import Bar, Picture, draw_bars
 from hushed.workbench._views.functions import FRAMES, read_gamma, read_header
 from hushed.workbench._views.reading import Words
 from hushed.workbench._views.sources import Defined, as_argument, read_population

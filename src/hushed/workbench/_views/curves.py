@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hushed._ground.printing import format_up
+from hushed._web.svg import Axis, Picture, draw_curve
 from hushed.errors import HushedError
-from hushed.workbench._svg import Axis, Picture, draw_curve
 from hushed.workbench._views.pricing import (
     POINTS,
     Asked,

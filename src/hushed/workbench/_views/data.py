@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed._ground.printing import flat, shown
+from hushed._web.fields import Form
 from hushed.errors import HushedError, NotFound, Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -16,7 +17,6 @@ from hushed.workbench._marks import mark_source
 from hushed.workbench._privates import Private, require_public
 from hushed.workbench._views.addresses import with_password
 from hushed.workbench._views.columns import Column, check_bounds, list_columns, read_keys
-from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described, Reading
 from hushed.workbench._workspace import Workspace, find_file, find_table
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from hushed._ground.printing import brief, shown
 from hushed._rows._texts import read_texts
+from hushed._web.fields import Form
 from hushed.errors import ParameterError
 from hushed.workbench._views.columns import READERS
-from hushed.workbench._views.fields import Form
 from hushed.workbench._views.question import Described
 
 FIELDS = ("join", "join_on", "join_default")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from hushed._ground.printing import format_up
+from hushed._web.balances import Gauge, describe_gauge
+from hushed._web.fields import Form
 from hushed.accounting import compose
 from hushed.accounting._filters import check_limit
 from hushed.errors import HushedError
@@ -14,8 +16,6 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import Entry, Ledger
 from hushed.ledger._notes import read_note
 from hushed.workbench._drafts import Draft
-from hushed.workbench._views.balances import Gauge, describe_gauge
-from hushed.workbench._views.fields import Form
 from hushed.workbench._views.recent import Charge, list_charges
 
 NEIGHBOURS = (

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from hushed._web.answers import draw_answer, list_answer
+from hushed._web.svg import Picture
 from hushed.errors import HushedError
 from hushed.tables import Answer, Query, Table, table
 from hushed.tables._question_parts import JoinUsers
-from hushed.workbench._svg import Picture
-from hushed.workbench._views.answers import draw_answer, list_answer
 from hushed.workbench._views.question import Described, Question
 
 _ROWS, _MOST_ROWS, _ROWS_OF_USER = 1000, 20_000, 3

@@ -12,16 +12,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from hushed._ground.printing import format_down, format_up
+from hushed._web.fields import Form
+from hushed._web.question import Terms
+from hushed._web.sentences import say_meaning
 from hushed.errors import HushedError, NotFeasible, ParameterError
 from hushed.tables import Quote, Table
-from hushed.workbench._views.fields import Form
-from hushed.workbench._views.question import Question, Terms
-from hushed.workbench._views.sentences import (
-    Statistic,
-    list_statistics,
-    say_error,
-    say_meaning,
-)
+from hushed.workbench._views.question import Question
+from hushed.workbench._views.sentences import Statistic, list_statistics, say_error
 
 Held = Literal["epsilon", "epsilon-slider", "error", "error-slider"]
 _LEAST, _MOST = 0.01, 10.0  # ends of the slider of epsilon, in nats

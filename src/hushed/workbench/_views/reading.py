@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from hushed._ground.printing import brief
-from hushed.workbench._views.fields import Form
+from hushed._web.fields import Form
 
 
 class Words(Form):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hushed._ground.printing import flat, format_down, format_up, shown
+from hushed._web.sentences import say_meaning
+from hushed._web.svg import Picture, draw_gauge
 from hushed.errors import HushedError, Overspent
 from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
 from hushed.tables._joins import Join, JoinUsers
-from hushed.workbench._svg import Picture, draw_gauge
 from hushed.workbench._views.question import Described, Question
-from hushed.workbench._views.sentences import say_meaning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

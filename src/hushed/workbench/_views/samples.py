@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hushed._ground.printing import format_down, format_up
-from hushed.workbench._svg import (
+from hushed._web.svg import (
     BOTTOM,
     LEFT,
     RIGHT,

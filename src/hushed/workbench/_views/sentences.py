@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 
 from hushed._ground.printing import format_up
-from hushed.risk import belief
 from hushed.tables import Quote
 from hushed.tables._answers import percent
 from hushed.tables._quotes import QuotedOutput
@@ -83,14 +81,3 @@ def say_error(question: Question, quote: Quote, error_of: str, error: float | No
     verb = "are" if len(left_out) > 1 else "is"
     told = " and ".join(left_out)
     return f"With {percent(quote.level)}, {what}. {told[:1].upper()}{told[1:]} {verb} not in that."
-
-
-def say_meaning(epsilon: float, delta: float, unit: str) -> str:
-    """Say what an epsilon means for somebody in the table."""
-    sure = format_up(float(Decimal(repr(belief(epsilon))) * 100), 3)
-    who = "Ada is" if unit == "user" else "a row is"
-    rare = ", but for rare cases, which delta limits" if delta else ""
-    return (
-        f"Someone who gives even odds that {who} in the table could become at most {sure} % sure"
-        f"{rare}."
-    )

@@ -1,4 +1,7 @@
-"""What the workbench and the server do alike: headers on every answer, bodies of a bounded size."""
+"""What the workbench and the server do alike: headers, bodies of a bounded size, parts of pages.
+
+The modules beside this one make what pages show, without the web; `rendering` alone needs it.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,12 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+
+
+def is_own_page(headers: Headers, own: str) -> bool:
+    """Whether a request that changes something was sent by a page of an origin of ours."""
+    sites = headers.getlist("sec-fetch-site")
+    return headers.getlist("origin") == [own] and sites == ["same-origin"]
 
 
 def with_headers(send: Send) -> Send:

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from hushed._ground.printing import format_up, shown
+from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.tables import Answer
 from hushed.tables._answers import percent
 from hushed.tables._format import list_lines
-from hushed.workbench._svg import Bar, Picture, draw_bars
 
 _MOST_BARS, _MOST_PICTURES = 40, 6
 
 Lines = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerView:
+    """What a page says of an answer."""
+
+    lines: Lines
+    left_out: int
+    pictures: tuple[Picture, ...]
+    errors: tuple[str, ...]
+    words: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def describe_answer(answer: Answer, most: int | None = None) -> AnswerView:
+    """Say all that a page says of an answer; of its lines, so many at most."""
+    lines = list_answer(answer)
+    shown_lines = lines if most is None else lines[: most + 1]
+    return AnswerView(
+        lines=shown_lines,
+        left_out=len(lines) - len(shown_lines),
+        pictures=draw_answer(answer),
+        errors=list_errors(answer),
+        words=tuple(answer.explain().split("\n")),
+        remarks=tuple(answer.warnings),
+    )
 
 
 def list_answer(answer: Answer) -> Lines:

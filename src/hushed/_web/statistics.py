@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hushed._ground.printing import shown
+from hushed._web.fields import Form
 from hushed.errors import HushedError
-from hushed.workbench._views.fields import Form
+from hushed.tables._builder import QueryBuilder
 
 if TYPE_CHECKING:
-    from hushed.tables import Table
-    from hushed.workbench._views.question import Described
+    from hushed._web.question import Known
+
+Builder = TypeVar("Builder", bound=QueryBuilder)
 
 STATISTICS: Final[Mapping[str, str]] = {
     "count": "number of rows",
@@ -64,8 +66,8 @@ def _is_searched(side: str, kind: str, search: str) -> bool:
 
 
 def ask_statistics(
-    described: Described, form: Form, table: Table
-) -> tuple[Table, dict[str, str], dict[str, str]]:
+    described: Known[Builder], form: Form, table: Builder
+) -> tuple[Builder, dict[str, str], dict[str, str]]:
     """Ask for each statistic; say where its fields are, and what it is called."""
     places: dict[str, str] = {}
     labels: dict[str, str] = {}
@@ -107,8 +109,8 @@ def _field_of(error: HushedError, kind: str) -> str:
 
 
 def _ask_one(
-    described: Described, form: Form, table: Table, name: str, kind: str, weight: float
-) -> Table:
+    described: Known[Builder], form: Form, table: Builder, name: str, kind: str, weight: float
+) -> Builder:
     """Ask for one statistic, or refuse one of its fields."""
     if kind not in STATISTICS:
         form.refuse(f"{name}.kind", "choose a statistic")
@@ -127,7 +129,7 @@ def _ask_one(
     return table
 
 
-def _ask_top(described: Described, form: Form, table: Table, name: str) -> Table:
+def _ask_top(described: Known[Builder], form: Form, table: Builder, name: str) -> Builder:
     """Ask for the most frequent of the public keys of a column, or of two columns together."""
     keys: dict[str, Any] = {}
     for part in ("column", "column2"):
@@ -135,7 +137,7 @@ def _ask_top(described: Described, form: Form, table: Table, name: str) -> Table
         if column and not described.keys.get(column):
             form.refuse(
                 f"{name}.{part}",
-                f"{shown(column)} has no public keys to choose from: list them on the page Data",
+                f"{shown(column)} has no public keys to choose from: {described.keys_where}",
             )
             return table
         if column:
@@ -150,8 +152,8 @@ def _ask_top(described: Described, form: Form, table: Table, name: str) -> Table
 
 
 def _ask_of_column(
-    described: Described, form: Form, table: Table, name: str, kind: str, weight: float
-) -> Table:
+    described: Known[Builder], form: Form, table: Builder, name: str, kind: str, weight: float
+) -> Builder:
     """Ask for a statistic of a column, within public bounds or some that are found privately."""
     column = form.text(f"{name}.column")
     bounds = _read_bounds(described, form, name, column, kind)
@@ -164,12 +166,12 @@ def _ask_of_column(
         asked = [0.5] if kind == "median" else _read_probabilities(form, name)
         output = f"median_{column}" if kind == "median" else None
         return table.quantiles(column, asked, name=output, **limits)
-    found: Table = getattr(table, kind)(column, **limits)
+    found: Builder = getattr(table, kind)(column, **limits)
     return found
 
 
 def _read_bounds(
-    described: Described, form: Form, name: str, column: str, kind: str
+    described: Known[Builder], form: Form, name: str, column: str, kind: str
 ) -> tuple[float | str, float | str] | None:
     """Read the bounds of a statistic; those of the data page stand in for empty fields."""
     search = form.text(f"{name}.search")

@@ -1,0 +1,92 @@
+"""What the page of people says of each: shares, tokens that count, how long, when last used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from hushed._ground.printing import format_down, format_up
+from hushed.server._desk import Desk
+from hushed.server._people import list_people
+from hushed.server._routes.keeping import show_shares
+
+_USES: Final = {
+    "api": "token",
+    "door": "address for the pages, not used yet",
+    "page": "session of the pages",
+}
+_HOUR, _DAY = 3600, 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenView:
+    """A token that counts."""
+
+    id: str
+    what: str
+    ends: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonView:
+    """Somebody, with what counts now."""
+
+    id: str
+    name: str
+    role: str
+    active: bool
+    shares: tuple[str, ...]
+    tokens: tuple[TokenView, ...]
+
+
+def describe_people(desk: Desk) -> tuple[PersonView, ...]:
+    """Describe everybody."""
+    shares: dict[str, list[str]] = {}
+    for dataset in sorted(desk.datasets):
+        for name, share in show_shares(desk, dataset).items():
+            told = f"{dataset} {format_up(share.epsilon, 4)}"
+            told += f", {format_down(share.left.epsilon, 3)} left"
+            shares.setdefault(name, []).append(told)
+    return tuple(_describe(each, shares.get(each["name"], [])) for each in list_people(desk.ledger))
+
+
+def _describe(person: dict[str, Any], shares: list[str]) -> PersonView:
+    moment = datetime.now(UTC)
+    tokens = [
+        TokenView(
+            id=each["id"],
+            what=_USES[each["use"]] + _say_scope(each),
+            ends=_say_end(datetime.fromisoformat(each["expires"]), moment),
+            used="not used yet" if each["last_used"] is None else f"last used {each['last_used']}",
+        )
+        for each in person["tokens"]
+        if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > moment
+    ]
+    return PersonView(
+        id=person["id"],
+        name=person["name"],
+        role=person["role"],
+        active=person["active"],
+        shares=tuple(shares),
+        tokens=tuple(tokens),
+    )
+
+
+def _say_scope(token: dict[str, Any]) -> str:
+    told = ["for prices alone"] if token["quote_only"] else []
+    if token["datasets"] is not None:
+        told.append(f"for {', '.join(token['datasets']) or 'no data set'}")
+    if token["addresses"]:
+        told.append(f"from {', '.join(token['addresses'])}")
+    return "".join(f", {each}" for each in told)
+
+
+def _say_end(ends: datetime, moment: datetime) -> str:
+    left = (ends - moment).total_seconds()
+    if left >= 2 * _DAY:
+        return f"ends in {round(left / _DAY)} days"
+    if left >= 2 * _HOUR:
+        return f"ends in {round(left / _HOUR)} hours"
+    return f"ends in {max(1, int(left // 60))} minutes"

@@ -1,0 +1,110 @@
+"""Requests: the list, where each stands, and the answer of who asked it."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from hushed._web.answers import describe_answer
+from hushed._web.rendering import download
+from hushed.plots import certificate_page
+from hushed.server._approving import cancel
+from hushed.server._pages._house import House
+from hushed.server._people import Caller
+from hushed.server._problems import Problem
+from hushed.server._routes.asking import Cursor, RequestId
+from hushed.server._seen import (
+    read_answer,
+    read_certificate,
+    require_visible,
+    show_request,
+    show_requests,
+    write_csv,
+)
+from hushed.server._sessions import PAGES
+from hushed.statements import open_signed, public_key
+from hushed.tables import Answer
+
+_LINES = 500  # of an answer that a page shows; the files have all
+
+
+def make_router(house: House) -> APIRouter:
+    """Make the routes of requests."""
+    router = APIRouter(prefix=PAGES)
+    desk = house.desk
+    reader = house.visitors.of_role("analyst", "steward")
+    analyst = house.visitors.of_role("analyst")
+
+    @router.get("/requests")
+    def list_all(
+        request: Request, caller: Annotated[Caller, Depends(reader)], cursor: Cursor = ""
+    ) -> Response:
+        found = show_requests(desk, caller, cursor=cursor, most=50)
+        return house.show(request, "page_requests.html", active="requests", found=found)
+
+    @router.get("/requests/{identity}")
+    def one(
+        request: Request, identity: RequestId, caller: Annotated[Caller, Depends(reader)]
+    ) -> Response:
+        told = show_request(desk, require_visible(desk, caller, identity))
+        answer = _read(house, caller, identity) if told.state == "answered" else None
+        shown = None if answer is None else describe_answer(answer, _LINES)
+        return house.show(request, "page_request.html", active="requests", told=told, answer=shown)
+
+    @router.get("/requests/{identity}/state")
+    def wait(
+        request: Request, identity: RequestId, caller: Annotated[Caller, Depends(reader)]
+    ) -> Response:
+        told = show_request(desk, require_visible(desk, caller, identity))
+        answer = house.show(request, "part_state.html", told=told)
+        if told.state != "charged":
+            answer.headers["hx-redirect"] = f"{house.root}/requests/{told.id}"
+        return answer
+
+    @router.post("/requests/{identity}/cancel")
+    def take_back(identity: RequestId, caller: Annotated[Caller, Depends(analyst)]) -> Response:
+        found = require_visible(desk, caller, identity)
+        cancel(desk, found, caller)
+        return house.go(f"/requests/{found.id}")
+
+    @router.get("/requests/{identity}/files/{kind}")
+    def save(
+        identity: RequestId, kind: str, caller: Annotated[Caller, Depends(reader)]
+    ) -> Response:
+        writers: dict[str, tuple[str, str, Callable[[], str]]] = {
+            "json": ("json", "application/json", lambda: read_answer(desk, caller, identity)),
+            "csv": ("csv", "text/csv", lambda: _write_csv(house, caller, identity)),
+            "certificate": (
+                "certificate.json",
+                "application/json",
+                lambda: read_certificate(desk, caller, identity),
+            ),
+            "page": ("certificate.html", "text/html", lambda: _write_page(house, caller, identity)),
+        }
+        if kind not in writers:
+            raise Problem("not_found")
+        ending, media, write = writers[kind]
+        content = write()
+        return download(f"answer-{identity[:8]}.{ending}", content, media)
+
+    return router
+
+
+def _read(house: House, caller: Caller, identity: str) -> Answer | None:
+    """Read an answer; None where the caller may not."""
+    try:
+        return Answer.from_json(read_answer(house.desk, caller, identity))
+    except Problem as problem:
+        if problem.code != "forbidden":
+            raise
+        return None
+
+
+def _write_csv(house: House, caller: Caller, identity: str) -> str:
+    return write_csv(Answer.from_json(read_answer(house.desk, caller, identity)))
+
+
+def _write_page(house: House, caller: Caller, identity: str) -> str:
+    signed = read_certificate(house.desk, caller, identity)
+    return certificate_page(open_signed(signed, public_key(house.desk.key)))

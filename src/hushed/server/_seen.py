@@ -1,0 +1,172 @@
+"""What a caller may see: data sets, prices, requests, answers; for the API and for the pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from typing import Any
+
+from hushed._ground.printing import flat, tame_cell
+from hushed.ledger._together import reading
+from hushed.server._callers import require_grant
+from hushed.server._desk import Desk
+from hushed.server._judging import Ask, AskQuote, price
+from hushed.server._people import Caller, Grant, list_grants, require_person
+from hushed.server._problems import Problem
+from hushed.server._requests import Request, find_certificate, find_request, list_requests
+from hushed.server._shown import Left, Listed, ShownDataset, ShownQuote, ShownRequest, ShownShare
+from hushed.tables import Answer
+
+
+def list_datasets(desk: Desk, caller: Caller) -> list[ShownDataset]:
+    """List the data sets of a caller; a steward sees all that the token may."""
+    if caller.role == "steward":
+        names = [each for each in sorted(desk.datasets) if caller.scope.allows_dataset(each)]
+        return [_dataset(desk, name, None) for name in names]
+    return [_dataset(desk, each.dataset, each.budget) for each in own_grants(desk, caller)]
+
+
+def show_dataset(desk: Desk, caller: Caller, dataset: str) -> ShownDataset:
+    """Show a data set to a caller; one that may not be seen is not there."""
+    grant = _find_grant(desk, caller, dataset)
+    return _dataset(desk, dataset, None if grant is None else grant.budget)
+
+
+def show_quote(desk: Desk, caller: Caller, dataset: str, asked: AskQuote) -> ShownQuote:
+    """Price a question for a caller."""
+    grant = _find_grant(desk, caller, dataset)
+    told = price(desk, caller.id, desk.datasets[dataset], asked, grant)
+    told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
+    return ShownQuote.model_validate(told)
+
+
+def _find_grant(desk: Desk, caller: Caller, dataset: str) -> Grant | None:
+    """Find the share of an analyst; a steward has none, and sees what the token may."""
+    if caller.role == "analyst":
+        return require_grant(desk, caller, dataset)
+    if dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
+        raise Problem("not_found")
+    return None
+
+
+def own_grants(desk: Desk, caller: Caller) -> list[Any]:
+    return [
+        each
+        for each in list_grants(desk.ledger, caller.id)
+        if each.dataset in desk.datasets and caller.scope.allows_dataset(each.dataset)
+    ]
+
+
+def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
+    found = desk.datasets[name]
+    most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
+    told = found.layout() | {"max_epsilon": most, "open": not found.stale}
+    left = None if share is None else show_share(desk, name, share)
+    return ShownDataset.model_validate(told | {"share": left})
+
+
+def show_share(desk: Desk, dataset: str, budget: str) -> ShownShare:
+    balance = desk.ledger.balance(budget)
+    limit = balance.budget.limit
+    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
+    return ShownShare(dataset=dataset, epsilon=limit.epsilon, delta=limit.delta, left=left)
+
+
+def show_requests(
+    desk: Desk, caller: Caller, *, cursor: str = "", most: int = 50, state: str | None = None
+) -> Listed[ShownRequest]:
+    """Show requests, the newest first: those of the caller, or all to a steward."""
+    found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
+    return Listed(items=[show_request(desk, each) for each in found], cursor=more)
+
+
+def find_requests(
+    desk: Desk, caller: Caller, *, cursor: str, most: int, state: str | None
+) -> tuple[list[Request], str | None]:
+    """Find the requests that a caller sees, and the cursor of those that follow."""
+    person = caller.id if caller.role == "analyst" else None
+    found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
+    seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
+    return seen, found[-1].asked_at if len(found) == most else None
+
+
+def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
+    """Find a request of the caller; that of somebody else does not exist, but for a steward."""
+    found = find_request(desk.ledger, request, caller.id if caller.role == "analyst" else None)
+    if found is None or not caller.scope.allows_dataset(found.dataset):
+        raise Problem("not_found")
+    return found
+
+
+def show_request(desk: Desk, found: Request) -> ShownRequest:
+    """Show a request to whom it belongs, and to a steward."""
+    asked = Ask.model_validate_json(found.body)
+    state = found.shown_state()
+    with reading(desk.ledger) as connection:
+        asker = require_person(connection, found.person)["name"]
+    return ShownRequest(
+        id=found.id,
+        asker=asker,
+        dataset=found.dataset,
+        state=state,
+        key=found.key,
+        query=asked.query,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        noise=asked.noise,
+        note=asked.note,
+        entry=found.entry,
+        asked_at=found.asked_at,
+        charged_at=found.charged_at,
+        readable_at=None if state == "charged" else found.readable_at,
+        decided_by=found.decided_by,
+        reason=found.reason,
+    )
+
+
+def read_answer(desk: Desk, caller: Caller, request: str) -> str:
+    """Read the answer of a request, as it is stored."""
+    found = _require_answered(desk, caller, request)
+    return _require_text(desk.ledger.answer(found.budget, found.charge()[0]))
+
+
+def read_certificate(desk: Desk, caller: Caller, request: str) -> str:
+    """Read the signed certificate of an answer."""
+    return _require_text(find_certificate(desk.ledger, _require_answered(desk, caller, request).id))
+
+
+def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
+    """Find a request whose answer the caller may read now."""
+    if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
+        raise Problem("forbidden")
+    found = require_visible(desk, caller, request)
+    state = found.shown_state()
+    if state != "answered":
+        raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
+    return found
+
+
+def _require_text(text: str | None) -> str:
+    if text is None:
+        raise Problem("not_ready", wait=1)
+    return text
+
+
+def write_csv(answer: Answer) -> str:
+    """Write an answer as CSV that no spreadsheet runs: keys may come from data subjects."""
+    keys = {
+        name: tuple(_tame(each) if isinstance(each, str) else each for each in column)
+        for name, column in answer.keys.items()
+    }
+    columns = replace(answer, keys=keys).to_dict()
+    out = io.StringIO()
+    # Texts stand in quotes: a semicolon begins a cell of its own where commas are points.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow([_tame(name) for name in columns])
+    writer.writerows(zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _tame(text: str) -> str:
+    return tame_cell(flat(text))
