@@ -34,6 +34,7 @@ from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
 from hushed.server._problems import Problem, ProblemBody
 from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._runners import Runners
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -69,14 +70,17 @@ def create_app(folder: str | Path = ".") -> Guard:
     return make_app(desk)
 
 
-def open_desk(folder: Path, log: Log, workers: Workers | None = None) -> Desk:
-    """Open ledger and data sets; no row is read. Several desks may share what judges questions."""
+def open_desk(
+    folder: Path, log: Log, workers: Workers | None = None, runners: Runners | None = None
+) -> Desk:
+    """Open ledger and data sets; no row is read. Several desks may share processes."""
     settings, ledger, key = open_own(folder)
     datasets = open_all(folder, settings, ledger)
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
+    reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
@@ -84,10 +88,13 @@ def open_desk(folder: Path, log: Log, workers: Workers | None = None) -> Desk:
         key=key,
         log=log,
         workers=judging,
+        runners=reading,
         mark=mark_path(folder, settings),
     )
     if workers is None:
-        desk.at_end(judging.close)
+        desk.at_end(judging.processes.close)
+    if runners is None:
+        desk.at_end(reading.processes.close)
     return desk
 
 

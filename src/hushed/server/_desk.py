@@ -20,7 +20,10 @@ from hushed.server._log import Log
 from hushed.server._mark import check_mark, write_mark
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request
+from hushed.server._runners import Runners
 from hushed.server._workers import Workers
+
+STOP_SECONDS = 20.0  # that a run which is under way has to end, when the server is stopped
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,13 +37,22 @@ class Desk:
     log: Log
     mark: Path  # the file that tells how far the trail had come
     workers: Workers = field(repr=False)  # judge questions
+    runners: Runners = field(repr=False)  # read rows
+    stopping: bool = False
     queue: FairQueue = field(init=False, repr=False)
     _marked: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _held: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __post_init__(self) -> None:
-        self.queue = FairQueue(per_person=self.settings.limits.running_per_person)
+        limits = self.settings.limits
+        # One slow data set never has all of the processes that others wait for, too.
+        most = limits.runners - 1 if len(self.datasets) > 1 else limits.runners
+        self.queue = FairQueue(
+            runs=limits.runners,
+            per_person=min(limits.running_per_person, max(1, limits.runners - 1)),
+            per_dataset=max(1, most),
+        )
 
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
@@ -84,7 +96,12 @@ class Desk:
             self.log("run stopped", request=request.id, error=type(error).__name__)
 
     def close(self) -> None:
-        """Finish what is running; what waits stays charged, and is answered at the next start."""
+        """Finish or end what is running; what has no answer yet gets it at the next start."""
+        self.stopping = True
+        ended = self.queue.drop_waiting(STOP_SECONDS)
+        while not ended:  # a run may just have begun
+            self.runners.stop()
+            ended = self.queue.drop_waiting(1.0)
         self.queue.close()
         with suppress(HushedError):
             self.move_mark()
