@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.server import test_approvals, test_crashes, test_threats
+from tests.server import test_approvals, test_crashes, test_reservations, test_threats
 from tests.server.conftest import Team, make_folder, open_team
 
 from hushed import Guarantee
@@ -35,6 +35,8 @@ SAME = [
     test_threats.test_14_keys_from_data_subjects_are_harmless,
     test_threats.test_19_one_person_has_few_requests_open,
     test_crashes.test_what_is_ended_stays,
+    test_reservations.test_5_what_is_set_aside_is_there_when_all_else_is_spent,
+    test_reservations.test_5_many_at_once_take_no_more_than_there_is,
 ]
 
 

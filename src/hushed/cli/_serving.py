@@ -132,6 +132,13 @@ def invite(
         list[str] | None,
         typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
     ] = None,
+    reserve: Annotated[
+        bool,
+        typer.Option(
+            "--reserve",
+            help="Set the shares aside: charged to the data set now, and nobody else spends them.",
+        ),
+    ] = False,
     steward: Annotated[
         bool,
         typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
@@ -156,6 +163,7 @@ def invite(
             shares,
             days=days,
             scope=Scope(quote_only=quote_only),
+            reserve=reserve,
         )
         result.update(person=person, token=token)
         if not json:

@@ -113,6 +113,11 @@ def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -
     return known
 
 
+def budget_of(desk: Desk, grant: Grant) -> str:
+    """Give the budget in which the answer stands: a share that is set aside was paid before."""
+    return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
+
+
 def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
@@ -125,7 +130,7 @@ def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
         state="pending",
         token=caller.token,
         asked_at=now(),
-        budget=desk.datasets[grant.dataset].settings.budget,
+        budget=budget_of(desk, grant),
         quota=grant.budget,
         question=judged.digest,
     )
@@ -165,7 +170,7 @@ def charge_request(
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
         check_mark(connection, desk.mark)  # in a ledger that was set back it would not be answered
-        own, share = entries
+        own, share = entries[0], entries[-1]
         charged = replace(
             request,
             state="charged",
@@ -178,7 +183,8 @@ def charge_request(
         write(connection, charged)
         made.append(charged)
 
-    charge_together(desk.ledger, (request.budget, request.quota), charge, within)
+    budgets = dict.fromkeys((request.budget, request.quota))  # one, if the share is set aside
+    charge_together(desk.ledger, tuple(budgets), charge, within)
     return made[-1]
 
 

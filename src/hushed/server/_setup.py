@@ -194,10 +194,12 @@ def invite(
     *,
     days: int,
     scope: Scope,
+    reserve: bool = False,
 ) -> str:
     """Let somebody in, with shares of data sets; the token, which is shown this once.
 
-    Somebody who is in already gets another token, and the shares that are given.
+    Shares are caps, or set aside. Somebody who is in already gets another token, and the shares
+    that are given.
     """
     settings, ledger = open_server(folder)
     with ledger:
@@ -211,7 +213,7 @@ def invite(
         person = known[0]["id"] if known else add_person(ledger, name, role, actor=MACHINE)
         for dataset, cap in shares:
             above = settings.dataset[dataset].budget
-            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE)
+            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE, reserve=reserve)
         return add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
 
 

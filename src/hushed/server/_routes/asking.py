@@ -17,7 +17,7 @@ from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, price
 from hushed.server._life import ask, find_known
-from hushed.server._people import Caller, list_grants, require_person
+from hushed.server._people import Caller, Grant, list_grants, require_person
 from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
 from hushed.server._shown import (
@@ -67,7 +67,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get("/me", responses=document())
     def me(caller: Annotated[Caller, Depends(anybody)]) -> ShownMe:
         """Say who you are, and what your token may do."""
-        shares = [_share(desk, each.dataset, each.budget) for each in _grants(desk, caller)]
+        shares = [show_share(desk, each) for each in _grants(desk, caller)]
         return ShownMe(
             id=caller.id,
             name=caller.name,
@@ -84,7 +84,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
             names = [each for each in sorted(desk.datasets) if caller.scope.allows_dataset(each)]
             return Listed(items=[_dataset(desk, name, None) for name in names])
         grants = _grants(desk, caller)
-        return Listed(items=[_dataset(desk, each.dataset, each.budget) for each in grants])
+        return Listed(items=[_dataset(desk, each.dataset, each) for each in grants])
 
     @router.get("/datasets/{dataset}", responses=document("not_found"))
     def dataset(dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]) -> ShownDataset:
@@ -93,7 +93,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
             if dataset not in desk.datasets or not caller.scope.allows_dataset(dataset):
                 raise Problem("not_found")
             return _dataset(desk, dataset, None)
-        return _dataset(desk, dataset, require_grant(desk, caller, dataset).budget)
+        return _dataset(desk, dataset, require_grant(desk, caller, dataset))
 
     @router.post(
         "/datasets/{dataset}/quote",
@@ -121,19 +121,25 @@ def _grants(desk: Desk, caller: Caller) -> list[Any]:
     ]
 
 
-def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
+def _dataset(desk: Desk, name: str, share: Grant | None) -> ShownDataset:
     found = desk.datasets[name]
     most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
     told = found.layout() | {"max_epsilon": most, "open": not found.stale}
-    left = None if share is None else _share(desk, name, share)
+    left = None if share is None else show_share(desk, share)
     return ShownDataset.model_validate(told | {"share": left})
 
 
-def _share(desk: Desk, dataset: str, budget: str) -> ShownShare:
-    balance = desk.ledger.balance(budget)
+def show_share(desk: Desk, share: Grant) -> ShownShare:
+    """Show a share to its person, and to a steward."""
+    balance = desk.ledger.balance(share.budget)
     limit = balance.budget.limit
-    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
-    return ShownShare(dataset=dataset, epsilon=limit.epsilon, delta=limit.delta, left=left)
+    return ShownShare(
+        dataset=share.dataset,
+        epsilon=limit.epsilon,
+        delta=limit.delta,
+        reserved=share.reserved,
+        left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
+    )
 
 
 def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
