@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushed.errors import LedgerUnavailable, Refusal
@@ -39,14 +40,15 @@ def serving_alone(ledger: Ledger) -> Iterator[None]:
     The lock belongs to the ledger and not to a folder, so that copies of a folder share it. It ends
     with the process, however that ends.
     """
-    with _locked_file(ledger) if ledger._store.sqlite else _locked_session(ledger):
+    sqlite = ledger._store.sqlite
+    with locked_file(ledger._store.path) if sqlite else _locked_session(ledger):
         yield
 
 
 @contextmanager
-def _locked_file(ledger: Ledger) -> Iterator[None]:
-    # A file beside it: to close the ledger's own file would end the locks of SQLite.
-    path = ledger._store.path
+def locked_file(path: Path) -> Iterator[None]:
+    """Lock a ledger in a file, by a file beside it, which stays when the ledger is replaced."""
+    # To close the ledger's own file would end the locks of SQLite.
     try:
         import fcntl  # noqa: PLC0415  (not on all systems)
     except ImportError:

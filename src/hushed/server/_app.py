@@ -135,6 +135,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
                 desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
 
+    await run_in_threadpool(desk.move_mark)  # before anything that was stored may be seen
     task = asyncio.create_task(sweep())
     try:
         yield

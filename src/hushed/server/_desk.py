@@ -17,7 +17,7 @@ from hushed.server._audit import trail_head
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._log import Log
-from hushed.server._mark import check_mark, write_mark
+from hushed.server._mark import Tally, check_mark, write_mark
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request
 from hushed.server._runners import Runners
@@ -40,7 +40,9 @@ class Desk:
     runners: Runners = field(repr=False)  # read rows
     stopping: bool = False
     queue: FairQueue = field(init=False, repr=False)
+    unmarked: set[str] = field(default_factory=set, repr=False)  # ended; the mark did not move yet
     _marked: int = 0
+    _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _held: ExitStack = field(default_factory=ExitStack, repr=False)
 
@@ -68,9 +70,16 @@ class Desk:
             with reading(self.ledger) as connection:
                 check_mark(connection, self.mark)  # somebody may set it back while it is served
                 head = trail_head(connection)
+                spent = self._tally.count(connection) if head[0] > self._marked else {}
             if head[0] > self._marked:
-                write_mark(self.mark, head)
+                write_mark(self.mark, head, spent)
                 self._marked = head[0]
+
+    def require_marked(self, request: str) -> None:
+        """Show nothing of an end that an older copy of the ledger may lack unnoticed."""
+        if request in self.unmarked:
+            self.move_mark()
+            self.unmarked.discard(request)
 
     def grid(self, dataset: str) -> float:
         """Seconds between the moments at which answers become readable."""

@@ -275,12 +275,14 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         name = require_person(connection, request.person)["name"]
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
+    desk.unmarked.add(request.id)
     with writing(desk.ledger) as connection:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
+    desk.require_marked(request.id)
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -308,11 +310,13 @@ def certify_answer(
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:
     """Write down that a request failed after its charge; the words are the same for any reason."""
+    desk.unmarked.add(request.id)
     with writing(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.charge()[0])
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
+    desk.require_marked(request.id)
 
 
 def recover(desk: Desk) -> int:

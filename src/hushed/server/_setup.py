@@ -97,7 +97,7 @@ def make_server(folder: Path, url: str | None = None) -> str:
         for name in (KEY_FILE, f"{KEY_FILE}.pub", FILE):
             (folder / name).unlink(missing_ok=True)
         raise
-    write_mark(mark_path(folder, settings), head)
+    write_mark(mark_path(folder, settings), head, {})
     return key_id(public)
 
 

@@ -290,6 +290,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
             raise Problem("forbidden")
         found = require_visible(desk, caller, request)
+        desk.require_marked(found.id)
         state = found.shown_state()
         if state != "answered":
             raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
