@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, NotFound, Overspent, ParameterError, QueryFailed
@@ -29,9 +28,6 @@ from hushed.server._people import MACHINE
 from hushed.server._requests import end_request, list_open
 from hushed.server._schema import fetch_all, require_version
 from hushed.statements import key_id, public_key
-
-if TYPE_CHECKING:
-    from hushed.ledger._rows import Transaction
 
 _PARTS = ("", "-wal", "-shm", "-journal")  # files of a ledger in a file
 _NEW = "make a new server, with budgets of what is surely left"
@@ -72,21 +68,23 @@ def restore_server(folder: Path, copy: Path | None, *, accept_loss: bool) -> Res
         with closing(sqlite3.connect(fresh)) as whole:  # all in one file, which is moved
             whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         kept = _swap(fresh, path)
-        with Ledger(address, create=False) as ledger, reading(ledger) as connection:
-            _mark(folder, settings, connection)
+        with Ledger(address, create=False) as ledger:
+            _mark(folder, settings, ledger, done)
     return replace(done, kept=kept)
 
 
 def _take_back(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
     done = _prepare(folder, settings, ledger, accept_loss=accept_loss)
-    with reading(ledger) as connection:
-        _mark(folder, settings, connection)
+    _mark(folder, settings, ledger, done)
     return done
 
 
-def _mark(folder: Path, settings: Settings, connection: Transaction) -> None:
-    path = mark_path(folder, settings)
-    write_mark(path, trail_head(connection), Tally().count(connection))
+def _mark(folder: Path, settings: Settings, ledger: Ledger, done: Restored) -> None:
+    """Let the mark tell of the new trail; a ledger that lacks nothing has what it tells already."""
+    if done.lost:
+        with reading(ledger) as connection:
+            spent = Tally().count(connection)
+            write_mark(mark_path(folder, settings), trail_head(connection), spent)
 
 
 @contextmanager
