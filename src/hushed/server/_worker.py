@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 READY, BEGUN = b"ready", b"begun"
 BETA = 0.05
+_GONE = ("dataset_unavailable", "interrupted")
 _MOST_NUMBERS = 1_000_000  # about 100 MB and six seconds of noise
 _LEAST_MEMORY = 32_000_000  # bytes of an engine
 _MOST_TABLES = 20  # that one process keeps open
@@ -85,6 +86,13 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
         line.send_bytes(BEGUN)
         return {"problem": "dataset_unavailable"}
     line.send_bytes(BEGUN)
+    found = _work(table, told)
+    if table.connection.changed or found.get("problem") in _GONE:
+        tables.pop(known, None)  # a database may be there again, and this connection is lost
+    return found
+
+
+def _work(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     try:
         if told["do"] == "run":
             from hushed.server._reading import answer  # noqa: PLC0415
@@ -97,9 +105,6 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
         return {"problem": "too_much"}
     except Exception as error:  # its text may be of an engine
         return {"error": type(error).__name__}
-    finally:
-        if table.connection.changed:
-            tables.pop(known, None)
 
 
 def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> Table:
