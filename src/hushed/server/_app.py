@@ -129,6 +129,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
     async def sweep() -> None:
         while True:
             try:
+                await run_in_threadpool(desk.keep_alone)
                 await run_in_threadpool(recover, desk)
                 await run_in_threadpool(expire, desk)
             except Exception as error:  # whatever it was, the next sweep comes

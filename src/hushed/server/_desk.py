@@ -39,9 +39,11 @@ class Desk:
     workers: Workers = field(repr=False)  # judge questions
     runners: Runners = field(repr=False)  # read rows
     stopping: bool = False
+    alone: bool = True  # no other process serves this ledger
     queue: FairQueue = field(init=False, repr=False)
     unmarked: set[str] = field(default_factory=set, repr=False)  # ended; the mark did not move yet
     _marked: int = 0
+    _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _held: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -58,7 +60,19 @@ class Desk:
 
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
-        self._held.enter_context(serving_alone(self.ledger))
+        self._keep = self._held.enter_context(serving_alone(self.ledger))
+
+    def keep_alone(self) -> None:
+        """Take the lock of the ledger again, if it was lost; while another one has it, read no row.
+
+        A second server could be at work: what is charged waits, and is answered by whoever is left.
+        """
+        try:
+            self._keep()
+        except BaseException:
+            self.alone = False
+            raise
+        self.alone = True
 
     def at_end(self, work: Callable[[], None]) -> None:
         """Do something at `close`, after the last run."""

@@ -233,6 +233,8 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     dataset = desk.datasets.get(request.dataset)
     if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
+    if not desk.alone:
+        return  # it waits until nobody else may be answering it
     desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
     if again and not _begin_again(desk, request):
         return
