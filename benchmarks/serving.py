@@ -173,9 +173,15 @@ def watch(port, stop, found):
         found.append(time.perf_counter() - begun)
 
 
-def resident(process):
-    text = Path(f"/proc/{process.pid}/status").read_text()
+def resident(pid):
+    text = Path(f"/proc/{pid}/status").read_text()
     return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def children(process):
+    """Processes that judge and read; threads start them."""
+    tasks = Path(f"/proc/{process.pid}/task").glob("*/children")
+    return [int(each) for task in tasks for each in task.read_text().split()]
 
 
 def measure(port, tokens, each, turns):
@@ -216,9 +222,12 @@ def main(*, quick: bool, analysts: int, each: int) -> None:
         folder, port, tokens = make_folder(Path(name), analysts)
         process, ready = start(folder, port)
         try:
-            before = resident(process)
+            before = resident(process.pid)
             faults = measure(port, tokens, each, 2 if quick else 10)
-            print(f"memory                    {before:8.0f} MB, then {resident(process):.0f} MB")
+            after = resident(process.pid)
+            print(f"memory                    {before:8.0f} MB, then {after:.0f} MB")
+            others = [resident(each) for each in children(process)]
+            print(f"memory of {len(others)} others        {sum(others):8.0f} MB")
             begun = time.perf_counter()
             process.send_signal(signal.SIGTERM)
             process.wait(60)

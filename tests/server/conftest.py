@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,10 @@ from hushed import Guarantee
 from hushed.server._app import make_app, open_desk
 from hushed.server._desk import Desk
 from hushed.server._log import Log
+from hushed.server._reading import answer
+from hushed.server._runners import Runners, take_answer
 from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
+from hushed.server._sources import Source
 from hushed.server._tokens import Scope
 from hushed.server._workers import Workers
 
@@ -118,14 +122,31 @@ def _make(place: Path) -> dict[str, str]:
 def shared_workers() -> Workers:
     """Processes that judge questions, for all teams of these tests: each takes seconds to start."""
     made = Workers()
-    atexit.register(made.close)
+    atexit.register(made.processes.close)
     return made
+
+
+@cache
+def shared_runners() -> Runners:
+    """Processes that read rows, for all teams."""
+    made = Runners()
+    atexit.register(made.processes.close)
+    return made
+
+
+@dataclass
+class Here(Runners):
+    """Reads rows in this process, where a test can change what happens."""
+
+    def answer(self, told: dict[str, Any]) -> str:
+        told = json.loads(json.dumps(told))
+        return take_answer(answer(Source(**told["source"]).open(), told))
 
 
 def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     """Serve a folder in this process."""
     logged = StringIO()
-    desk = open_desk(folder, Log(logged), shared_workers())
+    desk = open_desk(folder, Log(logged), shared_workers(), shared_runners())
     served = make_app(desk)
     if not _DOCUMENT:  # that of every server; to write it takes half a second
         _DOCUMENT.update(served._app.openapi())  # of the app: no line of the log tells of it

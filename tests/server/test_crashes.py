@@ -17,7 +17,7 @@ from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
 from hushed.server._queue import FairQueue
 from hushed.server._requests import find_request
-from hushed.server._setup import add_dataset, make_server
+from hushed.server._setup import add_dataset, confirm_dataset, make_server
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_what_is_ended_stays(team):
     made = team.ask(team.ana, "one").json()["id"]
     first = team.answer(team.ana, made).content
     with pytest.raises(DamagedLedger):
-        fail_request(team.desk, find_request(team.desk.ledger, made))
+        fail_request(team.desk, find_request(team.desk.ledger, made), "rows")
     assert team.answer(team.ana, made).content == first
 
 
@@ -119,9 +119,14 @@ def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
-    """A data set that is away for long costs nobody an answer that is paid."""
+    """A data set that is away for long, as a disk, costs nobody an answer that is paid."""
     tokens = make_folder(tmp_path)
-    source, away = tmp_path / "stays.csv", tmp_path / "away.csv"
+    source, away = tmp_path / "disk", tmp_path / "away"
+    source.mkdir()
+    (tmp_path / "stays.csv").rename(source / "stays.csv")
+    file = tmp_path / "stats" / "hushed.toml"
+    file.write_text(file.read_text().replace("../stays.csv", "../disk/stays.csv"))
+    confirm_dataset(tmp_path / "stats", "stays")
     for team in open_team(tmp_path / "stats", tokens):
         with monkeypatch.context() as dead:
             dead.setattr(Desk, "start", lambda *_: None)

@@ -25,7 +25,7 @@ from tests.server.test_on_postgres import make
 
 from hushed import Ledger
 from hushed.client import Client, ServedAnswer, connect
-from hushed.errors import LedgerUnavailable
+from hushed.errors import EngineUnavailable, LedgerUnavailable
 from hushed.ledger._entries import Entry
 from hushed.server._requests import list_open, list_requests
 
@@ -114,7 +114,7 @@ class Asker:
             key, stop = f"{self.name} {number}", min(self.stop, time.monotonic() + LONGEST)
             while key not in self.seen:
                 assert time.monotonic() < stop, "no answer in time"
-                with suppress(LedgerUnavailable):
+                with suppress(LedgerUnavailable, EngineUnavailable):
                     self.seen[key] = asked.release(epsilon=0.01, key=key, timeout=5)
 
 

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from tests.server import test_approvals, test_crashes, test_pages, test_threats
+from tests.server import (
+    test_approvals,
+    test_crashes,
+    test_pages,
+    test_reservations,
+    test_threats,
+)
 from tests.server.conftest import Team, make_folder, open_team
 
 from hushed import Guarantee
@@ -19,6 +25,7 @@ from hushed.server import _moving, create_app
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
+from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._moving import move_server
 from hushed.server._setup import add_dataset, check_server, invite, make_server
@@ -36,6 +43,8 @@ SAME = [
     test_threats.test_19_one_person_has_few_requests_open,
     test_crashes.test_what_is_ended_stays,
     test_pages.test_an_address_opens_one_session_and_no_api,
+    test_reservations.test_5_what_is_set_aside_is_there_when_all_else_is_spent,
+    test_reservations.test_5_many_at_once_take_no_more_than_there_is,
 ]
 
 
@@ -121,6 +130,35 @@ def test_a_death_a_second_server_and_a_step_back(tmp_path, postgres_url, source,
         )
     with pytest.raises(DamagedLedger, match="set back to an older copy"):
         open_desk(folder, Log())
+
+
+def test_a_lock_that_was_lost_is_taken_again_or_no_row_is_read(tmp_path, postgres_url, source):
+    """The connection of the lock breaks: taken anew; by somebody else: what is charged waits."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    breaking = (
+        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+        f"AND classid = {0x68757376}"
+    )
+    for team in open_team(folder, tokens):
+        team.desk.serve_alone()
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            assert len(owner.execute(breaking).fetchall()) == 1
+            other = open_desk(folder, Log())
+            other.serve_alone()  # nothing kept it out
+            with pytest.raises(LedgerUnavailable, match="another process serves"):
+                team.desk.keep_alone()
+            made = team.ask(team.ana, "one", wait=1).json()
+            assert made["state"] == "charged"
+            assert team.desk.ledger.answer("stays", 1) is None
+            other.close()
+            team.desk.keep_alone()
+            recover(team.desk)
+            assert team.ask(team.ana, "one").json()["state"] == "answered"
+            assert len(owner.execute(breaking).fetchall()) == 1
+            team.desk.keep_alone()
+            with pytest.raises(LedgerUnavailable, match="another process serves"):
+                create_app(folder)
 
 
 def test_a_login_that_may_change_the_table_is_told(tmp_path, postgres_url, source):

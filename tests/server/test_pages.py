@@ -347,6 +347,27 @@ def test_four_eyes_hold_on_pages(team):
 
 
 @pytest.mark.slow
+def test_a_share_is_set_aside_on_a_page_and_charged_alone(team):
+    """No more than there is; what waits then stands in the share, and is charged to it."""
+    sam = enter(team, "sam", "steward")
+    given = {"person": team.person("bo"), "epsilon": "0.9", "reserve": "yes"}
+    found = sam.post("datasets/stays/shares", given)
+    assert (found.status_code, team.charges()) == (200, 1)
+    left = team.desk.ledger.balance("stays").epsilon_left
+    over = sam.post("datasets/stays/shares", given | {"person": team.person("ana")})
+    assert (over.status_code, team.charges()) == (409, 1)
+    assert "less than that is left of the budget" in over.text
+    bo = enter(team, "bo")
+    made = bo.ask(0.3)
+    waiting = sam.get("approvals").text
+    assert "share of bo" in waiting
+    assert "budget stays" not in waiting
+    sam.post(f"requests/{made}/approve", {"price": price_of(waiting, made)})
+    assert len(team.desk.ledger.entries("stays/bo/2")) == 1
+    assert team.desk.ledger.balance("stays").epsilon_left == left
+
+
+@pytest.mark.slow
 def test_a_price_that_was_changed_is_shown_before_the_button_works(team):
     """Neither a click on an old page nor one without the tick charges another price."""
     from hushed.ledger._rows import run

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
+from tests.server.conftest import Here
+from tests.server.test_workers import wait_for
 
+from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import find_request
@@ -105,18 +109,33 @@ def test_a_failing_run_and_a_closed_queue_leave_nothing_hanging():
     assert not closing.is_alive()
 
 
+@dataclass
+class Held(Here):
+    """Reads rows when it is told to."""
+
+    go: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, told):
+        assert self.go.wait(60)
+        return super().answer(told)
+
+
 @pytest.mark.slow
-def test_what_waits_for_its_turn_loses_no_attempt(team):
+def test_what_waits_for_its_turn_loses_no_attempt(team, monkeypatch):
     """Only a run that has begun may have been what killed a server."""
-    with team.desk.datasets["stays"].lock:
-        made = team.ask(team.ana, "one", wait=0).json()["id"]
-        for _ in range(5):
-            recover(team.desk)
-        assert find_request(team.desk.ledger, made).attempts == 1
-    end = team.desk.queue.find(made)
-    if end is not None:
-        end.result(20)
-    assert find_request(team.desk.ledger, made).state == "answered"
+    held = team.desk.runners = Held()
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        made = [team.ask(team.ana, key, wait=0).json()["id"] for key in ("one", "two")]
+    for _ in range(5):
+        recover(team.desk)
+    ends = [team.desk.queue.find(each) for each in made]
+    wait_for(lambda: find_request(team.desk.ledger, made[0]).attempts == 2)
+    assert find_request(team.desk.ledger, made[1]).attempts == 1
+    held.go.set()
+    for end in ends:
+        end.result(60)
+    assert [find_request(team.desk.ledger, each).state for each in made] == ["answered"] * 2
 
 
 @pytest.mark.slow
@@ -124,9 +143,10 @@ def test_a_full_queue_takes_nothing_more(team):
     """What does not fit is refused before it is charged."""
     limits = team.desk.settings.limits.model_copy(update={"queue": 1})
     object.__setattr__(team.desk.settings, "limits", limits)
-    with team.desk.datasets["stays"].lock:
-        assert team.ask(team.ana, "one", wait=0).status_code == 202
-        full = team.ask(team.bo, "two", wait=0)
+    held = team.desk.runners = Held()
+    assert team.ask(team.ana, "one", wait=0).status_code == 202
+    full = team.ask(team.bo, "two", wait=0)
+    held.go.set()
     assert (full.status_code, full.json()["code"]) == (503, "busy")
     assert full.headers["retry-after"]
     assert team.charges() == 1

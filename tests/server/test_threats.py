@@ -15,7 +15,7 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
-from tests.server.conftest import CANARY, QUERY, make_folder, open_team
+from tests.server.conftest import CANARY, QUERY, Here, make_folder, open_team
 
 import hushed as hs
 from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
@@ -70,6 +70,7 @@ def test_2_errors_tell_nothing_of_rows(team, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
+    team.desk.runners = Here()
     monkeypatch.setattr("hushed.tables._prepared.run_plan", fail)
     made = team.ask(team.ana, "one", wait=5)
     told = [made, team.answer(team.ana, made.json()["id"])]
@@ -94,6 +95,7 @@ def test_3_a_failure_keeps_its_charge(team, monkeypatch):
     def fail(*_, **__):
         raise QueryFailed("no")
 
+    team.desk.runners = Here()
     monkeypatch.setattr("hushed.tables._prepared.run_plan", fail)
     for i in range(4):
         assert team.ask(team.ana, f"k{i}").json()["state"] == "failed"
@@ -627,6 +629,7 @@ def test_nothing_is_answered_twice_for_one_charge(team, monkeypatch):
         seen.append(charged)
         return kept(self, charged=charged, keep=keep)
 
+    team.desk.runners = Here()
     monkeypatch.setattr(Prepared, "answer", answer)
     for _ in range(3):
         assert team.ask(team.ana, "one").status_code == 201

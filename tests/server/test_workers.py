@@ -13,7 +13,7 @@ import pytest
 from tests.server.conftest import QUERY, shared_workers
 
 from hushed.ledger._laws import write_law
-from hushed.server import _judging, _workers
+from hushed.server import _judging, _processes, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
 from hushed.server._workers import Unforeseen, Workers
@@ -87,13 +87,13 @@ def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):
     """A plan of many seconds, a hundredth of one is granted: it is given up, and costs nothing."""
     monkeypatch.setattr(_judging, "MOST_QUANTILES", 10**6)
     monkeypatch.setattr(_workers, "_WAITS", 10_000.0)  # the server's clock would end it, too
-    ends, end = [], _workers.Worker.end
+    ends, end = [], _processes.Worker.end
 
     def see(worker):
         ends.append(worker._process.wait(60))  # by itself
         end(worker)
 
-    monkeypatch.setattr(_workers.Worker, "end", see)
+    monkeypatch.setattr(_processes.Worker, "end", see)
     probabilities = [i / 1e4 for i in range(1, 9999)]
     dead = QUERY | {"aggregates": [QUANTILES | {"probabilities": probabilities}]}
     limits = quiet.desk.settings.limits.model_copy(update={"check_seconds": 0.01})
@@ -112,7 +112,7 @@ def test_a_process_that_died_while_idle_refuses_nobody(quiet):
     """Somebody else ended it; the question is not blamed for it."""
     told, workers = told_of(quiet), shared_workers()
     workers.ask("ana", told)
-    for each in workers._idle:
+    for each in workers.processes._idle:
         os.kill(each._process.pid, signal.SIGKILL)
         each._process.wait()
     assert workers.ask("ana", told)["digest"]
@@ -122,7 +122,7 @@ def test_a_process_that_died_while_idle_refuses_nobody(quiet):
 def test_a_process_ends_with_its_server(monkeypatch):
     """Its line is closed when the server dies, however it dies; and it holds no token."""
     monkeypatch.setenv("HUSHED_TOKEN", "secret")
-    worker = _workers.Worker()
+    worker = _processes.Worker()
     worker.wait()
     told = Path(f"/proc/{worker._process.pid}/environ")
     if told.exists():
@@ -134,7 +134,7 @@ def test_a_process_ends_with_its_server(monkeypatch):
 class Stub:
     """A process that judges when it is told to."""
 
-    judged = 0
+    asked = 0
     is_alive = staticmethod(lambda: True)
 
     def __init__(self):
@@ -164,7 +164,7 @@ def wait_for(condition):
 
 def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
     """The second process is for others; more questions than a few are refused at once."""
-    monkeypatch.setattr(_workers, "Worker", Stub)
+    monkeypatch.setattr(_processes, "Worker", Stub)
     STUBS.clear()
     workers, done = Workers(2), []
 

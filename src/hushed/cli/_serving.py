@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,6 +133,13 @@ def invite(
         list[str] | None,
         typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
     ] = None,
+    reserve: Annotated[
+        bool,
+        typer.Option(
+            "--reserve",
+            help="Set the shares aside: charged to the data set now, and nobody else spends them.",
+        ),
+    ] = False,
     steward: Annotated[
         bool,
         typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
@@ -160,6 +168,7 @@ def invite(
             shares,
             days=days,
             scope=Scope(quote_only=quote_only, use="door" if page else "api"),
+            reserve=reserve,
         )
         result.update({"person": person, "address" if page else "token": token})
         if not json:
@@ -222,6 +231,43 @@ def move(
             print_line(f"moved; the old ledger is {kept}, and is not served any more")
 
 
+def restore(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A copy made by hushed ledger backup; without it, the ledger as it is now.",
+        ),
+    ] = None,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Take an older copy: what it lacks is booked as spent, what waits fails, and all "
+            "tokens are revoked.",
+        ),
+    ] = False,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Put a copy of the ledger back, of a server that is stopped; an older one is refused."""
+    with finish(json=json, stopped="stopped; run it again before the server starts") as result:
+        from hushed.server._restoring import restore_server  # noqa: PLC0415
+
+        found = restore_server(folder, file, accept_loss=accept_loss)
+        result.update(asdict(found))
+        if not json:
+            print_line("restored; the server can start")
+            if found.kept:
+                print_line(f"the ledger before is {found.kept}")
+            if found.lost:
+                print_note(
+                    f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
+                    f"budgets; failed: {found.failed} requests; revoked: {found.revoked} tokens. "
+                    "Look at people and shares, and invite everybody again"
+                )
+
+
 def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
     """List what waits for approval, with the token in HUSHED_TOKEN."""
     with finish(json=json, stopped="stopped") as result:
@@ -277,6 +323,7 @@ serve.command("invite")(invite)
 serve.command("confirm")(confirm)
 serve.command("check")(check)
 serve.command("move")(move)
+serve.command("restore")(restore)
 serve.command("waiting")(list_waiting)
 serve.command("approve")(approve)
 serve.command("decline")(decline)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from hushed.errors import LedgerUnavailable, Refusal
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from hushed.ledger._rows import Transaction
 
 _LOCK = 0x68757376  # key of the lock that a serving process holds on PostgreSQL
@@ -33,20 +38,25 @@ def require_own(connection: Transaction, keyid: str) -> None:
 
 
 @contextmanager
-def serving_alone(ledger: Ledger) -> Iterator[None]:
+def serving_alone(ledger: Ledger) -> Iterator[Callable[[], None]]:
     """Keep a second process off: both would answer what was charged before a crash.
 
     The lock belongs to the ledger and not to a folder, so that copies of a folder share it. It ends
-    with the process, however that ends.
+    with the process, however that ends; and with the connection to a database. So what is given is
+    to be called again and again: it takes the lock anew, or raises.
     """
-    with _locked_file(ledger) if ledger._store.sqlite else _locked_session(ledger):
-        yield
+    if ledger._store.sqlite:
+        with locked_file(ledger._store.path):
+            yield lambda: None
+    else:
+        with _locked_session(ledger) as keep:
+            yield keep
 
 
 @contextmanager
-def _locked_file(ledger: Ledger) -> Iterator[None]:
-    # A file beside it: to close the ledger's own file would end the locks of SQLite.
-    path = ledger._store.path
+def locked_file(path: Path) -> Iterator[None]:
+    """Lock a ledger in a file, by a file beside it, which stays when the ledger is replaced."""
+    # To close the ledger's own file would end the locks of SQLite.
     try:
         import fcntl  # noqa: PLC0415  (not on all systems)
     except ImportError:
@@ -66,17 +76,47 @@ def _locked_file(ledger: Ledger) -> Iterator[None]:
 
 
 @contextmanager
-def _locked_session(ledger: Ledger) -> Iterator[None]:
+def _locked_session(ledger: Ledger) -> Iterator[Callable[[], None]]:
     """Hold a lock of the ledger's schema on a connection that does nothing else."""
-    with ledger._store.engine().connect() as connection:
-        schema = connection.info["hushed_schema"]
+    held: list[Connection] = [_lock_session(ledger)]
+
+    def keep() -> None:
+        while held:
+            with suppress(SQLAlchemyError):
+                run(held[0], "SELECT 1", {})
+                held[0].commit()
+                return
+            _leave(held.pop())
+        held.append(_lock_session(ledger))
+
+    try:
+        yield keep
+    finally:
+        for each in held:
+            _leave(each)
+
+
+def _lock_session(ledger: Ledger) -> Connection:
+    try:
+        connection = ledger._store.engine().connect()
+    except SQLAlchemyError:
+        raise LedgerUnavailable("the database of the ledger does not answer") from None
+    try:
+        values = {"lock": _LOCK, "schema": connection.info["hushed_schema"]}
         statement = "SELECT pg_try_advisory_lock(:lock, hashtext(:schema))"
-        values = {"lock": _LOCK, "schema": schema}
         taken = run(connection, statement, values).scalar()
         connection.commit()  # the lock is the session's, and no transaction stays open
-        if not taken:
-            raise LedgerUnavailable(_TAKEN)
-        try:
-            yield
-        finally:
-            connection.invalidate()  # the lock ends with the connection, which no pool may keep
+    except BaseException:
+        _leave(connection)
+        raise
+    if not taken:
+        connection.close()
+        raise LedgerUnavailable(_TAKEN)
+    return connection
+
+
+def _leave(connection: Connection) -> None:
+    """End a connection and its lock, which no pool may keep."""
+    with suppress(SQLAlchemyError):
+        connection.invalidate()
+        connection.close()

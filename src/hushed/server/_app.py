@@ -39,6 +39,7 @@ from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
 from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
 from hushed.server._workers import Workers
 
@@ -75,14 +76,17 @@ def create_app(folder: str | Path = ".") -> Guard:
     return make_app(desk)
 
 
-def open_desk(folder: Path, log: Log, workers: Workers | None = None) -> Desk:
-    """Open ledger and data sets; no row is read. Several desks may share what judges questions."""
+def open_desk(
+    folder: Path, log: Log, workers: Workers | None = None, runners: Runners | None = None
+) -> Desk:
+    """Open ledger and data sets; no row is read. Several desks may share processes."""
     settings, ledger, key = open_own(folder)
     datasets = open_all(folder, settings, ledger)
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
+    reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
@@ -90,10 +94,13 @@ def open_desk(folder: Path, log: Log, workers: Workers | None = None) -> Desk:
         key=key,
         log=log,
         workers=judging,
+        runners=reading,
         mark=mark_path(folder, settings),
     )
     if workers is None:
-        desk.at_end(judging.close)
+        desk.at_end(judging.processes.close)
+    if runners is None:
+        desk.at_end(reading.processes.close)
     return desk
 
 
@@ -132,12 +139,14 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
     async def sweep() -> None:
         while True:
             try:
+                await run_in_threadpool(desk.keep_alone)
                 await run_in_threadpool(recover, desk)
                 await run_in_threadpool(expire, desk)
             except Exception as error:  # whatever it was, the next sweep comes
                 desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
 
+    await run_in_threadpool(desk.move_mark)  # before anything that was stored may be seen
     task = asyncio.create_task(sweep())
     try:
         yield

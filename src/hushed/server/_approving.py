@@ -12,7 +12,7 @@ from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, judge
-from hushed.server._life import charge_request, run_request, which_is_full
+from hushed.server._life import budget_of, charge_request, run_request, which_is_full
 from hushed.server._people import (
     MACHINE,
     Caller,
@@ -62,9 +62,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
             raise Problem("conflict", "the share of who asked was changed meanwhile")
         add_event(connection, actor=steward.name, action="approved", about=found.id)
 
-    due = replace(
-        found, budget=dataset.settings.budget, quota=grant.budget, decided_by=steward.name
-    )
+    due = replace(found, budget=budget_of(desk, grant), quota=grant.budget, decided_by=steward.name)
     try:
         made = charge_request(desk, due, asker, asked, judged, write)
     except Overspent as error:

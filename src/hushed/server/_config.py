@@ -147,7 +147,9 @@ class Limits(_Section):
     workers: Annotated[int, Field(ge=1, le=64)] = 2  # processes that judge questions
     check_seconds: Annotated[Number, Field(gt=0, le=60)] = 2.0  # of a processor, for one question
     check_memory: Annotated[int, Field(ge=64_000_000)] = 512_000_000  # bytes, for one question
+    runners: Annotated[int, Field(ge=1, le=64)] = 2  # processes that read rows
     run_seconds: Annotated[Number, Field(gt=0, le=3600)] = 30.0
+    run_memory: Annotated[int, Field(ge=256_000_000)] = 2_000_000_000  # bytes, for one answer
     queue: Annotated[int, Field(ge=1, le=10_000)] = 500
     open_per_person: Annotated[int, Field(ge=1, le=10_000)] = 10
     pending_per_person: Annotated[int, Field(ge=1, le=1000)] = 5

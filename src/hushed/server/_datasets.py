@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,10 +24,8 @@ class Dataset:
 
     id: str
     settings: DatasetSettings
-    source: Source = field(repr=False)  # where processes that judge questions find it
-    table: Table | None = field(repr=False)  # its columns
-    rows: Table | None = field(default=None, repr=False)  # and here rows are read, one at a time
-    lock: Any = field(default_factory=threading.Lock, repr=False)
+    source: Source = field(repr=False)  # where processes that judge and read find it
+    table: Table | None = field(repr=False)  # its columns; no row is read here
     known: str = ""  # fingerprint of the table when it was opened
     stale: str = ""  # why nobody may ask; for the log and the steward
 
@@ -137,7 +134,7 @@ def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Data
 def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) -> Dataset:
     source = find_source(folder, settings)
     try:
-        table, rows = open_dataset(folder, settings), open_dataset(folder, settings)
+        table = open_dataset(folder, settings)
         require_budget(ledger, settings)
     except HushedError as error:
         return Dataset(id=name, settings=settings, source=source, table=None, stale=error.message)
@@ -156,6 +153,4 @@ def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) ->
         stale = "its file was changed"
     if stale:
         stale += f": look at it, then run hushed serve confirm {name}"
-    return Dataset(
-        id=name, settings=settings, source=source, table=table, rows=rows, known=seen, stale=stale
-    )
+    return Dataset(id=name, settings=settings, source=source, table=table, known=seen, stale=stale)

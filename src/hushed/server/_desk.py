@@ -17,10 +17,13 @@ from hushed.server._audit import trail_head
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._log import Log
-from hushed.server._mark import check_mark, write_mark
+from hushed.server._mark import Tally, check_mark, write_mark
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request
+from hushed.server._runners import Runners
 from hushed.server._workers import Workers
+
+STOP_SECONDS = 20.0  # that a run which is under way has to end, when the server is stopped
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,17 +37,42 @@ class Desk:
     log: Log
     mark: Path  # the file that tells how far the trail had come
     workers: Workers = field(repr=False)  # judge questions
+    runners: Runners = field(repr=False)  # read rows
+    stopping: bool = False
+    alone: bool = True  # no other process serves this ledger
     queue: FairQueue = field(init=False, repr=False)
+    unmarked: set[str] = field(default_factory=set, repr=False)  # ended; the mark did not move yet
     _marked: int = 0
+    _keep: Callable[[], None] = field(default=lambda: None, repr=False)
+    _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _held: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def __post_init__(self) -> None:
-        self.queue = FairQueue(per_person=self.settings.limits.running_per_person)
+        limits = self.settings.limits
+        # One slow data set never has all of the processes that others wait for, too.
+        most = limits.runners - 1 if len(self.datasets) > 1 else limits.runners
+        self.queue = FairQueue(
+            runs=limits.runners,
+            per_person=min(limits.running_per_person, max(1, limits.runners - 1)),
+            per_dataset=max(1, most),
+        )
 
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
-        self._held.enter_context(serving_alone(self.ledger))
+        self._keep = self._held.enter_context(serving_alone(self.ledger))
+
+    def keep_alone(self) -> None:
+        """Take the lock of the ledger again, if it was lost; while another one has it, read no row.
+
+        A second server could be at work: what is charged waits, and is answered by whoever is left.
+        """
+        try:
+            self._keep()
+        except BaseException:
+            self.alone = False
+            raise
+        self.alone = True
 
     def at_end(self, work: Callable[[], None]) -> None:
         """Do something at `close`, after the last run."""
@@ -56,9 +84,16 @@ class Desk:
             with reading(self.ledger) as connection:
                 check_mark(connection, self.mark)  # somebody may set it back while it is served
                 head = trail_head(connection)
+                spent = self._tally.count(connection) if head[0] > self._marked else {}
             if head[0] > self._marked:
-                write_mark(self.mark, head)
+                write_mark(self.mark, head, spent)
                 self._marked = head[0]
+
+    def require_marked(self, request: str) -> None:
+        """Show nothing of an end that an older copy of the ledger may lack unnoticed."""
+        if request in self.unmarked:
+            self.move_mark()
+            self.unmarked.discard(request)
 
     def grid(self, dataset: str) -> float:
         """Seconds between the moments at which answers become readable."""
@@ -84,7 +119,12 @@ class Desk:
             self.log("run stopped", request=request.id, error=type(error).__name__)
 
     def close(self) -> None:
-        """Finish what is running; what waits stays charged, and is answered at the next start."""
+        """Finish or end what is running; what has no answer yet gets it at the next start."""
+        self.stopping = True
+        ended = self.queue.drop_waiting(STOP_SECONDS)
+        while not ended:  # a run may just have begun
+            self.runners.stop()
+            ended = self.queue.drop_waiting(1.0)
         self.queue.close()
         with suppress(HushedError):
             self.move_mark()

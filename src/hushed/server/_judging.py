@@ -22,10 +22,8 @@ from hushed.server._desk import Desk
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._sources import fingerprint
-from hushed.server._worker import prepare
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
-from hushed.tables._prepared import Prepared
 
 MOST_AGGREGATES, MOST_STEPS, LONGEST_EXPRESSION = 20, 10, 500
 MOST_KEYS, LONGEST_KEY = 10_000, 200
@@ -130,11 +128,6 @@ def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) 
         )
 
 
-def prepare_paid(table: Table, limits: Limits, asked: Ask) -> Prepared:
-    """Prepare what is paid for, where its rows are read; limits may have been lowered since."""
-    return prepare(table, asked.query, asked.model_dump(exclude={"query"}), limits.run_seconds)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What a process that judges questions has found: what is charged, and for which question."""
@@ -165,6 +158,20 @@ def price(
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
     return told if grant is None else told | _left(desk.ledger, grant, found)
+
+
+def tell_run(desk: Desk, dataset: Dataset, asked: Ask, question: str) -> dict[str, Any]:
+    """Write down for a process what it has to answer; limits of a price may be lower by now."""
+    limits = desk.settings.limits
+    return {
+        "do": "run",
+        "source": asdict(dataset.source),
+        "fingerprint": dataset.known,
+        "asked": asked.model_dump(mode="json"),
+        "question": question,
+        "run_seconds": limits.run_seconds,
+        "run_memory": limits.run_memory,
+    }
 
 
 def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms, do: str) -> Judged:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger, EngineUnavailable, HushedError, Overspent, QueryFailed
+from hushed.errors import DamagedLedger, Overspent, QueryFailed
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.ledger._entries import Entry
-from hushed.ledger._failures import raise_failure, write_failure
+from hushed.ledger._failures import write_failure
 from hushed.ledger._migrations import now
 from hushed.ledger._notes import write_note
 from hushed.ledger._together import (
@@ -31,7 +31,7 @@ from hushed.ledger._together import (
 from hushed.server._audit import add_event
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Judged, judge, prepare_paid
+from hushed.server._judging import Ask, Judged, judge, tell_run
 from hushed.server._mark import check_mark
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
@@ -51,9 +51,9 @@ from hushed.server._requests import (
     list_open,
     return_attempt,
 )
+from hushed.server._runners import Failed, Interrupted, Unread
 from hushed.statements import LedgerEntry, Statement, sign
 from hushed.statements._certifying import certify_record
-from hushed.tables._prepared import Prepared
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -113,6 +113,11 @@ def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -
     return known
 
 
+def budget_of(desk: Desk, grant: Grant) -> str:
+    """Give the budget in which the answer stands: a share that is set aside was paid before."""
+    return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
+
+
 def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
@@ -125,7 +130,7 @@ def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
         state="pending",
         token=caller.token,
         asked_at=now(),
-        budget=desk.datasets[grant.dataset].settings.budget,
+        budget=budget_of(desk, grant),
         quota=grant.budget,
         question=judged.digest,
     )
@@ -165,7 +170,7 @@ def charge_request(
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
         check_mark(connection, desk.mark)  # in a ledger that was set back it would not be answered
-        own, share = entries
+        own, share = entries[0], entries[-1]
         charged = replace(
             request,
             state="charged",
@@ -178,7 +183,8 @@ def charge_request(
         write(connection, charged)
         made.append(charged)
 
-    charge_together(desk.ledger, (request.budget, request.quota), charge, within)
+    budgets = dict.fromkeys((request.budget, request.quota))  # one, if the share is set aside
+    charge_together(desk.ledger, tuple(budgets), charge, within)
     return made[-1]
 
 
@@ -220,18 +226,19 @@ def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> None:
 
 
 def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
-    """Answer what is charged, on a connection on which nobody who asks has to wait.
+    """Answer what is charged, in a process on which nobody who asks has to wait.
 
     So how long an answer takes delays no other price or charge, whose time everybody sees.
     """
     dataset = desk.datasets.get(request.dataset)
-    if dataset is None or dataset.rows is None or dataset.stale:
+    if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
-    with dataset.lock:  # the time limit begins after the wait, and so does an attempt
-        desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
-        if again and not _begin_again(desk, request):
-            return
-        _run(desk, request, dataset)
+    if not desk.alone:
+        return  # it waits until nobody else may be answering it
+    desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
+    if again and not _begin_again(desk, request):
+        return
+    _run(desk, request, dataset)
 
 
 def _begin_again(desk: Desk, request: Request) -> bool:
@@ -240,7 +247,7 @@ def _begin_again(desk: Desk, request: Request) -> bool:
     if current is None or current.state != "charged":
         return False
     if not count_attempt(desk.ledger, request, MOST_ATTEMPTS):
-        fail_request(desk, request)
+        fail_request(desk, request, "attempts")
         return False
     desk.log("answered again", request=request.id)
     return True
@@ -249,36 +256,18 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     asked = Ask.model_validate_json(request.body)
     try:
-        prepared = _prepare(desk, request, asked, dataset)
-        if prepared is None:
-            fail_request(desk, request)  # what was charged cannot be asked any more
-        else:
-            prepared.answer(charged=request.question, keep=partial(_keep, desk, request))
-    except QueryFailed:
-        fail_request(desk, request)
-    except EngineUnavailable:  # no row was read: it is tried again later, as often as it takes
+        text = desk.runners.answer(tell_run(desk, dataset, asked, request.question))
+    except Unread:
         return_attempt(desk.ledger, request)
         desk.log("data set unavailable", request=request.id)
-
-
-def _prepare(desk: Desk, request: Request, asked: Ask, dataset: Dataset) -> Prepared | None:
-    """Prepare what was charged; None if the data set does not know it any more."""
-    if dataset.rows is None:
-        return None
-    try:
-        prepared = prepare_paid(dataset.rows, desk.settings.limits, asked)
-    except EngineUnavailable:
-        raise
-    except HushedError:
-        return None
-    return prepared if prepared.digest == request.question else None
-
-
-def _keep(desk: Desk, request: Request, text: str) -> str:
-    """Store an answer; a failure is raised, and `fail_request` stores it in words of its own."""
-    raise_failure(text)
-    keep_answer(desk, request, text)
-    return text
+    except Interrupted as reason:  # nothing of this run was shown; the sweeper reads again
+        if desk.stopping:
+            return_attempt(desk.ledger, request)
+        desk.log("run interrupted", request=request.id, reason=str(reason))
+    except Failed as reason:
+        fail_request(desk, request, str(reason))
+    else:
+        keep_answer(desk, request, text)
 
 
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
@@ -288,12 +277,14 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         name = require_person(connection, request.person)["name"]
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
+    desk.unmarked.add(request.id)
     with writing(desk.ledger) as connection:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
+    desk.require_marked(request.id)
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -319,13 +310,15 @@ def certify_answer(
     return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
 
 
-def fail_request(desk: Desk, request: Request) -> None:
+def fail_request(desk: Desk, request: Request, reason: str) -> None:
     """Write down that a request failed after its charge; the words are the same for any reason."""
+    desk.unmarked.add(request.id)
     with writing(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.charge()[0])
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
-    desk.log("failed", request=request.id)
+    desk.log("failed", request=request.id, reason=reason)
+    desk.require_marked(request.id)
 
 
 def recover(desk: Desk) -> int:

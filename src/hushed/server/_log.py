@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -26,7 +27,8 @@ class Log:
         kind = tuple(map(str, told.values())) if event == "http" else ()
         with self._lock:
             self._counts[event, *kind] += 1
-            print(line, file=self.stream or sys.stderr, flush=True)
+            with suppress(OSError, ValueError):  # a full disk, a closed pipe: nobody waits for it
+                print(line, file=self.stream or sys.stderr, flush=True)
 
     def read_counts(self) -> dict[tuple[str, ...], int]:
         """Tell how often each event was written; those of HTTP by method, route and status."""

@@ -1,33 +1,80 @@
 """The mark: how far the trail had come, kept outside of the ledger, which may be set back.
 
-It is on the disk before the rows of a charge are read. So an older copy of the ledger shows: its
-trail lacks an event of which an answer may have been seen.
+It is on the disk before the rows of a charge are read, and again before an answer can be seen. So
+an older copy of the ledger shows: its trail lacks an event of which an answer may have been seen.
+Its second line tells what had been charged to each budget: as much is missing in such a copy.
 """
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
+from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
 from hushed.ledger._rows import run
 from hushed.server._audit import trail_head
 
 if TYPE_CHECKING:
-    from hushed.ledger._rows import Transaction
+    from hushed.ledger._rows import Head, Transaction
 
-_LONGEST = 200  # bytes of the file
+_LONGEST = 50_000_000  # bytes of the file
+_FIRST = 200  # and of its first line
 
 
-def write_mark(path: Path, head: tuple[int, str]) -> None:
-    """Write ``NUMBER:DIGEST``; on the disk when this returns."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What the charges of a budget promise, added up: all of them together keep no less."""
+
+    entries: int
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up what was charged; an entry is read once."""
+
+    _known: dict[str, tuple[Head, Spent]] = field(default_factory=dict, repr=False)
+
+    def count(self, connection: Transaction) -> dict[str, Spent]:
+        """Add up every budget, as of the moment of a transaction."""
+        return {
+            each.name: self._count(connection, each.name, each.digest)
+            for each in rows.budgets(connection)
+        }
+
+    def _count(self, connection: Transaction, name: str, link: str) -> Spent:
+        empty = Spent(entries=0, epsilon=Fraction(0), delta=Fraction(0))
+        head, known = self._known.get(name, ((0, link), empty))
+        end = rows.head_of(connection, name)
+        if end != head:
+            new = [each.guarantee for each in rows.entries_after(connection, name, head, end)]
+            known = Spent(
+                entries=end[0],
+                epsilon=known.epsilon + sum(Fraction(each.epsilon) for each in new),
+                delta=known.delta + sum(Fraction(each.delta) for each in new),
+            )
+        self._known[name] = end, known
+        return known
+
+
+def write_mark(path: Path, head: tuple[int, str], spent: Mapping[str, Spent]) -> None:
+    """Write ``NUMBER:DIGEST``, and what was charged; on the disk when this returns."""
+    told = {
+        name: [each.entries, str(each.epsilon), str(each.delta)] for name, each in spent.items()
+    }
     fresh = path.with_name(f"{path.name}.new")
     try:
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(f"{head[0]}:{head[1]}\n")
+            file.write(f"{head[0]}:{head[1]}\n{json.dumps(told)}\n")
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
@@ -43,27 +90,49 @@ def write_mark(path: Path, head: tuple[int, str]) -> None:
         ) from None
 
 
-def check_mark(connection: Transaction, path: Path) -> None:
-    """Refuse a ledger whose trail does not hold the event of the mark."""
+def read_mark(path: Path) -> tuple[int, str]:
+    """Read number and digest of the event; the whole file is read by `read_spent` alone."""
     try:
-        text = path.read_text(encoding="ascii")[:_LONGEST].strip()
+        with path.open(encoding="ascii") as file:
+            text = file.readline(_FIRST).strip()
     except (OSError, ValueError):
         raise NotFound(
             f"{plain_path(path)}, the mark of the server, cannot be read: without it nobody sees "
             "whether the ledger was set back. Put it back from where it was moved or kept"
         ) from None
     try:
-        number, digits = read_anchor(text)
+        return read_anchor(text)
     except ParameterError:
         raise DamagedLedger(
             f"{plain_path(path)}, the mark of the server, holds no NUMBER:DIGEST"
         ) from None
+
+
+def read_spent(path: Path) -> dict[str, Spent]:
+    """Read what had been charged to each budget."""
+    try:
+        with path.open(encoding="ascii") as file:
+            file.readline(_FIRST)
+            found = json.loads(file.read(_LONGEST))
+        return {
+            str(name): Spent(entries=int(entries), epsilon=Fraction(epsilon), delta=Fraction(delta))
+            for name, (entries, epsilon, delta) in found.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError, ZeroDivisionError):
+        raise DamagedLedger(
+            f"{plain_path(path)}, the mark of the server, does not tell what was charged"
+        ) from None
+
+
+def check_mark(connection: Transaction, path: Path) -> None:
+    """Refuse a ledger whose trail does not hold the event of the mark."""
+    number, digits = read_mark(path)
     end = trail_head(connection)[0]
     if end < number:
         raise DamagedLedger(
             f"the trail has {end} events and had {number}: the ledger was set back to an older "
-            "copy, and what was answered since is not charged in it. Restore the newest copy. If "
-            "there is none, make a new server with what is surely left"
+            "copy, and what was answered since is not charged in it. Restore the newest copy, or "
+            "book what is missing as spent, with hushed serve restore"
         )
     statement = "SELECT digest FROM @.hushed_s_audit WHERE number = :number"
     row = run(connection, statement, {"number": number}).fetchone()

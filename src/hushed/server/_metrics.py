@@ -35,7 +35,7 @@ PATH = "/metrics"
 _MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 _STARTED = time.time()
 # What is wrong, by the name that the log has for it. Ends of runs are not among them.
-_FAULTS = ("run stopped", "sweep failed", "unforeseen", "data set unavailable")
+_FAULTS = ("run stopped", "run interrupted", "sweep failed", "unforeseen", "data set unavailable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import add_event, leave_trail, trail_head, verify_trail
 from hushed.server._config import FILE, Settings, parse_settings
-from hushed.server._mark import write_mark
+from hushed.server._mark import Tally, write_mark
 from hushed.server._opening import mark_path, open_own
 from hushed.server._people import MACHINE
 from hushed.server._schema import TABLES, fetch_all, has_tables
@@ -63,7 +63,7 @@ def move_server(folder: Path, url: str) -> str:
             head = _copy(source, new)
             _check(old, new)
             _replace(folder / FILE, text)
-            write_mark(mark_path(folder, settings), head)
+            write_mark(mark_path(folder, settings), head, Tally().count(source))
             leave_trail(source)
     kept = path.with_name(f"{path.name}.moved")
     with suppress(OSError):  # it is refused anyway

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -14,7 +16,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import reading, writing
+from hushed.ledger._together import Charge, charge_together, reading, writing
 from hushed.server._audit import add_event, trail_head
 from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
@@ -43,10 +45,15 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A person's share of a data set: a budget of its own, below that of the data set."""
+    """A person's share of a data set: a budget of its own, below that of the data set.
+
+    A share that is set aside was charged to the data set as a whole when it was given; what is
+    spent of it is charged to the share alone.
+    """
 
     dataset: str
     budget: str
+    reserved: bool = False
 
 
 def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
@@ -236,12 +243,20 @@ def grant_counts(connection: Transaction, person: str, grant: Grant) -> bool:
 
 
 def set_quota(
-    ledger: Ledger, person: str, dataset: str, cap: Guarantee, *, above: str, actor: str
+    ledger: Ledger,
+    person: str,
+    dataset: str,
+    cap: Guarantee,
+    *,
+    above: str,
+    actor: str,
+    reserve: bool = False,
 ) -> Grant:
     """Give somebody a share of a data set, which counts from now on.
 
     A limit is never changed: a new share is a new budget, and what was spent before stays charged
-    to the budget of the data set, which binds everybody.
+    to the budget of the data set, which binds everybody. A share that is set aside is charged to
+    that budget now, in the transaction that gives it.
     """
     limit = next(each for each in ledger.budgets() if each.name == above).limit
     with reading(ledger) as connection:
@@ -251,9 +266,10 @@ def set_quota(
         statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
         known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
     share = replace(limit, epsilon=cap.epsilon, delta=cap.delta)
-    about = f"{found['name']} {dataset} epsilon {cap.epsilon!r} delta {cap.delta!r}"
+    told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
     for number in count(max(known, default=0) + 1):
         budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
+        grant = Grant(dataset=dataset, budget=budget, reserved=reserve)
         try:
             ledger.open_budget(budget, share, note=f"share of {found['name']} in {dataset}")
         except BudgetExists:
@@ -261,13 +277,39 @@ def set_quota(
             opened = ledger.balance(budget)
             if opened.entries or opened.budget.limit != share:
                 continue
-        with writing(ledger) as connection:
+
+        def give(connection: Transaction, number: int = number, grant: Grant = grant) -> None:
             trail_head(connection, lock=True)  # who gives a share at the same time waits here
-            if not _is_given(connection, person, dataset, number):
-                _give(connection, person, dataset, number, budget)
-                add_event(connection, actor=actor, action="gave a share", about=about)
-                break
-    return Grant(dataset=dataset, budget=budget)
+            if _is_given(connection, person, dataset, number):
+                raise _Taken
+            _give(connection, person, number, grant)
+            about = f"{found['name']} {dataset} {told}"
+            add_event(connection, actor=actor, action="gave a share", about=about)
+
+        with suppress(_Taken):
+            _write_share(ledger, above, share if reserve else None, budget, give)
+            break
+    return grant
+
+
+class _Taken(Exception):
+    """Somebody else gave this person a share at the same time."""
+
+
+def _write_share(
+    ledger: Ledger,
+    above: str,
+    aside: Guarantee | None,
+    budget: str,
+    give: Callable[[Transaction], None],
+) -> None:
+    """Write a share; what is set aside is charged in the same transaction."""
+    if aside is None:
+        with writing(ledger) as connection:
+            give(connection)
+        return
+    charge = Charge(guarantee=aside, note=f"set aside for {budget}", key=f"share {budget}")
+    charge_together(ledger, (above,), charge, lambda connection, _: give(connection))
 
 
 def _is_given(connection: Transaction, person: str, dataset: str, number: int) -> bool:
@@ -279,9 +321,9 @@ def _is_given(connection: Transaction, person: str, dataset: str, number: int) -
     return found is not None
 
 
-def _give(connection: Transaction, person: str, dataset: str, number: int, budget: str) -> None:
+def _give(connection: Transaction, person: str, number: int, grant: Grant) -> None:
     """Let a share count in place of the one before."""
-    values = {"person": person, "dataset": dataset, "at": now()}
+    values = {"person": person, "dataset": grant.dataset, "at": now()}
     run(
         connection,
         "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
@@ -290,9 +332,9 @@ def _give(connection: Transaction, person: str, dataset: str, number: int, budge
     )
     run(
         connection,
-        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, made) "
-        "VALUES (:person, :dataset, :number, :budget, :at)",
-        values | {"number": number, "budget": budget},
+        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, reserved, made) "
+        "VALUES (:person, :dataset, :number, :budget, :reserved, :at)",
+        values | {"number": number, "budget": grant.budget, "reserved": int(grant.reserved)},
     )
 
 
@@ -301,21 +343,25 @@ def list_grants(ledger: Ledger, person: str) -> tuple[Grant, ...]:
     with reading(ledger) as connection:
         found = fetch_all(
             connection,
-            "SELECT dataset, budget FROM @.hushed_s_grants WHERE person = :person "
+            "SELECT dataset, budget, reserved FROM @.hushed_s_grants WHERE person = :person "
             "AND ended IS NULL ORDER BY dataset",
             person=person,
         )
-    return tuple(Grant(dataset=each["dataset"], budget=each["budget"]) for each in found)
+    return tuple(_read_grant(each) for each in found)
 
 
-def list_shares(ledger: Ledger, dataset: str) -> dict[str, str]:
-    """List the budgets of the shares of a data set that count, by the name of their person."""
+def _read_grant(row: dict[str, Any]) -> Grant:
+    return Grant(dataset=row["dataset"], budget=row["budget"], reserved=bool(row["reserved"]))
+
+
+def list_shares(ledger: Ledger, dataset: str) -> dict[str, Grant]:
+    """List the shares of a data set that count, by the name of their person."""
     with reading(ledger) as connection:
         found = fetch_all(
             connection,
-            "SELECT p.name, g.budget FROM @.hushed_s_grants g "
+            "SELECT p.name, g.dataset, g.budget, g.reserved FROM @.hushed_s_grants g "
             "JOIN @.hushed_s_people p ON p.id = g.person "
             "WHERE g.dataset = :dataset AND g.ended IS NULL ORDER BY p.name",
             dataset=dataset,
         )
-    return {each["name"]: each["budget"] for each in found}
+    return {each["name"]: _read_grant(each) for each in found}

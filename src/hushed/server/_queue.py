@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-
-_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One run: of a request, for a person, on a data set that is read by one run at a time."""
+    """One run: of a request, for a person, on a data set."""
 
     id: str
     person: str
@@ -26,19 +24,21 @@ class Job:
 class FairQueue:
     """Runs jobs, one of each person after the other, however many somebody has waiting.
 
-    A person has at most so many runs under way, and a data set one.
+    So many runs are under way, and at most so many of them of one person, or of one data set.
     """
 
+    runs: int = 4
     per_person: int
+    per_dataset: int = 1
     _jobs: dict[str, Job] = field(default_factory=dict, repr=False)  # waiting and under way
     _waiting: dict[str, deque[Job]] = field(default_factory=dict, repr=False)  # next person first
     _running: Counter[str] = field(default_factory=Counter, repr=False)  # by person
-    _busy: set[str] = field(default_factory=set, repr=False)  # data sets
+    _busy: Counter[str] = field(default_factory=Counter, repr=False)  # by data set
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _pool: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(_THREADS, thread_name_prefix="hushed-run"),
-        repr=False,
-    )
+    _pool: ThreadPoolExecutor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(self.runs, thread_name_prefix="hushed-run")
 
     def add(self, job: Job) -> None:
         """Let a job wait for its turn, unless it waits or runs already."""
@@ -60,13 +60,21 @@ class FairQueue:
         with self._lock:
             return len(self._jobs)
 
-    def close(self) -> None:
-        """Finish what is under way; what waits is dropped."""
+    def drop_waiting(self, seconds: float) -> bool:
+        """Drop what waits, and let what is under way go on for so long; whether all has ended."""
         with self._lock:
             left = [each for jobs in self._waiting.values() for each in jobs]
             self._waiting.clear()
+            for each in left:
+                self._jobs.pop(each.id)
+            running = [each.done for each in self._jobs.values()]
         for each in left:
             each.done.cancel()
+        return not wait(running, seconds).not_done
+
+    def close(self) -> None:
+        """Finish what is under way; what waits is dropped."""
+        self.drop_waiting(0.0)
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _take_turns(self) -> None:
@@ -83,7 +91,7 @@ class FairQueue:
             for person, jobs in self._waiting.items():
                 if self._running[person] >= self.per_person:
                     continue
-                job = next((each for each in jobs if each.dataset not in self._busy), None)
+                job = next(filter(self._may_run, jobs), None)
                 if job is None:
                     continue
                 jobs.remove(job)
@@ -91,17 +99,20 @@ class FairQueue:
                 if jobs:
                     self._waiting[person] = jobs  # at the end: everybody else is before
                 self._running[person] += 1
-                self._busy.add(job.dataset)
+                self._busy[job.dataset] += 1
                 return job
         return None
+
+    def _may_run(self, job: Job) -> bool:
+        return self._busy[job.dataset] < self.per_dataset
 
     def _end(self, job: Job) -> None:
         with self._lock:
             self._jobs.pop(job.id)
-            self._busy.discard(job.dataset)
-            self._running[job.person] -= 1
-            if not self._running[job.person]:
-                del self._running[job.person]
+            for counted, name in ((self._busy, job.dataset), (self._running, job.person)):
+                counted[name] -= 1
+                if not counted[name]:
+                    del counted[name]
         if not job.done.cancelled():
             job.done.set_result(None)
         try:

@@ -16,7 +16,7 @@ from hushed.ledger._together import writing
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-VERSION = "2"
+VERSION = "3"
 Made = TypeVar("Made")
 TABLES = (
     "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -29,8 +29,9 @@ TABLES = (
     "CREATE TABLE @.hushed_s_datasets (id TEXT PRIMARY KEY, config_digest TEXT NOT NULL, "
     "budget TEXT NOT NULL, fingerprint TEXT NOT NULL)",
     "CREATE TABLE @.hushed_s_grants (person TEXT NOT NULL REFERENCES @.hushed_s_people (id), "
-    "dataset TEXT NOT NULL, number INTEGER NOT NULL, budget TEXT NOT NULL, made TEXT NOT NULL, "
-    "ended TEXT, PRIMARY KEY (person, dataset, number))",
+    "dataset TEXT NOT NULL, number INTEGER NOT NULL, budget TEXT NOT NULL, "
+    "reserved INTEGER NOT NULL, made TEXT NOT NULL, ended TEXT, "
+    "PRIMARY KEY (person, dataset, number))",
     "CREATE TABLE @.hushed_s_requests (id TEXT PRIMARY KEY, "
     "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), dataset TEXT NOT NULL, "
     "key TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, "

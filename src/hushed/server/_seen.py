@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
-from typing import Any
 
 from hushed._ground.printing import flat, tame_cell
 from hushed.ledger._together import reading
@@ -24,13 +23,13 @@ def list_datasets(desk: Desk, caller: Caller) -> list[ShownDataset]:
     if caller.role == "steward":
         names = [each for each in sorted(desk.datasets) if caller.scope.allows_dataset(each)]
         return [_dataset(desk, name, None) for name in names]
-    return [_dataset(desk, each.dataset, each.budget) for each in own_grants(desk, caller)]
+    return [_dataset(desk, each.dataset, each) for each in own_grants(desk, caller)]
 
 
 def show_dataset(desk: Desk, caller: Caller, dataset: str) -> ShownDataset:
     """Show a data set to a caller; one that may not be seen is not there."""
     grant = _find_grant(desk, caller, dataset)
-    return _dataset(desk, dataset, None if grant is None else grant.budget)
+    return _dataset(desk, dataset, grant)
 
 
 def show_quote(desk: Desk, caller: Caller, dataset: str, asked: AskQuote) -> ShownQuote:
@@ -50,7 +49,8 @@ def _find_grant(desk: Desk, caller: Caller, dataset: str) -> Grant | None:
     return None
 
 
-def own_grants(desk: Desk, caller: Caller) -> list[Any]:
+def own_grants(desk: Desk, caller: Caller) -> list[Grant]:
+    """List the shares of a caller that the token may use."""
     return [
         each
         for each in list_grants(desk.ledger, caller.id)
@@ -58,19 +58,25 @@ def own_grants(desk: Desk, caller: Caller) -> list[Any]:
     ]
 
 
-def _dataset(desk: Desk, name: str, share: str | None) -> ShownDataset:
+def _dataset(desk: Desk, name: str, share: Grant | None) -> ShownDataset:
     found = desk.datasets[name]
     most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
     told = found.layout() | {"max_epsilon": most, "open": not found.stale}
-    left = None if share is None else show_share(desk, name, share)
+    left = None if share is None else show_share(desk, share)
     return ShownDataset.model_validate(told | {"share": left})
 
 
-def show_share(desk: Desk, dataset: str, budget: str) -> ShownShare:
-    balance = desk.ledger.balance(budget)
+def show_share(desk: Desk, share: Grant) -> ShownShare:
+    """Show a share to its person, and to a steward."""
+    balance = desk.ledger.balance(share.budget)
     limit = balance.budget.limit
-    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
-    return ShownShare(dataset=dataset, epsilon=limit.epsilon, delta=limit.delta, left=left)
+    return ShownShare(
+        dataset=share.dataset,
+        epsilon=limit.epsilon,
+        delta=limit.delta,
+        reserved=share.reserved,
+        left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
+    )
 
 
 def show_requests(
@@ -141,6 +147,7 @@ def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
     if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
         raise Problem("forbidden")
     found = require_visible(desk, caller, request)
+    desk.require_marked(found.id)
     state = found.shown_state()
     if state != "answered":
         raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)

@@ -49,7 +49,8 @@ def serve(folder: str | Path = ".") -> None:
                 watched = held.enter_context(listen(desk.settings.server.metrics))
                 held.enter_context(telling_metrics(desk, watched))
             host, port = listening.getsockname()[:2]
-            threading.Thread(target=desk.workers.warm, daemon=True).start()
+            for each in (desk.workers.processes, desk.runners.processes):
+                threading.Thread(target=each.warm, daemon=True).start()
             desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets))
             config = uvicorn.Config(
                 make_app(desk),

@@ -98,7 +98,7 @@ def make_server(folder: Path, url: str | None = None) -> str:
         for name in (KEY_FILE, f"{KEY_FILE}.pub", FILE):
             (folder / name).unlink(missing_ok=True)
         raise
-    write_mark(mark_path(folder, settings), head)
+    write_mark(mark_path(folder, settings), head, {})
     return key_id(public)
 
 
@@ -195,12 +195,14 @@ def invite(
     *,
     days: int,
     scope: Scope,
+    reserve: bool = False,
 ) -> str:
     """Let somebody in, with shares of data sets; the token, or an address that opens the pages.
 
     Either is shown this once.
 
-    Somebody who is in already gets another token, and the shares that are given.
+    Shares are caps, or set aside. Somebody who is in already gets another token, and the shares
+    that are given.
     """
     settings, ledger = open_server(folder)
     with ledger:
@@ -214,7 +216,7 @@ def invite(
         person = known[0]["id"] if known else add_person(ledger, name, role, actor=MACHINE)
         for dataset, cap in shares:
             above = settings.dataset[dataset].budget
-            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE)
+            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE, reserve=reserve)
         if scope.use == "door":
             days = DOOR_DAYS
         text = add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]

@@ -37,6 +37,7 @@ class ShownShare(_Shown):
     dataset: str
     epsilon: float
     delta: float
+    reserved: bool = False  # set aside: nobody else can spend it
     left: Left
 
 

@@ -1,8 +1,10 @@
-"""Program of a process that judges questions: prices and plans them. It reads no row.
+"""Program of a process that judges questions, or reads rows for those that are paid.
 
-It has its own connection to a table, and neither the ledger nor the key of the certificates. Its
-server ends it when a question takes too long, and starts another one; it ends by itself when its
-server is gone. Both speak JSON, so that nothing that it sends is ever run.
+It has its own connection to a table, which opens nothing else any more, and neither the ledger nor
+the key of the certificates. Its server ends it when a question takes too long, and starts another
+one; it ends when its server is gone, in the middle of a scan, too. Both speak JSON, so that nothing
+that it sends is ever run. One process judges only or reads only: how long rows take delays no
+price and no charge.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import select
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -40,18 +44,21 @@ if TYPE_CHECKING:
 
 READY, BEGUN = b"ready", b"begun"
 BETA = 0.05
-_MOST_NUMBERS = 1_000_000  # about 100 MB and six seconds of noise, in the process of the server
+_GONE = ("dataset_unavailable", "interrupted")
+_MOST_NUMBERS = 1_000_000  # about 100 MB and six seconds of noise
+_LEAST_MEMORY = 32_000_000  # bytes of an engine
 _MOST_TABLES = 20  # that one process keeps open
 
 
 def main() -> None:
-    """Judge what comes over standard input, a socket, until it ends."""
+    """Do what comes over standard input, a socket, until it ends."""
     import resource  # noqa: PLC0415  (not on all systems)
 
     line = Connection(os.dup(0))
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no copy of what was asked on the disk
+    threading.Thread(target=_end_with_server, args=(line.fileno(),), daemon=True).start()
     tables: dict[str, Table] = {}
     line.send_bytes(READY)
     while True:
@@ -62,8 +69,16 @@ def main() -> None:
         line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
 
 
+def _end_with_server(line: int) -> None:
+    """End at once when the other end of the line is closed, whatever is under way."""
+    watched = select.poll()
+    watched.register(line, 0)  # that nobody is there any more is told without being asked for
+    watched.poll()
+    os._exit(0)
+
+
 def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> dict[str, Any]:
-    """Open the table, which is not limited, and then judge, which is."""
+    """Open the table, which is not limited, and then judge or read, which is."""
     known = json.dumps(told["source"], sort_keys=True)
     try:
         table = _find_table(tables, known, told)
@@ -71,16 +86,25 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
         line.send_bytes(BEGUN)
         return {"problem": "dataset_unavailable"}
     line.send_bytes(BEGUN)
+    found = _work(table, told)
+    if table.connection.changed or found.get("problem") in _GONE:
+        tables.pop(known, None)  # a database may be there again, and this connection is lost
+    return found
+
+
+def _work(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     try:
-        with _limits(told):
+        if told["do"] == "run":
+            from hushed.server._reading import answer  # noqa: PLC0415
+
+            with _limits(told["run_memory"]):
+                return answer(table, told)
+        with _limits(told["check_memory"], told["check_seconds"]):
             return judge(table, told)
     except MemoryError:
         return {"problem": "too_much"}
     except Exception as error:  # its text may be of an engine
         return {"error": type(error).__name__}
-    finally:
-        if table.connection.changed:
-            tables.pop(known, None)
 
 
 def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> Table:
@@ -89,15 +113,21 @@ def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> T
     if found is None or fingerprint(found) != told["fingerprint"]:
         while len(tables) >= _MOST_TABLES:
             tables.pop(next(iter(tables)))
-        found = tables[known] = Source(**told["source"]).open()
+        found = Source(**told["source"]).open()
+        # Half of the memory for what the engine sorts and groups; the rest is for what it returns.
+        most = (told["run_memory"] if told["do"] == "run" else told["check_memory"]) // 2
+        with found.connection.lock:
+            backend = found.connection.rows.get_backend()
+            found.connection.engine.confine(backend, max(most, _LEAST_MEMORY))
+        tables[known] = found
     if fingerprint(found) != told["fingerprint"]:
         raise EngineUnavailable("the file was changed")
     return found
 
 
 @contextmanager
-def _limits(told: dict[str, Any]) -> Iterator[None]:
-    """Have the kernel watch memory and processor time of a question; the next has its own.
+def _limits(memory: int, seconds: float = 0.0) -> Iterator[None]:
+    """Have the kernel watch memory of a question and, above zero, its processor time.
 
     The signal of the timer, which counts all threads, ends a process that does not ask for it.
     Where a system knows no such limit, the server's own clock is left.
@@ -107,9 +137,9 @@ def _limits(told: dict[str, Any]) -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     with suppress(ValueError, OSError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        most = pages * resource.getpagesize() + told["check_memory"]
+        most = pages * resource.getpagesize() + memory
         resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
-    signal.setitimer(signal.ITIMER_PROF, told["check_seconds"])
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
@@ -174,7 +204,7 @@ def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _require_few(query: Query, plan: Plan) -> None:
-    """Refuse what takes much memory where rows are read, which is not limited there."""
+    """Refuse what takes much memory and time where rows are read, before it is paid."""
     keys = (query.groups and query.groups.keys) or ()
     found = count_numbers(plan.parts, math.prod(map(len, keys)))
     if found > _MOST_NUMBERS:

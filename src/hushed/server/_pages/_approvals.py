@@ -23,6 +23,7 @@ from hushed.server._approving import (
     require_share,
 )
 from hushed.server._judging import Ask, AskQuote, Judged, judge
+from hushed.server._life import budget_of
 from hushed.server._pages._house import House
 from hushed.server._pages._words import split_words
 from hushed.server._people import Caller
@@ -55,7 +56,7 @@ class Waiting:
 
     told: ShownRequest
     price: str = ""  # digest of the price that is shown
-    own: Step | None = None  # the budget of the data set
+    own: Step | None = None  # the budget of the data set; None if the share was set aside
     share: Step | None = None  # that of who asked
     errors: tuple[str, ...] = ()  # of the answer
     changed: bool = False  # whether it is charged in another way than when it was asked
@@ -64,7 +65,7 @@ class Waiting:
     @property
     def ready(self) -> bool:
         """Whether it can be approved."""
-        fits = self.own is not None and self.share is not None and self.own.fits and self.share.fits
+        fits = self.share is not None and self.share.fits and (self.own is None or self.own.fits)
         return fits and not self.problem
 
 
@@ -102,9 +103,11 @@ class _Pages:
         try:
             grant = require_share(desk, found)
             judged, errors = self._price(steward, found)
-            budget = desk.datasets[found.dataset].settings.budget
-            own = _step(self.house, budget, f"budget {shown(budget)}", judged)
+            budget = budget_of(desk, grant)
             share = _step(self.house, grant.budget, f"share of {told.asker}", judged)
+            # A share that is set aside was charged to the budget when it was given.
+            aside = budget == grant.budget
+            own = None if aside else _step(self.house, budget, f"budget {shown(budget)}", judged)
         except Problem as problem:
             return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
         why = ""

@@ -1,5 +1,6 @@
 """Data sets: what is public about them, and for stewards budget, shares and charges."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -82,20 +83,16 @@ def make_router(house: House) -> APIRouter:
         fields: Fields,
         caller: Annotated[Caller, Depends(keeper)],
     ) -> Response:
-        form = Form(fields)
-        person, epsilon = form.text("person"), form.number("epsilon")
-        if not person:
-            form.refuse("person", "choose somebody")
-        if epsilon is None:
-            form.refuse("epsilon", "give the most that this person may spend, such as 1")
+        person, quota, errors = _read_share(fields)
+        if quota is None or errors:
+            return show(request, caller, dataset, 422, fields=fields, errors=errors)
         try:
-            quota = Quota.model_validate({"epsilon": epsilon, "delta": form.number("delta", 0.0)})
-        except ValidationError as error:
-            found = error.errors()[0]
-            form.refuse(str(found["loc"][0]), str(found["msg"]))
-        if form.errors:
-            return show(request, caller, dataset, 422, fields=fields, errors=form.errors)
-        give_share(desk, dataset, person, quota, caller)
+            give_share(desk, dataset, person, quota, caller)
+        except Problem as problem:
+            if problem.code != "budget_exceeded":
+                raise
+            errors["epsilon"] = "less than that is left of the budget to be set aside"
+            return show(request, caller, dataset, 409, fields=fields, errors=errors)
         return house.go(f"/datasets/{dataset}")
 
     @router.get("/datasets/{dataset}/entries")
@@ -119,6 +116,23 @@ def make_router(house: House) -> APIRouter:
         )
 
     return router
+
+
+def _read_share(fields: Mapping[str, str]) -> tuple[str, Quota | None, dict[str, str]]:
+    """Read whose share it is, and how much; what is wrong stands by its field."""
+    form, quota = Form(fields), None
+    person, epsilon, delta = form.text("person"), form.number("epsilon"), form.number("delta", 0.0)
+    if not person:
+        form.refuse("person", "choose somebody")
+    if epsilon is None:
+        form.refuse("epsilon", "give the most that this person may spend, such as 1")
+    told = {"epsilon": epsilon, "delta": delta, "reserve": form.text("reserve") == "yes"}
+    try:
+        quota = Quota.model_validate(told)
+    except ValidationError as error:
+        found = error.errors()[0]
+        form.refuse(str(found["loc"][0]), str(found["msg"]))
+    return person, quota, form.errors
 
 
 def _keeps(caller: Caller) -> bool:

@@ -73,7 +73,7 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get("/me", responses=document())
     def me(caller: Annotated[Caller, Depends(anybody)]) -> ShownMe:
         """Say who you are, and what your token may do."""
-        shares = [show_share(desk, each.dataset, each.budget) for each in own_grants(desk, caller)]
+        shares = [show_share(desk, each) for each in own_grants(desk, caller)]
         return ShownMe(
             id=caller.id,
             name=caller.name,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi import Request as HttpRequest
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
+from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger._together import reading
 from hushed.server._audit import list_events
@@ -25,6 +26,7 @@ from hushed.server._people import (
     set_quota,
 )
 from hushed.server._problems import Problem, document
+from hushed.server._seen import show_share
 from hushed.server._shown import (
     Left,
     Listed,
@@ -88,6 +90,7 @@ class Quota(_Body):
 
     epsilon: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
     delta: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    reserve: StrictBool = False
 
 
 def keeper_of(callers: Callers) -> Callable[..., Caller]:
@@ -165,28 +168,23 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
 
     @router.put(
         "/datasets/{dataset}/quotas/{person}",
-        responses=document("forbidden", "not_found", "bad_value"),
+        responses=document("forbidden", "not_found", "bad_value", "budget_exceeded"),
     )
     def give(
         dataset: Id, person: Id, quota: Quota, caller: Annotated[Caller, Depends(steward)]
     ) -> ShownShare:
-        """Give somebody a share, in place of the one before; it counts from now on."""
+        """Give somebody a share, in place of the one before; it counts from now on.
+
+        With `reserve`, it is set aside: charged to the data set now, and nobody else spends it.
+        """
         return give_share(desk, dataset, person, quota, caller)
 
 
 def show_shares(desk: Desk, dataset: str) -> dict[str, ShownShare]:
     """Show the shares of a data set that count, by the name of their person."""
     _require(desk, dataset)
-    found = {}
-    for name, budget in list_shares(desk.ledger, dataset).items():
-        balance = desk.ledger.balance(budget)
-        found[name] = ShownShare(
-            dataset=dataset,
-            epsilon=balance.budget.limit.epsilon,
-            delta=balance.budget.limit.delta,
-            left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
-        )
-    return found
+    shares = list_shares(desk.ledger, dataset)
+    return {name: show_share(desk, each) for name, each in shares.items()}
 
 
 def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Caller) -> ShownShare:
@@ -196,10 +194,19 @@ def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Call
         require_person(connection, person)
     above = desk.datasets[dataset].settings.budget
     cap = Guarantee(epsilon=quota.epsilon, delta=quota.delta)
-    grant = set_quota(desk.ledger, person, dataset, cap, above=above, actor=caller.name)
-    balance = desk.ledger.balance(grant.budget)
-    left = Left(epsilon=balance.epsilon_left, delta=balance.delta_left)
-    return ShownShare(dataset=dataset, epsilon=quota.epsilon, delta=quota.delta, left=left)
+    try:
+        grant = set_quota(
+            desk.ledger,
+            person,
+            dataset,
+            cap,
+            above=above,
+            actor=caller.name,
+            reserve=quota.reserve,
+        )
+    except Overspent:
+        raise Problem("budget_exceeded") from None
+    return show_share(desk, grant)
 
 
 def _require(desk: Desk, dataset: str) -> None:

@@ -87,6 +87,12 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
     }
 )
 _STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
+_CONFINED = {  # the last one locks the others
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
 _LOST = frozenset(  # names of exceptions of an engine that is not available
     {
         *("ConnectionException", "FatalException", "InternalException", "IOException"),
@@ -118,6 +124,21 @@ def _remove_once(folder: str, process: int) -> None:
     """Remove a folder, but not in a forked process: the other one may still use it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _confine(backend: Any, memory: int) -> None:
+    """Close the way to files, addresses and extensions; no query opens it again.
+
+    What is open stays so, and rows that do not fit into the memory still go to the folder of their
+    own.
+    """
+    backend.con.execute(f"SET memory_limit = '{int(memory)}B'")
+    for name, value in _CONFINED.items():
+        backend.con.execute(f"SET {name} = {value}")
+    for name, value in _CONFINED.items():
+        ((found,),) = backend.con.execute(f"SELECT current_setting('{name}')").fetchall()
+        if str(found).lower() != value:
+            raise EngineUnavailable(f"DuckDB cannot be confined: {name} is not {value}")
 
 
 def _connect(url: str) -> tuple[Any, str]:
@@ -253,6 +274,7 @@ DUCKDB = Dialect(
     check_table=_check_table,
     list_tables=_list_tables,
     warnings=_warnings,
+    confine=_confine,
     forms=_FORMS,
     readings=_READINGS,
     read_spelling=read_spelling,

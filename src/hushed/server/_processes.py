@@ -1,0 +1,210 @@
+"""Processes that judge questions and read rows, as their server sees them: started and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from hushed.server._worker import BEGUN, READY
+
+_START_SECONDS = 60.0  # to load the library, and to open a table
+_SENDING_SECONDS = 10.0  # for what it tells to arrive, once it has begun to
+_ENDING_SECONDS = 5.0  # for a process whose line broke to be gone
+_MOST_ASKED = 1000  # of one process
+_LONGEST = 64 * 1024 * 1024  # bytes of what a process tells
+_FOLDER = str(Path(__file__).parents[2])  # where the package lies
+_FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP}
+
+
+class Lost(Exception):
+    """A process ended, or took too long."""
+
+    def __init__(self, *, late: bool = False) -> None:
+        super().__init__()
+        self.late = late  # it took too long
+
+
+class Worker:
+    """One process."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                # Not with the folder in which the server was started on the path of imports.
+                [sys.executable, "-P", "-m", "hushed.server._worker"],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C ends the server, and the server ends this
+            )
+        self._line = Connection(ours.detach())
+        self._ready = False
+        self._stopped = self._late = False
+        self.asked = 0
+
+    def wait(self) -> None:
+        """Wait until it has loaded what it needs."""
+        if not self._ready:
+            self._expect(READY, _START_SECONDS)
+            self._ready = True
+
+    def begin(self, told: dict[str, Any]) -> None:
+        """Ask it, and wait until the table is open; nothing of the question was looked at yet."""
+        self.wait()
+        self.asked += 1
+        try:
+            self._line.send_bytes(json.dumps(told).encode())
+        except OSError:
+            raise Lost from None
+        self._expect(BEGUN, _START_SECONDS)
+
+    def hear(self, seconds: float) -> dict[str, Any]:
+        """Let it work."""
+        found: dict[str, Any] = json.loads(self._hear(seconds))
+        return found
+
+    def _expect(self, word: bytes, seconds: float) -> None:
+        if self._hear(seconds) != word:
+            raise Lost
+
+    def _hear(self, seconds: float) -> bytes:
+        try:
+            if not self._line.poll(seconds):
+                raise Lost(late=True)
+            # One that stops in the middle of a word would never be heard to its end.
+            over = threading.Timer(_SENDING_SECONDS, self._end_late)
+            over.start()
+            try:
+                return self._line.recv_bytes(_LONGEST)
+            finally:
+                over.cancel()
+        except (EOFError, OSError):
+            raise Lost(late=self._late) from None
+
+    def _end_late(self) -> None:
+        self._late = True
+        self._process.kill()
+
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End it from outside, while another thread waits for it."""
+        self._stopped = True
+        self._process.kill()
+
+    def was_stopped(self) -> bool:
+        """Whether somebody else has ended it, and not what it did; waits until it is gone."""
+        with suppress(subprocess.TimeoutExpired):
+            return self._process.wait(_ENDING_SECONDS) in _FROM_OUTSIDE or self._stopped
+        return False
+
+    def end(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+        self._line.close()
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "HUSHED_TOKEN"}
+    path = os.pathsep.join(filter(None, (_FOLDER, kept.get("PYTHONPATH"))))
+    return kept | {"PYTHONPATH": path, "MALLOC_ARENA_MAX": "2"}
+
+
+@dataclass(slots=True)
+class Processes:
+    """Processes, started when they are needed and kept for the next one who needs one."""
+
+    _idle: list[Worker] = field(default_factory=list, repr=False)
+    _busy: set[Worker] = field(default_factory=set, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _closed: bool = False
+
+    def begin(self, told: dict[str, Any]) -> Worker:
+        """Ask an idle process; one that had ended meanwhile, by whatever, is replaced once."""
+        for _ in range(2):
+            worker = self._take()
+            try:
+                worker.begin(told)
+            except Lost:
+                self._end(worker)
+            except BaseException:
+                self._end(worker)
+                raise
+            else:
+                return worker
+        raise Lost
+
+    def warm(self) -> None:
+        """Have one process ready for the first one who needs it."""
+        with suppress(OSError):
+            worker = self._take()
+            try:
+                worker.wait()
+            except Lost:
+                self._end(worker)
+            else:
+                self.give_back(worker)
+
+    def give_back(self, worker: Worker) -> None:
+        """Keep a process for the next one."""
+        with self._lock:
+            self._busy.discard(worker)
+            if not self._closed and worker.asked < _MOST_ASKED:
+                self._idle.append(worker)
+                return
+        worker.end()
+
+    def drop(self, worker: Worker) -> None:
+        """End a process, and have another one ready before it is needed."""
+        self._end(worker)
+        if not self._closed:
+            threading.Thread(target=self.warm, daemon=True).start()
+
+    def stop(self) -> None:
+        """End those that are at work; whoever waits for one hears that it was stopped."""
+        with self._lock:
+            for each in self._busy:
+                each.stop()
+
+    def close(self) -> None:
+        """End all that are idle, and the others when they are given back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.end()
+
+    def _take(self) -> Worker:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    break
+                worker = self._idle.pop()
+                self._busy.add(worker)
+            if worker.is_alive():
+                return worker
+            self._end(worker)
+        worker = Worker()
+        with self._lock:
+            self._busy.add(worker)
+        return worker
+
+    def _end(self, worker: Worker) -> None:
+        with self._lock:
+            self._busy.discard(worker)
+        worker.end()

@@ -1,0 +1,217 @@
+"""Put a copy of the ledger back: one that lacks nothing, or one whose gap is booked as spent."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+
+from hushed._ground.printing import plain_path
+from hushed.errors import DamagedLedger, NotFound, Overspent, ParameterError, QueryFailed
+from hushed.ledger import Ledger
+from hushed.ledger._failures import write_failure
+from hushed.ledger._migrations import now
+from hushed.ledger._rows import run
+from hushed.ledger._together import entry_within, keep_within, reading, writing
+from hushed.server._alone import locked_file, require_own, serving_alone
+from hushed.server._audit import add_event, trail_head, verify_trail
+from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._life import FAILURE
+from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
+from hushed.server._opening import mark_path, read_key
+from hushed.server._people import MACHINE
+from hushed.server._requests import end_request, list_open
+from hushed.server._schema import fetch_all, require_version
+from hushed.statements import key_id, public_key
+
+_PARTS = ("", "-wal", "-shm", "-journal")  # files of a ledger in a file
+_NEW = "make a new server, with budgets of what is surely left"
+_NOTE = "charged after the copy that was restored, and lost with the ledger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What `restore_server` has done."""
+
+    lost: int = 0  # events that the copy does not have, at least
+    booked: tuple[str, ...] = ()  # budgets in which a gap was booked as spent
+    failed: int = 0  # requests that were charged in the copy, and have failed now
+    revoked: int = 0  # tokens
+    kept: str = field(default="", repr=False)  # where the file before is
+
+
+def restore_server(folder: Path, copy: Path | None, *, accept_loss: bool) -> Restored:
+    """Take a ledger back into service that was restored, or a copy in its place.
+
+    The server must be stopped. A ledger that lacks what the mark tells is refused, unless the loss
+    is accepted: then all that is missing is booked as spent.
+    """
+    settings = read_settings(folder)
+    address = ledger_address(folder, settings)
+    if copy is None:
+        with Ledger(address, create=False) as ledger, serving_alone(ledger):
+            return _take_back(folder, settings, ledger, accept_loss=accept_loss)
+    if not address.startswith("sqlite:///"):
+        raise ParameterError(
+            "a ledger on PostgreSQL is restored by its own tools; then run hushed serve restore "
+            "without a file"
+        )
+    path = Path(address.removeprefix("sqlite:///"))
+    with locked_file(path), _fresh(path, copy) as fresh:
+        with Ledger(f"sqlite:///{fresh}", create=False) as ledger:
+            done = _prepare(folder, settings, ledger, accept_loss=accept_loss)
+        with closing(sqlite3.connect(fresh)) as whole:  # all in one file, which is moved
+            whole.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        kept = _swap(fresh, path)
+        with Ledger(address, create=False) as ledger:
+            _mark(folder, settings, ledger, done)
+    return replace(done, kept=kept)
+
+
+def _take_back(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
+    done = _prepare(folder, settings, ledger, accept_loss=accept_loss)
+    _mark(folder, settings, ledger, done)
+    return done
+
+
+def _mark(folder: Path, settings: Settings, ledger: Ledger, done: Restored) -> None:
+    """Let the mark tell of the new trail; a ledger that lacks nothing has what it tells already."""
+    if done.lost:
+        with reading(ledger) as connection:
+            spent = Tally().count(connection)
+            write_mark(mark_path(folder, settings), trail_head(connection), spent)
+
+
+@contextmanager
+def _fresh(path: Path, copy: Path) -> Iterator[Path]:
+    """Copy a copy beside the ledger; nothing of it is left if it is not taken."""
+    if not copy.is_file():
+        raise NotFound(f"there is no file {plain_path(copy)}")
+    if path.exists() and copy.samefile(path):
+        raise ParameterError("this is the ledger itself: leave the file out")
+    fresh = path.with_name(f"{path.name}.restoring")
+    _remove(fresh)
+    try:
+        with Ledger(f"sqlite:///{copy.absolute()}", create=False) as given:
+            given.backup(fresh)
+        yield fresh
+    finally:
+        _remove(fresh)
+
+
+def _remove(path: Path) -> None:
+    for part in _PARTS:
+        path.with_name(f"{path.name}{part}").unlink(missing_ok=True)
+
+
+def _swap(fresh: Path, path: Path) -> str:
+    """Put a file in the place of another one, which is kept with all that belongs to it."""
+    kept = ""
+    if path.exists():
+        stem = f"{path.name}.replaced"
+        taken = (path.with_name(f"{stem}{i or ''}") for i in range(1000))
+        old = next(each for each in taken if not each.exists())
+        for part in reversed(_PARTS):  # the ledger itself goes last: until then it is whole
+            with suppress(FileNotFoundError):
+                path.with_name(f"{path.name}{part}").rename(old.with_name(f"{old.name}{part}"))
+        kept = str(old)
+    with fresh.open("rb") as file:
+        os.fsync(file.fileno())
+    fresh.rename(path)
+    place = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+    return kept
+
+
+def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
+    """Check a ledger from end to end, and book what it lacks; the server can start on it then."""
+    path = mark_path(folder, settings)
+    with reading(ledger) as connection:
+        require_version(connection)
+        require_own(connection, key_id(public_key(read_key(folder))))
+        verify_trail(connection)
+        number, end = read_mark(path)[0], trail_head(connection)[0]
+        lost = max(0, number - end)
+        if not lost:
+            check_mark(connection, path)  # another trail is no older one
+    for each in ledger.budgets():
+        ledger.verify(each.name)
+    if lost and not accept_loss:
+        raise DamagedLedger(
+            f"this copy is older than the ledger was: it has {end} events, and the mark tells of "
+            f"{number}. What was charged since is not in it. Restore a newer copy; or book what is "
+            "missing as spent, fail what waits for an answer and revoke all tokens, with "
+            "--accept-loss"
+        )
+    if not lost:
+        with writing(ledger) as connection:
+            add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")
+        return Restored()
+    booked = _book(settings, ledger, read_spent(path))
+    failed, revoked = _end_open(ledger, lost)
+    return Restored(lost=lost, booked=booked, failed=failed, revoked=revoked)
+
+
+def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[str, ...]:
+    """Charge each budget with what it lacks, as one promise: lost charges keep no less together."""
+    if not spent:
+        raise DamagedLedger(f"the mark does not tell what was charged: {_NEW}")
+    with reading(ledger) as connection:
+        here = Tally().count(connection)
+        statement = "SELECT budget FROM @.hushed_s_grants WHERE reserved = 1"
+        aside = {str(each["budget"]) for each in fetch_all(connection, statement)}
+    needed = {each.budget for each in settings.dataset.values()}
+    booked = []
+    for name, told in spent.items():
+        if name not in here:
+            if name in needed and told.entries:  # it would be opened again, and be empty
+                raise DamagedLedger(
+                    f"the copy is older than the budget {name!r} of a data set, of which answers "
+                    f"were seen: {_NEW}"
+                )
+            continue
+        epsilon = _round_up(told.epsilon - here[name].epsilon)
+        delta = _round_up(told.delta - here[name].delta)
+        if epsilon == delta == 0.0:
+            continue
+        limit = ledger.balance(name).budget.limit
+        try:
+            ledger.charge(name, replace(limit, epsilon=epsilon, delta=delta), note=_NOTE)
+        except Overspent:
+            if name not in needed | aside:  # a cap, below a budget that binds
+                continue
+            raise DamagedLedger(
+                f"what budget {name!r} lacks, epsilon {epsilon!r} and delta {delta!r}, does not "
+                f"fit into it as one charge: {_NEW}"
+            ) from None
+        booked.append(name)
+    return tuple(booked)
+
+
+def _round_up(number: Fraction) -> float:
+    found = float(max(number, Fraction(0)))
+    return found if Fraction(found) >= number else math.nextafter(found, math.inf)
+
+
+def _end_open(ledger: Ledger, lost: int) -> tuple[int, int]:
+    """Fail what is charged, for it may have been answered since; let nobody in by an old token."""
+    found = list_open(ledger)
+    with writing(ledger) as connection:
+        for each in found:
+            entry = entry_within(connection, each.budget, each.charge()[0])
+            keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
+            at = end_request(connection, each, "failed", 0.0)
+            add_event(connection, actor=MACHINE, action="failed", about=each.id, at=at)
+        statement = "UPDATE @.hushed_s_tokens SET revoked = :at WHERE revoked IS NULL"
+        revoked = run(connection, statement, {"at": now()}).rowcount
+        about = f"{lost} events are lost"
+        add_event(connection, actor=MACHINE, action="restored the ledger", about=about)
+    return len(found), int(revoked)

@@ -1,0 +1,135 @@
+"""Shares that are set aside: charged to the data set when they are given, and to nobody after."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.server.conftest import make_folder, open_team
+
+from hushed import Guarantee
+from hushed.errors import Overspent
+from hushed.ledger._together import reading
+from hushed.server import _people
+from hushed.server._audit import verify_trail
+from hushed.server._people import list_shares, set_quota
+from hushed.server._schema import fetch_all
+from hushed.server._setup import invite
+from hushed.server._tokens import Scope
+from hushed.statements import open_signed, public_key
+
+pytestmark = pytest.mark.slow
+
+
+def give(team, name, epsilon, reserve=True):
+    path = f"/v1/datasets/stays/quotas/{team.person(name)}"
+    body = {"epsilon": epsilon, "reserve": reserve}
+    return team.send("PUT", path, team.sam, json=body)
+
+
+def used(team):
+    return team.desk.ledger.balance("stays").used
+
+
+def test_5_what_is_set_aside_is_there_when_all_else_is_spent(team):
+    """One spends everything that is left; the other one's share still answers, to its end."""
+    aside = give(team, "bo", 0.4)
+    assert (aside.status_code, aside.json()["reserved"]) == (200, True)
+    assert give(team, "ana", 1.0, reserve=False).json()["reserved"] is False
+    codes = [team.ask(team.ana, f"k{i}").status_code for i in range(8)]
+    assert codes == [201] * 6 + [409] * 2
+    assert team.ask(team.ana, "k7").json()["code"] == "budget_exceeded"
+    charges = team.charges()
+    found = [team.ask(team.bo, f"k{i}") for i in range(5)]
+    assert [each.status_code for each in found] == [201] * 4 + [409]
+    assert found[-1].json()["code"] == "quota_exceeded"
+    assert team.charges() == charges == 7  # six answers, and what was set aside
+    assert len(team.desk.ledger.entries("stays/bo/2")) == 4
+    assert team.desk.ledger.balance("stays").epsilon_left == 0.0
+    made = found[0].json()["id"]
+    assert team.answer(team.bo, made).status_code == 200
+    signed = team.send("GET", f"/v1/requests/{made}/certificate", team.bo).text
+    told = open_signed(signed, public_key(team.desk.key))
+    assert (told.entry.budget, told.entry.number) == ("stays/bo/2", 1)
+    again = team.ask(team.bo, "k0")
+    assert (again.status_code, again.json()["id"]) == (201, made)
+
+
+def test_5_no_more_is_set_aside_than_there_is(team):
+    """Refused as a whole: the share before still counts, and nothing is charged."""
+    assert give(team, "bo", 0.7).status_code == 200
+    before = list_shares(team.desk.ledger, "stays"), used(team)
+    over = give(team, "ana", 0.4)
+    assert (over.status_code, over.json()["code"]) == (409, "budget_exceeded")
+    assert (list_shares(team.desk.ledger, "stays"), used(team)) == before
+    assert team.ask(team.ana, "one").status_code == 201  # of the cap that she has
+    assert give(team, "ana", 0.2).status_code == 200
+    assert used(team) == pytest.approx(1.0)
+    with reading(team.desk.ledger) as connection:
+        verify_trail(connection)
+
+
+def test_5_many_at_once_take_no_more_than_there_is(team):
+    """Shares of 0.3 set aside and questions of 0.1, on 1.0; each share given is one charge."""
+
+    def spend(i):
+        if i % 2:
+            return 0.3 if give(team, "bo", 0.3).status_code == 200 else 0.0
+        return 0.1 if team.ask(team.ana, f"k{i}").status_code == 201 else 0.0
+
+    with ThreadPoolExecutor(6) as pool:
+        taken = sum(pool.map(spend, range(12)))
+    assert used(team) == pytest.approx(taken)
+    assert 0.7 < taken < 1.0 + 1e-9
+    keys = [each.key for each in team.desk.ledger.entries("stays")]
+    with reading(team.desk.ledger) as connection:
+        given = fetch_all(connection, "SELECT budget FROM @.hushed_s_grants WHERE reserved = 1")
+        verify_trail(connection)
+    aside = sorted(each for each in keys if each.startswith("share"))
+    assert aside == sorted(f"share {each['budget']}" for each in given)
+
+
+def test_a_crash_between_budget_and_charge_leaves_nothing_given(team, monkeypatch):
+    """A budget without its charge is an empty one, which the next try uses."""
+    person = team.person("bo")
+
+    def give_share():
+        cap = Guarantee(epsilon=0.5)
+        return set_quota(
+            team.desk.ledger, person, "stays", cap, above="stays", actor="sam", reserve=True
+        )
+
+    with monkeypatch.context() as dead:
+        dead.setattr(_people, "charge_together", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            give_share()
+    assert used(team) == 0.0
+    assert give_share().budget == "stays/bo/2"
+    assert used(team) == 0.5
+    with pytest.raises(Overspent):
+        [give_share() for _ in range(2)]
+    assert used(team) == 1.0
+
+
+def test_the_command_sets_aside_and_refuses(tmp_path):
+    """At the machine; a person who is in already keeps the share before."""
+    tokens = make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    share = [("stays", Guarantee(epsilon=0.8))]
+    cy = invite(folder, "cy", "analyst", share, days=1, scope=Scope(), reserve=True)
+    with pytest.raises(Overspent):
+        invite(folder, "bo", "analyst", share, days=1, scope=Scope(), reserve=True)
+    for team in open_team(folder, tokens):
+        told = team.send("GET", "/v1/me", cy).json()["shares"]
+        assert told == [
+            {
+                "dataset": "stays",
+                "epsilon": 0.8,
+                "delta": 0.0,
+                "reserved": True,
+                "left": {"epsilon": 0.8, "delta": 0.0},
+            }
+        ]
+        assert team.send("GET", "/v1/me", team.bo).json()["shares"][0]["reserved"] is False
+        assert team.ask(team.bo, "one", epsilon=0.3).json()["code"] == "budget_exceeded"
+        assert team.ask(cy, "one", epsilon=0.3).status_code == 201

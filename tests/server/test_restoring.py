@@ -1,0 +1,242 @@
+"""A copy of the ledger is put back: whole, or with its gap booked as spent."""
+
+from __future__ import annotations
+
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import make_folder, open_team
+from tests.server.test_on_postgres import make
+
+from hushed import Guarantee, Ledger
+from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
+from hushed.ledger._together import reading
+from hushed.server import _restoring
+from hushed.server._app import open_desk
+from hushed.server._audit import verify_trail
+from hushed.server._desk import Desk
+from hushed.server._life import recover
+from hushed.server._log import Log
+from hushed.server._mark import Spent, read_mark, write_mark
+from hushed.server._requests import find_request
+from hushed.server._restoring import restore_server
+from hushed.server._setup import check_server, invite
+from hushed.server._tokens import Scope
+
+pytestmark = pytest.mark.slow
+
+
+def lose(folder: Path, tokens, copy: Path, more=lambda team: None) -> str:
+    """Ask, copy, ask again, and lose the ledger; the request that had no answer in the copy."""
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "before").status_code == 201
+        with pytest.MonkeyPatch.context() as dead:
+            dead.setattr(Desk, "start", lambda *_: None)
+            open_one = team.ask(team.bo, "open", wait=0).json()["id"]
+        team.desk.move_mark()
+        team.desk.ledger.backup(copy)
+        recover(team.desk)
+        team.desk.queue.find(open_one).result(60)
+        assert team.ask(team.bo, "after", epsilon=0.2).status_code == 201
+        more(team)
+    return open_one
+
+
+def damage(folder: Path) -> None:
+    (folder / "hushed.db").write_bytes(b"nothing of use")
+
+
+def test_22_an_older_copy_is_refused_and_changes_nothing(tmp_path):
+    """Without a word on the loss, the copy is not even put in place."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy)
+    damage(folder)
+    mark = (folder / "server.mark").read_text()
+    names = {each.name for each in folder.iterdir()} | {"hushed.db.serving"}
+    with pytest.raises(DamagedLedger, match="--accept-loss"):
+        restore_server(folder, copy, accept_loss=False)
+    assert (folder / "hushed.db").read_bytes() == b"nothing of use"
+    assert (folder / "server.mark").read_text() == mark
+    assert {each.name for each in folder.iterdir()} <= names
+
+
+def test_22_a_gap_is_booked_and_nothing_is_answered_twice(tmp_path):
+    """What the copy lacks is spent, what waited in it has failed, old tokens open nothing."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    open_one = lose(folder, tokens, copy)
+    damage(folder)
+    done = restore_server(folder, copy, accept_loss=True)
+    assert (done.booked, done.failed, done.revoked) == (("stays", "stays/bo"), 1, 3)
+    assert done.lost > 0
+    assert Path(done.kept).read_bytes() == b"nothing of use"
+    assert check_server(folder).problems == ()
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        spent = [each.guarantee.epsilon for each in ledger.entries("stays")]
+        assert spent == [0.1, 0.1, 0.2]
+        assert [each.guarantee.epsilon for each in ledger.entries("stays/bo")] == [0.1, 0.2]
+        assert find_request(ledger, open_one).state == "failed"
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "before").status_code == 401
+        fresh = invite(folder, "ana", "analyst", [], days=1, scope=Scope())
+        assert team.ask(fresh, "before").json()["state"] == "answered"
+        assert team.charges() == 3
+        assert recover(team.desk) == 0
+        codes = [team.ask(fresh, f"k{i}").status_code for i in range(6)]
+        assert codes == [201] * 5 + [409]  # of her share
+        with reading(team.desk.ledger) as connection:
+            verify_trail(connection)
+
+
+def test_22_a_copy_that_lacks_nothing_is_put_back(tmp_path):
+    """Nobody loses anything: tokens count, answers are the same."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    for team in open_team(folder, tokens):
+        made = team.ask(team.ana, "one").json()["id"]
+        first = team.answer(team.ana, made).content
+        team.desk.close()
+        with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+            ledger.backup(copy)
+    damage(folder)
+    done = restore_server(folder, copy, accept_loss=True)
+    assert (done.lost, done.booked, done.failed, done.revoked) == (0, (), 0, 0)
+    for team in open_team(folder, tokens):
+        assert team.answer(team.ana, made).content == first
+    with pytest.raises(DamagedLedger, match="--accept-loss"):
+        restore_server(folder, copy, accept_loss=False)
+
+
+def test_22_no_answer_is_seen_before_the_mark_tells_of_it(team, tmp_path, monkeypatch):
+    """A copy of between the charge and the answer would draw another answer for one charge."""
+    from hushed.server import _desk
+
+    copy, wrote = tmp_path / "copy.db", _desk.write_mark
+
+    def write(path, head, spent):
+        if stored:
+            raise LedgerUnavailable("no room")
+        wrote(path, head, spent)
+
+    stored = []
+    keep = Desk.require_marked
+    monkeypatch.setattr(_desk, "write_mark", write)
+
+    def require(desk, request):
+        stored.append(request)
+        keep(desk, request)
+
+    monkeypatch.setattr(Desk, "require_marked", require)
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        made = team.ask(team.ana, "one", wait=0).json()["id"]
+    team.desk.ledger.backup(copy)
+    recover(team.desk)
+    team.desk.queue.find(made).result(60)
+    assert find_request(team.desk.ledger, made).state == "answered"
+    for path in ("answer", "certificate"):
+        found = team.send("GET", f"/v1/requests/{made}/{path}", team.ana)
+        assert found.json()["code"] == "ledger_unavailable"
+    stored.clear()
+    monkeypatch.setattr(Desk, "require_marked", keep)
+    assert team.answer(team.ana, made).status_code == 200
+    number = read_mark(team.folder / "server.mark")[0]
+    with Ledger(f"sqlite:///{copy}") as old, reading(old) as connection:
+        assert int(verify_trail(connection).partition(":")[0]) < number
+
+
+@pytest.mark.parametrize("step", ["_swap", "_mark", "_end_open"])
+def test_22_a_restoration_that_is_cut_off_is_done_again(tmp_path, monkeypatch, step):
+    """Whenever it stops, no server starts on half of it, and the next try ends the same."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy)
+    damage(folder)
+    with monkeypatch.context() as cut:
+        cut.setattr(_restoring, step, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            restore_server(folder, copy, accept_loss=True)
+    with pytest.raises(Exception, match=r"."):
+        open_desk(folder, Log())
+    restore_server(folder, copy, accept_loss=True)
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        assert [each.guarantee.epsilon for each in ledger.entries("stays")] == [0.1, 0.1, 0.2]
+    open_desk(folder, Log()).close()
+
+
+def test_22_shares_set_aside_in_the_gap_stay_spent(tmp_path):
+    """Given after the copy, and answered from: the data set is charged with all of it."""
+
+    def more(team):
+        body = {"epsilon": 0.3, "reserve": True}
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        assert team.send("PUT", path, team.sam, json=body).status_code == 200
+        assert team.ask(team.ana, "aside").status_code == 201
+
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy, more)
+    again = tmp_path / "again.db"
+    shutil.copy(copy, again)
+    restore_server(folder, copy, accept_loss=True)
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        assert ledger.balance("stays").used == pytest.approx(0.1 + 0.1 + 0.2 + 0.3)
+    done = restore_server(folder, again, accept_loss=True)  # once more: no less is booked
+    assert done.lost > 0
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        assert ledger.balance("stays").used == pytest.approx(0.1 + 0.1 + 0.2 + 0.3)
+
+
+def test_22_what_cannot_be_booked_is_refused(tmp_path):
+    """A mark without sums, a gap that does not fit, a server that runs, no copy of it."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy)
+    mark = folder / "server.mark"
+    head = read_mark(mark)
+    with pytest.raises(NotFound, match="there is no file"):
+        restore_server(folder, tmp_path / "none.db", accept_loss=True)
+    with pytest.raises(ParameterError, match="the ledger itself"):
+        restore_server(folder, folder / "hushed.db", accept_loss=True)
+    desk = open_desk(folder, Log())
+    desk.serve_alone()
+    with pytest.raises(LedgerUnavailable, match="stop it first"):
+        restore_server(folder, copy, accept_loss=True)
+    desk.close()
+    for spent in ({}, {"stays": Spent(entries=9, epsilon=Fraction(2), delta=Fraction(0))}):
+        write_mark(mark, head, spent)
+        with pytest.raises(DamagedLedger, match="make a new server"):
+            restore_server(folder, copy, accept_loss=True)
+    mark.write_text(f"{head[0]}:{head[1]}\nno sums\n")
+    with pytest.raises(DamagedLedger, match="does not tell what was charged"):
+        restore_server(folder, copy, accept_loss=True)
+    other = tmp_path / "other.db"
+    with Ledger(f"sqlite:///{other}") as made:
+        made.open_budget("stays", Guarantee(epsilon=1.0))
+    with pytest.raises(NotFound, match="belongs to no server"):
+        restore_server(folder, other, accept_loss=True)
+
+
+def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, source):
+    """Its own tools have restored it; the command looks at it, and books what is missing."""
+    import psycopg
+
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    for team in open_team(folder, tokens):
+        assert team.ask(team.ana, "one").status_code == 201
+        assert team.ask(team.ana, "two", epsilon=0.2).status_code == 201
+    head = read_mark(folder / "server.mark")
+    spent = _restoring.read_spent(folder / "server.mark")
+    assert spent["stays"].epsilon == Fraction(0.1) + Fraction(0.2)
+    more = Spent(entries=4, epsilon=spent["stays"].epsilon + Fraction(1, 4), delta=Fraction(0))
+    write_mark(folder / "server.mark", (head[0] + 5, head[1]), spent | {"stays": more})
+    with pytest.raises(DamagedLedger, match="--accept-loss"):
+        restore_server(folder, None, accept_loss=False)
+    with pytest.raises(ParameterError, match="by its own tools"):
+        restore_server(folder, tmp_path / "copy.db", accept_loss=True)
+    done = restore_server(folder, None, accept_loss=True)
+    assert (done.lost, done.booked, done.kept) == (5, ("stays",), "")
+    with psycopg.connect(postgres_url) as owner:
+        kept = owner.execute("SELECT COUNT(*) FROM hushed_s_tokens WHERE revoked IS NULL")
+        assert kept.fetchone() == (0,)
+    with Ledger(postgres_url) as ledger:
+        assert [each.guarantee.epsilon for each in ledger.entries("stays")] == [0.1, 0.2, 0.25]
+    open_desk(folder, Log()).close()
