@@ -65,8 +65,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         predicts: what it predicts at public ``points``.
     population : (X, y), X or Population, optional
         For ``route="sampled"``: public rows with labels, or a population of `hushed.populations`
-        whose rows are arrays that end with the label (of a classifier its position among
-        ``labels``). Never the private rows.
+        whose rows are arrays in the units of X that end with the label (of a classifier its
+        position among ``labels``). They are encoded as the private rows are. Never the private
+        rows.
     epsilon : float, default 1
         Privacy loss of one fit, in nats; finite, above 0.
     route : {"sampled", "blocks", "objective"}, default "sampled"
@@ -104,7 +105,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Of the route of blocks: the public ball that the attributes, one after the other, of each
         block are moved into; around 0 by default.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
-        Whether the number of rows is public.
+        Whether the number of rows is public; the sampled route needs that it is.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
     ledger : Ledger, optional
@@ -245,6 +246,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the rows themselves are handed in as what is public.
         """
         require_one_of("route", self.route, get_args(Route))
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         read_epsilon(self.epsilon)
         labelled = bool(get_tags(self.estimator).target_tags.required)
         public = (self.population, self.points, self.bounds, self.labels, self.centre)
