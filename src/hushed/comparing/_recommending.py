@@ -79,8 +79,8 @@ def _say_weaker(comparison: Comparison) -> str:
     promise = comparison.population.get("promise")
     if promise == "table":
         return (
-            " Here that population is the public rows alone: of the law that they come from nothing "
-            "is promised (promise='table')."
+            " Here that population is the public rows alone: of the law that they come from "
+            "nothing is promised (promise='table')."
         )
     if promise == "given-the-rest":
         return (
