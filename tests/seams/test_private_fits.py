@@ -1,6 +1,8 @@
 """A private fit: what is sampled is what is fitted, and a row is encoded by itself."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
@@ -171,3 +173,32 @@ def test_the_number_of_rows_is_sampled_for_and_so_must_be_public(tmp_path):
     with pytest.raises(ParameterError, match="use route='objective' or 'blocks'"):
         model.fit(rows[:, :1], rows[:, 1])
     assert ledger.entries("b") == ()
+
+
+class TestColumns:
+    """Columns are taken by their places: names in another order mean other columns."""
+
+    ROWS = np.random.default_rng(0).uniform(size=(40, 2)) * [1, 1000]
+
+    @pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
+    def test_public_columns_in_another_order_are_refused(self, made):
+        """Their noise would be made for the other columns."""
+        x = np.random.default_rng(1).uniform(size=(4000, 2)) * [1000, 1]
+        public = pd.DataFrame(x, columns=["b", "a"])
+        private = made({"a": self.ROWS[:, 0], "b": self.ROWS[:, 1]})
+        table = hs.populations.PublicTable(public.assign(label=x[:, 1]))
+        for population in ((public, x[:, 1]), table):
+            model = PrivateEstimator(LinearRegression(), population, gamma=0.3, workers=1)
+            with pytest.raises(BadRows, match="in the order of the public ones"):
+                model.fit(private, self.ROWS[:, 0])
+            model.fit(private[["b", "a"]], self.ROWS[:, 0])
+            assert model.feature_names_in_.tolist() == ["b", "a"]
+            model.fit(private[["b", "a"]].to_numpy(), self.ROWS[:, 0])
+
+    def test_public_points_in_another_order_are_refused(self):
+        """A prediction would be asked for at another place than that which is named."""
+        points = pd.DataFrame([[0.0, 1.0]], columns=["b", "a"])
+        options = {"route": "blocks", "delta": 1e-6, "radius": 1.0, "epsilon": 40.0, "blocks": 2}
+        model = PrivateEstimator(LinearRegression(), points=points, **options)
+        with pytest.raises(BadRows, match="in the order of the public ones"):
+            model.fit(pd.DataFrame(self.ROWS, columns=["a", "b"]), self.ROWS[:, 0])

@@ -28,6 +28,7 @@ from hushed.sklearn._examples import (
 )
 from hushed.sklearn._families import Linear, NearestPoint, Points
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
+from hushed.sklearn._public_rows import check_columns, name_columns
 from hushed.sklearn._routes import ROUTES, Order
 
 Route = Literal["sampled", "blocks", "objective"]
@@ -241,7 +242,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the estimator cannot be released on that route, or an option is none; nothing is
             charged.
         BadRows
-            If the rows are no table of numbers; nothing is charged, no cell is shown.
+            If the rows are no table of numbers, or public rows or points have columns of other
+            names, or in another order; nothing is charged, no cell is shown.
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
@@ -253,10 +255,13 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         refuse_carried((*public, self.estimator), X, y)
         given, answers = take_rows(X), take_labels(y) if labelled else None
         rows, features = read_shape(given, answers)
+        names = name_columns(X)
+        for each in (self.population if self.route == "sampled" else None, self.points):
+            check_columns(each, names, labelled=labelled)
         order = self._order(rows, features, labelled=labelled)
         table = encode_privately(order.scheme, given, answers)
         found, numbers = ROUTES[self.route](order, table)
-        self._keep(order, numbers, getattr(X, "columns", None))
+        self._keep(order, numbers, names)
         self.release_: Release = found
         self.certificate_: Certificate = found.certificate
         self.guarantee_: Guarantee = found.certificate.guarantee
@@ -315,7 +320,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
         return tuple(found.tolist())
 
-    def _keep(self, order: Order, numbers: Floats, columns: Any) -> None:
+    def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
         scheme, family = order.scheme, order.family
         values = family.split(numbers)
@@ -330,10 +335,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         model.n_features_in_ = self.n_features_in_ = scheme.features
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
-        names = None if columns is None else np.asarray(list(columns), dtype=object)
         self.__dict__.pop("feature_names_in_", None)
-        if names is not None and all(isinstance(each, str) for each in names):
-            self.feature_names_in_ = names
+        if names:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         self.model_ = model
         self._scaled = scheme if not isinstance(family, Linear) else None
         for name in family.shapes:

@@ -74,6 +74,29 @@ def read_population(given: Any, scheme: Scheme) -> Population:
     return PublicTable(rows, name="public examples", bounds=_name_bounds(scheme))
 
 
+def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> None:
+    """Refuse public rows whose columns have other names than those of X, or another order.
+
+    Columns are taken by their places. Names of columns are public; those that are no texts say
+    nothing.
+    """
+    if isinstance(public, PublicTable):
+        found = name_columns(public.frame)[: -1 if labelled else None]
+    else:
+        found = name_columns(public[0] if isinstance(public, tuple) and public else public)
+    if names and found and found != names:
+        raise BadRows(
+            "the columns of X are not those of the public rows, by name and in this order, and "
+            "columns are taken by their places: put those of X in the order of the public ones"
+        )
+
+
+def name_columns(rows: Any) -> tuple[str, ...]:
+    """Names of the columns of a frame; none where they are no texts."""
+    names = tuple(getattr(rows, "columns", ()))
+    return names if all(isinstance(each, str) for each in names) else ()
+
+
 def encode_table(rows: Any, scheme: Scheme) -> Any:
     """Encode public rows that end with the label: of a classifier the position of the class."""
     try:
