@@ -202,3 +202,19 @@ class TestColumns:
         model = PrivateEstimator(LinearRegression(), points=points, **options)
         with pytest.raises(BadRows, match="in the order of the public ones"):
             model.fit(pd.DataFrame(self.ROWS, columns=["a", "b"]), self.ROWS[:, 0])
+
+
+def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
+    """A model that cannot be made of released numbers loses none of them."""
+
+    class Broken(PrivateEstimator):
+        def _keep(self, *_):
+            raise RuntimeError("no model")
+
+    rows = visits(np.random.default_rng(0), 50)
+    options = {"route": "objective", "bounds": (-WIDE, WIDE), "labels": (-2, 2)}
+    model = Broken(Ridge(), **options)
+    with pytest.raises(RuntimeError, match="no model"):
+        model.fit(rows[:, :1], rows[:, 1])
+    assert np.shape(model.release_.value) == (2,)
+    assert model.guarantee_ == hs.Guarantee(epsilon=1.0)

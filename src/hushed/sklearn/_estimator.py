@@ -261,11 +261,12 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         order = self._order(rows, features, labelled=labelled)
         table = encode_privately(order.scheme, given, answers)
         found, numbers = ROUTES[self.route](order, table)
-        self._keep(order, numbers, names)
+        # First: it is paid for, whatever becomes of the model.
         self.release_: Release = found
         self.certificate_: Certificate = found.certificate
         self.guarantee_: Guarantee = found.certificate.guarantee
         self.entry_: int | None = found.entry
+        self._keep(order, numbers, names)
         return self
 
     def _order(self, rows: int, features: int, *, labelled: bool) -> Order:
