@@ -218,3 +218,37 @@ def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
         model.fit(rows[:, :1], rows[:, 1])
     assert np.shape(model.release_.value) == (2,)
     assert model.guarantee_ == hs.Guarantee(epsilon=1.0)
+
+
+class TestBadInput:
+    """It is refused before the charge, in words."""
+
+    @pytest.mark.parametrize("centre", [[0.0], [0.0] * 3, [[0.0, 0.0], [0.0, 0.0]]])
+    def test_a_centre_of_another_length_costs_nothing(self, tmp_path, centre):
+        """No block would have an answer of that length, and all be paid for."""
+        ledger = hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}")
+        ledger.open_budget("b", hs.Guarantee(epsilon=40, delta=1e-6))
+        options = {"route": "blocks", "delta": 1e-6, "radius": 1.0, "epsilon": 40.0, "blocks": 2}
+        rows = visits(np.random.default_rng(0), 50)
+        model = PrivateEstimator(
+            LinearRegression(), centre=centre, ledger=ledger, budget="b", **options
+        )
+        with pytest.raises(ParameterError, match="list of 2 numbers, those of coef_ and intercept"):
+            model.fit(rows[:, :1], rows[:, 1])
+        assert ledger.entries("b") == ()
+
+    @pytest.mark.parametrize(
+        ("population", "problem"),
+        [
+            ((np.zeros((9, 3)), np.zeros(9)), r"the shape \(9, 3\)"),
+            ((np.zeros(9), np.zeros(9)), r"the shape \(9,\)"),
+            ((np.zeros((9, 1)), np.zeros(8)), "dimensions"),
+            ((np.zeros((9, 1)), ["a"] * 9), "could not convert"),
+            (([[1.0], [1.0, 2.0]], [0.0, 0.0]), "inhomogeneous"),
+        ],
+    )
+    def test_public_rows_that_are_no_table_of_such_features(self, population, problem):
+        """A message of NumPy alone says nothing of what is wanted."""
+        model = PrivateEstimator(Ridge(), population, gamma=0.3)
+        with pytest.raises(BadRows, match=f"1 features as in X, and a label.*{problem}"):
+            model.fit(np.zeros((20, 1)), np.zeros(20))

@@ -61,17 +61,29 @@ def read_population(given: Any, scheme: Scheme) -> Population:
         return replace(given, frame=frame, bounds=given.bounds if ranges is None else ranges)
     if hasattr(given, "draw"):
         return Encoded(given, scheme)
-    if isinstance(given, tuple) and len(given) == 2 and scheme.labelled:
-        rows = scheme.encode(*given)
-    elif scheme.labelled:
+    if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):
         raise ParameterError(
             "population must be (X, y) of public rows, or one of hs.populations whose rows "
             "end with the label",
             parameter="population",
         )
-    else:
-        rows = scheme.encode(given, None)
+    features, labels = given if scheme.labelled else (given, None)
+    rows = _encode_given(features, labels, scheme)
     return PublicTable(rows, name="public examples", bounds=_name_bounds(scheme))
+
+
+def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
+    """Encode public rows and their labels."""
+    try:
+        if np.shape(features)[1:] == (scheme.features,):
+            return scheme.encode(features, labels)
+        problem = f"it has the shape {np.shape(features)}"
+    except (TypeError, ValueError) as cause:
+        problem = str(cause)
+    label = ", and a label for each row" if scheme.labelled else ""
+    raise BadRows(
+        f"the public rows must be a table of {scheme.features} features as in X{label}: {problem}"
+    )
 
 
 def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> None:

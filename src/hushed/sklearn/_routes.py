@@ -92,7 +92,15 @@ def release_blocks(order: Order, table: Floats) -> Told:
             "attributes of each block are moved into, around centre= or 0",
             parameter="delta" if not asked.delta else "radius",
         )
-    centre = np.zeros(order.family.size) if asked.centre is None else np.ravel(asked.centre)
+    size = order.family.size
+    centre = np.zeros(size) if asked.centre is None else np.ravel(asked.centre)
+    if centre.size != size:  # else every block fails, after the charge
+        names = " and ".join(order.family.shapes)
+        raise ParameterError(
+            f"centre must be a list of {size} numbers, those of {names} one after the other, got "
+            f"{centre.size}",
+            parameter="centre",
+        )
     mechanism = Blocks(
         aggregate="vector",
         centre=centre.tolist(),
