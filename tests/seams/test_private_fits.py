@@ -252,3 +252,20 @@ class TestBadInput:
         model = PrivateEstimator(Ridge(), population, gamma=0.3)
         with pytest.raises(BadRows, match=f"1 features as in X, and a label.*{problem}"):
             model.fit(np.zeros((20, 1)), np.zeros(20))
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"points": ["a"]}, "points must be rows of 1 numbers"),
+            ({"points": [[10**400]]}, "points must be rows of 1 numbers"),
+            ({"points": []}, "points must be rows of 1 numbers"),
+            ({"cutoff": [1.0]}, "cutoff must be a finite number above 0"),
+            ({"estimator": ["a"]}, "must be one of scikit-learn, got list"),
+            ({"estimator": Ridge}, "must be one of scikit-learn, got ABCMeta"),
+        ],
+    )
+    def test_what_is_no_option_is_named(self, options, words):
+        """A message of another library says of which option nothing."""
+        known = {"estimator": Ridge(), "route": "objective", "bounds": (-1, 1), "labels": (0, 1)}
+        with pytest.raises(ParameterError, match=words):
+            PrivateEstimator(**known | options).fit(np.zeros((20, 1)), np.zeros(20))

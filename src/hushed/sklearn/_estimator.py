@@ -16,7 +16,12 @@ from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.ledger import Ledger
 from hushed.releasing import Certificate, Release
 from hushed.sensitivity import Calibration
-from hushed.sklearn._declared import check_private_options, choose_family, fix_chance
+from hushed.sklearn._declared import (
+    check_estimator,
+    check_private_options,
+    choose_family,
+    fix_chance,
+)
 from hushed.sklearn._examples import (
     Scheme,
     encode_privately,
@@ -28,7 +33,7 @@ from hushed.sklearn._examples import (
 )
 from hushed.sklearn._families import Linear, NearestPoint, Points
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
-from hushed.sklearn._public_rows import check_columns, name_columns
+from hushed.sklearn._public_rows import check_columns, name_columns, read_points
 from hushed.sklearn._routes import ROUTES, Order
 
 Route = Literal["sampled", "blocks", "objective"]
@@ -250,6 +255,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         require_one_of("route", self.route, get_args(Route))
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         read_epsilon(self.epsilon)
+        check_estimator(self.estimator)
         labelled = bool(get_tags(self.estimator).target_tags.required)
         public = (self.population, self.points, self.bounds, self.labels, self.centre)
         refuse_carried((*public, self.estimator), X, y)
@@ -276,11 +282,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         scheme = self._read_scheme(features, labelled=labelled)
         points = None
         if self.points is not None:
-            points = scheme.encode_features(self.points)
-            if points.ndim != 2 or points.shape[1] != features or not len(points):
-                raise ParameterError(
-                    f"points must be rows of {features} numbers", parameter="points"
-                )
+            points = read_points(self.points, scheme)
         family = choose_family(own, features=features, classes=len(scheme.classes), points=points)
         if self.route == "objective" and points is not None:
             raise ParameterError("the objective route releases coefficients", parameter="points")

@@ -72,13 +72,23 @@ def read_population(given: Any, scheme: Scheme) -> Population:
     return PublicTable(rows, name="public examples", bounds=_name_bounds(scheme))
 
 
+def read_points(given: Any, scheme: Scheme) -> Any:
+    """Read public points, in units of X."""
+    try:
+        if np.shape(given)[1:] == (scheme.features,) and len(given):
+            return scheme.encode_features(given)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(f"points must be rows of {scheme.features} numbers", parameter="points")
+
+
 def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
     """Encode public rows and their labels."""
     try:
         if np.shape(features)[1:] == (scheme.features,):
             return scheme.encode(features, labels)
         problem = f"it has the shape {np.shape(features)}"
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         problem = str(cause)
     label = ", and a label for each row" if scheme.labelled else ""
     raise BadRows(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
-from hushed._ground.checks import is_real
+from hushed._ground.checks import is_real, require_positive
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError
@@ -196,7 +196,9 @@ def _read_loss(order: Order) -> dict[str, Any]:
                 parameter="labels",
             )
         low, high = scheme.span
-        cutoff = 1.0 if asked.cutoff is None else asked.cutoff / (high / 2 - low / 2)
+        cutoff = 1.0
+        if asked.cutoff is not None:
+            cutoff = require_positive("cutoff", asked.cutoff) / (high / 2 - low / 2)
         return {"family": "huber", "penalty": float(own.alpha), "cutoff": cutoff}
     raise ParameterError(
         f"the objective route is proven for LogisticRegression and Ridge, got {type(own).__name__}"
