@@ -321,6 +321,13 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         found = np.unique(np.asarray(given))
         if len(found) < 2:
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
+        positions = self.route == "sampled" and hasattr(self.population, "draw")
+        if positions and np.asarray(given).tolist() != found.tolist():
+            raise ParameterError(
+                "name the classes in ascending order, each once: rows of the population say by its "
+                f"position which one is meant, and in order they are {found.tolist()}",
+                parameter="labels",
+            )
         return tuple(found.tolist())
 
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
