@@ -91,6 +91,15 @@ class TestUnits:
         with pytest.raises(BadRows, match="position of the class among the 2 labels"):
             model.fit(np.linspace(-1, 1, 20)[:, None], [1, 2] * 10)
 
+    @pytest.mark.parametrize("labels", [["yes", "no"], [1, 0], [0, 1, 1]])
+    def test_positions_are_among_classes_in_order(self, labels):
+        """A model has its classes in ascending order, and position 0 would be the other one."""
+        model = PrivateEstimator(
+            LogisticRegression(), hs.populations.Simulator(visits), labels=labels, gamma=0.3
+        )
+        with pytest.raises(ParameterError, match="in order they are"):
+            model.fit(np.linspace(-1, 1, 20)[:, None], [labels[0], labels[1]] * 10)
+
     @pytest.mark.parametrize(
         "shown", [lambda rng, n: rng.uniform(size=n), lambda rng, n: ["a"] * n]
     )
