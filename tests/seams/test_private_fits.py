@@ -184,25 +184,33 @@ def test_the_number_of_rows_is_sampled_for_and_so_must_be_public(tmp_path):
     assert ledger.entries("b") == ()
 
 
+FRAME = pd.DataFrame(np.random.default_rng(1).uniform(size=(2000, 3)), columns=["b", "a", "label"])
+ORDERED = {
+    "rows and labels": (FRAME[["b", "a"]], FRAME["label"]),
+    "table": hs.populations.PublicTable(FRAME),
+    "simulator": hs.populations.Simulator(
+        lambda rng, n: pd.DataFrame(rng.uniform(size=(n, 3)), columns=FRAME.columns)
+    ),
+}
+
+
 class TestColumns:
     """Columns are taken by their places: names in another order mean other columns."""
 
     ROWS = np.random.default_rng(0).uniform(size=(40, 2)) * [1, 1000]
 
-    @pytest.mark.parametrize("made", [pd.DataFrame, pl.DataFrame])
-    def test_public_columns_in_another_order_are_refused(self, made):
+    @pytest.mark.parametrize("name", ORDERED)
+    def test_public_columns_in_another_order_are_refused(self, name):
         """Their noise would be made for the other columns."""
-        x = np.random.default_rng(1).uniform(size=(4000, 2)) * [1000, 1]
-        public = pd.DataFrame(x, columns=["b", "a"])
-        private = made({"a": self.ROWS[:, 0], "b": self.ROWS[:, 1]})
-        table = hs.populations.PublicTable(public.assign(label=x[:, 1]))
-        for population in ((public, x[:, 1]), table):
-            model = PrivateEstimator(LinearRegression(), population, gamma=0.3, workers=1)
+        model = PrivateEstimator(
+            LinearRegression(), ORDERED[name], gamma=0.4, calibration="marginal", workers=1
+        )
+        private, y = pd.DataFrame(self.ROWS, columns=["a", "b"]), self.ROWS[:, 0]
+        for each in (private, pl.DataFrame(self.ROWS, schema=["a", "b"])):
             with pytest.raises(BadRows, match="in the order of the public ones"):
-                model.fit(private, self.ROWS[:, 0])
-            model.fit(private[["b", "a"]], self.ROWS[:, 0])
-            assert model.feature_names_in_.tolist() == ["b", "a"]
-            model.fit(private[["b", "a"]].to_numpy(), self.ROWS[:, 0])
+                model.fit(each, y)
+        assert model.fit(private[["b", "a"]], y).feature_names_in_.tolist() == ["b", "a"]
+        model.fit(self.ROWS[:, ::-1], y)  # an array has no names
 
     def test_public_points_in_another_order_are_refused(self):
         """A prediction would be asked for at another place than that which is named."""

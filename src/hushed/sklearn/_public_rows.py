@@ -13,6 +13,8 @@ from hushed.populations import Population, PublicTable
 from hushed.populations._sources import description
 from hushed.sklearn._examples import Scheme
 
+_FEW = 2  # rows by which columns are known
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -102,8 +104,8 @@ def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> Non
     Columns are taken by their places. Names of columns are public; those that are no texts say
     nothing.
     """
-    if isinstance(public, PublicTable):
-        found = name_columns(public.frame)[: -1 if labelled else None]
+    if hasattr(public, "draw"):
+        found = name_columns(_draw_few(public))[: -1 if labelled else None]
     else:
         found = name_columns(public[0] if isinstance(public, tuple) and public else public)
     if names and found and found != names:
@@ -111,6 +113,14 @@ def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> Non
             "the columns of X are not those of the public rows, by name and in this order, and "
             "columns are taken by their places: put those of X in the order of the public ones"
         )
+
+
+def _draw_few(population: Any) -> Any:
+    """Draw a few rows of a population; none if that fails, as sampling tells in its own words."""
+    try:
+        return population.draw(np.random.default_rng(0), _FEW)
+    except Exception:
+        return None
 
 
 def name_columns(rows: Any) -> tuple[str, ...]:
