@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import hushed as hs
@@ -90,3 +91,21 @@ def test_a_loaded_comparison_forges_no_line(name):
     loaded = hs.Comparison.from_json(told.to_json())
     assert "\nRecommended" not in loaded.explain()
     assert "\x1b" not in loaded.explain()
+
+
+@pytest.mark.parametrize(
+    ("promise", "column", "advice"),
+    [
+        ("table", "of the public rows alone", "of the law that they come from nothing is promised"),
+        ("given-the-rest", "of such rows, given others", "whose other rows look like the public"),
+        ("population", "of such rows", "of the population, and nothing is said of rows"),
+    ],
+)
+def test_a_weaker_promise_by_name_is_not_said_to_be_one_for_the_population(promise, column, advice):
+    """A certificate says so in capitals; what is read before it must not say more."""
+    public = hs.populations.PublicTable(np.arange(600.0), promise=promise)
+    found = hs.compare(np.mean, public, rows=4, epsilon=1.0, gamma=0.1, trials=5, workers=1)
+    (route,) = [each for each in found.routes if each.name == "sampled, Laplace"]
+    assert route.promise.endswith(column)
+    assert advice in found.advice
+    assert ("promise=" in found.advice) == (promise != "population")

@@ -243,6 +243,7 @@ _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (os, "write", _written),
     (threading, "excepthook", _mute_function),
     (sys, "unraisablehook", _mute_function),
+    (sys, "displayhook", _mute_function),
     # Below `showwarning`, which `catch_warnings` of any thread puts back.
     (warnings, "_showwarnmsg" if hasattr(warnings, "_showwarnmsg") else "showwarning", _warned),
     (warnings.catch_warnings, "__enter__", _catching),
@@ -252,6 +253,15 @@ _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (logging.Handler, "handle", _handled),
     (threading.Thread, "start", _noted),
 )
+
+
+def _list_displays() -> list[tuple[Any, str, Callable[..., Any]]]:
+    """List what hands displays to a notebook, where IPython is loaded: they are no prints."""
+    base = getattr(sys.modules.get("IPython.core.displaypub"), "DisplayPublisher", None)
+    found = [] if base is None else [base]
+    for kind in found:
+        found += kind.__subclasses__()
+    return [(kind, "publish", _mute_function) for kind in found if "publish" in vars(kind)]
 
 
 class _Watch:
@@ -277,7 +287,7 @@ class _Watch:
                     self._mute(stream)
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
-                for owner, name, make in _ASKED:
+                for owner, name, make in (*_ASKED, *_list_displays()):
                     self._replace(owner, name, make)
 
     def leave(self, call: object) -> None:

@@ -62,7 +62,8 @@ def _say_choice(chosen: ComparedRoute, comparison: Comparison) -> str:
         return (
             f"{start} Take it only if its promise is enough: it may fail for a share "
             f"{format_up(chosen.guarantee.gamma)} of the population, and nothing is said of rows "
-            f"that are unlike the population's. {_say_price(chosen, comparison)}."
+            f"that are unlike the population's.{_say_weaker(comparison)} "
+            f"{_say_price(chosen, comparison)}."
         )
     slack = (
         f", with a slack of {format_up(chosen.guarantee.delta)}" if chosen.guarantee.delta else ""
@@ -71,6 +72,22 @@ def _say_choice(chosen: ComparedRoute, comparison: Comparison) -> str:
         f"{start} Its promise holds for every table{slack}; no population is assumed. "
         f"{_say_price(chosen, comparison)}, and no route that promises as much does better."
     )
+
+
+def _say_weaker(comparison: Comparison) -> str:
+    """Say what else a promise is about that was sampled on a public table by name."""
+    promise = comparison.population.get("promise")
+    if promise == "table":
+        return (
+            " Here that population is the public rows alone: of the law that they come from "
+            "nothing is promised (promise='table')."
+        )
+    if promise == "given-the-rest":
+        return (
+            " It is for tables whose other rows look like the public ones, and for no other "
+            "(promise='given-the-rest')."
+        )
+    return ""
 
 
 def _say_price(route: ComparedRoute, comparison: Comparison) -> str:

@@ -208,8 +208,10 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     who = "people" if question.unit == "person" else "rows"
     who = who if question.user is None else "users"
     share = format_up(100 * found.gamma, 3)
+    weaker = {"resampled": f"the public {who} alone", "given-the-rest": f"such {who}, given others"}
+    whose = weaker.get(found.sampling.design.route, f"such {who}")
     return Offer(
-        promise=f"random: all but {share} % of such {who}",
+        promise=f"random: all but {share} % of {whose}",
         at=price,
     )
 

@@ -80,11 +80,19 @@ def choose_family(estimator: Any, *, features: int, classes: int, points: Floats
     raise ParameterError(explain_refusal(estimator), parameter="estimator")
 
 
+def check_estimator(estimator: Any) -> None:
+    """Refuse what is no estimator, before it is asked for its tags."""
+    known = hasattr(estimator, "fit") and hasattr(estimator, "__sklearn_tags__")
+    if not known or isinstance(estimator, type):
+        name = type(estimator).__name__
+        raise ParameterError(
+            f"the estimator must be one of scikit-learn, got {name}", parameter="estimator"
+        )
+
+
 def explain_refusal(estimator: Any) -> str:
     """Say why an estimator is not released, and what to do."""
     name = type(estimator).__name__
-    if not hasattr(estimator, "fit"):
-        return f"the estimator must be one of scikit-learn, got {name}"
     found = [why for parts, why in _REASONS if any(part in name for part in parts)]
     why = found[0] if found else "nothing is known of what its attributes say"
     more = (

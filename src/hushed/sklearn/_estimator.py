@@ -16,7 +16,12 @@ from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.ledger import Ledger
 from hushed.releasing import Certificate, Release
 from hushed.sensitivity import Calibration
-from hushed.sklearn._declared import check_private_options, choose_family, fix_chance
+from hushed.sklearn._declared import (
+    check_estimator,
+    check_private_options,
+    choose_family,
+    fix_chance,
+)
 from hushed.sklearn._examples import (
     Scheme,
     encode_privately,
@@ -28,6 +33,7 @@ from hushed.sklearn._examples import (
 )
 from hushed.sklearn._families import Linear, NearestPoint, Points
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
+from hushed.sklearn._public_rows import check_columns, name_columns, read_points
 from hushed.sklearn._routes import ROUTES, Order
 
 Route = Literal["sampled", "blocks", "objective"]
@@ -65,8 +71,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         predicts: what it predicts at public ``points``.
     population : (X, y), X or Population, optional
         For ``route="sampled"``: public rows with labels, or a population of `hushed.populations`
-        whose rows are arrays that end with the label (of a classifier its position among
-        ``labels``). Never the private rows.
+        whose rows are arrays in the units of X that end with the label (of a classifier its
+        position among ``labels``). They are encoded as the private rows are. Never the private
+        rows.
     epsilon : float, default 1
         Privacy loss of one fit, in nats; finite, above 0.
     route : {"sampled", "blocks", "objective"}, default "sampled"
@@ -104,7 +111,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Of the route of blocks: the public ball that the attributes, one after the other, of each
         block are moved into; around 0 by default.
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
-        Whether the number of rows is public.
+        Whether the number of rows is public; the sampled route needs that it is.
     unit : {"row", "person"}, default "row"
         Whether each row is declared to be one person.
     ledger : Ledger, optional
@@ -240,25 +247,32 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the estimator cannot be released on that route, or an option is none; nothing is
             charged.
         BadRows
-            If the rows are no table of numbers; nothing is charged, no cell is shown.
+            If the rows are no table of numbers, or public rows or points have columns of other
+            names, or in another order; nothing is charged, no cell is shown.
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
         require_one_of("route", self.route, get_args(Route))
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         read_epsilon(self.epsilon)
+        check_estimator(self.estimator)
         labelled = bool(get_tags(self.estimator).target_tags.required)
         public = (self.population, self.points, self.bounds, self.labels, self.centre)
         refuse_carried((*public, self.estimator), X, y)
         given, answers = take_rows(X), take_labels(y) if labelled else None
         rows, features = read_shape(given, answers)
+        names = name_columns(X)
+        for each in (self.population if self.route == "sampled" else None, self.points):
+            check_columns(each, names, labelled=labelled)
         order = self._order(rows, features, labelled=labelled)
         table = encode_privately(order.scheme, given, answers)
         found, numbers = ROUTES[self.route](order, table)
-        self._keep(order, numbers, getattr(X, "columns", None))
+        # First: it is paid for, whatever becomes of the model.
         self.release_: Release = found
         self.certificate_: Certificate = found.certificate
         self.guarantee_: Guarantee = found.certificate.guarantee
         self.entry_: int | None = found.entry
+        self._keep(order, numbers, names)
         return self
 
     def _order(self, rows: int, features: int, *, labelled: bool) -> Order:
@@ -268,11 +282,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         scheme = self._read_scheme(features, labelled=labelled)
         points = None
         if self.points is not None:
-            points = scheme.encode_features(self.points)
-            if points.ndim != 2 or points.shape[1] != features or not len(points):
-                raise ParameterError(
-                    f"points must be rows of {features} numbers", parameter="points"
-                )
+            points = read_points(self.points, scheme)
         family = choose_family(own, features=features, classes=len(scheme.classes), points=points)
         if self.route == "objective" and points is not None:
             raise ParameterError("the objective route releases coefficients", parameter="points")
@@ -311,9 +321,16 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         found = np.unique(np.asarray(given))
         if len(found) < 2:
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
+        positions = self.route == "sampled" and hasattr(self.population, "draw")
+        if positions and np.asarray(given).tolist() != found.tolist():
+            raise ParameterError(
+                "name the classes in ascending order, each once: rows of the population say by its "
+                f"position which one is meant, and in order they are {found.tolist()}",
+                parameter="labels",
+            )
         return tuple(found.tolist())
 
-    def _keep(self, order: Order, numbers: Floats, columns: Any) -> None:
+    def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
         scheme, family = order.scheme, order.family
         values = family.split(numbers)
@@ -328,10 +345,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         model.n_features_in_ = self.n_features_in_ = scheme.features
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
-        names = None if columns is None else np.asarray(list(columns), dtype=object)
         self.__dict__.pop("feature_names_in_", None)
-        if names is not None and all(isinstance(each, str) for each in names):
-            self.feature_names_in_ = names
+        if names:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         self.model_ = model
         self._scaled = scheme if not isinstance(family, Linear) else None
         for name in family.shapes:

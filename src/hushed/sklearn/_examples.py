@@ -13,6 +13,7 @@ from scipy import sparse
 from hushed._functions._calls import call_privately
 from hushed._functions._carried import carries_rows
 from hushed._functions._gate import admit_rows
+from hushed._ground.checks import is_a, is_one_of
 from hushed._ground.types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.sklearn._needed import DataConversionWarning
@@ -50,7 +51,9 @@ class Scheme:
         """Position of each class, an unknown one as the first; or numbers, moved into the span."""
         if self.classes:
             places = {each: i for i, each in enumerate(self.classes)}
-            return np.array([places.get(_plain(each), 0) for each in labels], dtype=np.float64)
+            kinds = {str, bytes, bool, int, float, *map(type, self.classes)}
+            found = [_find_place(each, places, kinds) for each in labels]
+            return np.array(found, dtype=np.float64)
         numbers = _as_table(labels)
         if self.span is None:
             return np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
@@ -77,9 +80,13 @@ def _missing(cells: Any) -> Any:
     return np.reshape(np.array(none, dtype=bool), cells.shape)
 
 
-def _plain(label: Any) -> Any:
-    """Take a label out of NumPy, so that 1 and its kin are one label."""
-    return label.item() if isinstance(label, np.generic) else label
+def _find_place(label: Any, places: dict[Any, int], kinds: set[type[Any]]) -> int:
+    """Position of a label, out of NumPy, so that 1 and its kin are one; 0 of what is no class.
+
+    No code of a class of the caller's is asked, and nothing fails.
+    """
+    plain = np.generic.item(label) if is_a(label, np.generic) else label
+    return places.get(plain, 0) if is_one_of(plain, *kinds) else 0
 
 
 def take_rows(features: Any) -> Any:
@@ -96,7 +103,8 @@ def take_labels(labels: Any) -> Any:
     """Admit private labels, one for each row."""
     if labels is None:
         raise BadRows("the estimator requires y to be passed, but the target y is None")
-    found = admit_rows(_as_array(labels), None)
+    listed = isinstance(labels, list | tuple)
+    found = admit_rows(_list_labels(labels) if listed else _as_array(labels), None)
     if found.ndim == 2 and found.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: it is taken as one",
@@ -110,15 +118,31 @@ def take_labels(labels: Any) -> Any:
 
 
 def _as_array(values: Any) -> Any:
-    """Make an array of a list, a series and their like, in silence: cells may say something."""
+    """Make an array of a list, a series and their like, in silence: cells may say something.
+
+    In a list each cell keeps its own type: beside one text NumPy would make texts of all.
+    """
     if type(values) is np.ndarray:
         return values
     told = ""
     try:
-        return call_privately(np.asarray, values)
+        found = call_privately(np.asarray, values)
+        if isinstance(values, list | tuple) and found.dtype.kind not in "biufc":
+            found = call_privately(partial(np.asarray, dtype=object), values)
     except BadFunction:
         told = "X and y must be arrays, frames or lists, all rows of one length"
+    if not told:
+        return found
     raise BadRows(told)
+
+
+def _list_labels(labels: Any) -> Any:
+    """Make an array of a list of labels, each as it is; one in a list of its own is taken out."""
+    found = np.empty(len(labels), dtype=object)
+    for place, each in enumerate(labels):
+        alone = is_one_of(each, list, tuple, np.ndarray) and np.size(each) == 1
+        found[place] = np.ravel(each)[0] if alone else each
+    return found
 
 
 def read_shape(features: Any, labels: Any) -> tuple[int, int]:

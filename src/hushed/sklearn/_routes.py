@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
-from hushed._ground.checks import is_real
+from hushed._ground.checks import is_real, require_positive
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
-from hushed.populations import PublicTable
 from hushed.releasing import Release, release
 from hushed.sensitivity import Blockwise, proven_sensitivity, sample_sensitivity
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._families import Examples, Family, Fitted
 from hushed.sklearn._needed import linear_model
+from hushed.sklearn._public_rows import read_population
 
 Told = tuple[Release, Floats]  # what was released, and the numbers of the attributes in order
 
@@ -46,6 +46,13 @@ def release_sampled(order: Order, table: Floats) -> Told:
             "hs.populations. Without one use route='blocks' or 'objective'",
             parameter="population",
         )
+    if asked.neighbours != "replace-one":
+        raise ParameterError(
+            "the sampled route is for tables of a public number of rows, which stands on the "
+            "certificate: with neighbours='add-remove', where it is private, use "
+            "route='objective' or 'blocks'",
+            parameter="neighbours",
+        )
     population = read_population(asked.population, order.scheme)
     _try_out(order, population)
     s = sample_sensitivity(
@@ -53,7 +60,6 @@ def release_sampled(order: Order, table: Floats) -> Told:
         population,
         rows=order.rows,
         norm="l2" if asked.delta else "l1",
-        neighbours=asked.neighbours,
         gamma=asked.gamma,
         calibration=asked.calibration,
         unit=asked.unit,
@@ -77,31 +83,6 @@ def _try_out(order: Order, population: Any) -> None:
     answer(told, table, private=False)
 
 
-def read_population(given: Any, scheme: Scheme) -> Any:
-    """Make a population of public rows, or take one of the caller's own."""
-    if isinstance(given, tuple) and len(given) == 2 and scheme.labelled:
-        rows = scheme.encode(*given)
-    elif scheme.labelled or hasattr(given, "draw"):
-        if not hasattr(given, "draw"):
-            raise ParameterError(
-                "population must be (X, y) of public rows, or one of hs.populations whose rows "
-                "end with the label",
-                parameter="population",
-            )
-        return given
-    else:
-        rows = scheme.encode(given, None)
-    return PublicTable(rows, name="public examples", bounds=_list_ranges(scheme))
-
-
-def _list_ranges(scheme: Scheme) -> list[tuple[float, float]] | None:
-    """List the ranges of all columns of encoded rows, where all are known."""
-    if scheme.middle is None or (scheme.labelled and not scheme.classes and scheme.span is None):
-        return None
-    label = (0.0, float(len(scheme.classes) - 1)) if scheme.classes else scheme.span
-    return [(-1.0, 1.0)] * scheme.features + ([label] if scheme.labelled and label else [])
-
-
 def release_blocks(order: Order, table: Floats) -> Told:
     """Fit on blocks of the rows, and release the mean of their attributes."""
     asked = order.options
@@ -111,7 +92,15 @@ def release_blocks(order: Order, table: Floats) -> Told:
             "attributes of each block are moved into, around centre= or 0",
             parameter="delta" if not asked.delta else "radius",
         )
-    centre = np.zeros(order.family.size) if asked.centre is None else np.ravel(asked.centre)
+    size = order.family.size
+    centre = np.zeros(size) if asked.centre is None else np.ravel(asked.centre)
+    if centre.size != size:  # else every block fails, after the charge
+        names = " and ".join(order.family.shapes)
+        raise ParameterError(
+            f"centre must be a list of {size} numbers, those of {names} one after the other, got "
+            f"{centre.size}",
+            parameter="centre",
+        )
     mechanism = Blocks(
         aggregate="vector",
         centre=centre.tolist(),
@@ -207,7 +196,9 @@ def _read_loss(order: Order) -> dict[str, Any]:
                 parameter="labels",
             )
         low, high = scheme.span
-        cutoff = 1.0 if asked.cutoff is None else asked.cutoff / (high / 2 - low / 2)
+        cutoff = 1.0
+        if asked.cutoff is not None:
+            cutoff = require_positive("cutoff", asked.cutoff) / (high / 2 - low / 2)
         return {"family": "huber", "penalty": float(own.alpha), "cutoff": cutoff}
     raise ParameterError(
         f"the objective route is proven for LogisticRegression and Ridge, got {type(own).__name__}"

@@ -1,0 +1,173 @@
+"""Public rows of the sampled route, encoded as the private ones are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hushed._rows._ranges import Range, read_ranges
+from hushed.errors import BadRows, ParameterError
+from hushed.populations import Population, PublicTable
+from hushed.populations._sources import description
+from hushed.sklearn._examples import Scheme
+
+_FEW = 2  # rows by which columns are known
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Rows of a population in units of X, encoded as private rows are: a fit sees no others.
+
+    Parameters
+    ----------
+    given : Population
+        Its rows are arrays of the features, and of the label if there is one.
+    scheme : Scheme
+        How rows are encoded.
+    """
+
+    given: Population
+    scheme: Scheme
+
+    def draw(self, rng: np.random.Generator, count: int) -> Any:
+        """Draw rows."""
+        return encode_table(self.given.draw(rng, count), self.scheme)
+
+    def parts(self) -> tuple[Population, ...]:
+        """Name the population that it is made of."""
+        return (self.given,)
+
+    def support(self) -> tuple[Range, ...]:
+        """Ranges of the encoded columns."""
+        told: Any = getattr(self.given, "support", tuple)()
+        known = all(isinstance(each, Range) for each in told) if isinstance(told, tuple) else False
+        found = {each.column: each for each in (told if known else read_ranges(told))}
+        return tuple((found | _list_ranges(self.scheme)).values())
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the source: what was given, and the ranges that its columns were moved into."""
+        told: dict[str, Any] = {"kind": "encoded examples", "rows": description(self.given)}
+        if self.scheme.middle is not None and self.scheme.half is not None:
+            ends = zip(self.scheme.middle, self.scheme.half, strict=True)
+            told["bounds"] = [[middle - half, middle + half] for middle, half in ends]
+        return told | ({"label": list(self.scheme.span)} if self.scheme.span else {})
+
+
+def read_population(given: Any, scheme: Scheme) -> Population:
+    """Make a population of public rows, or encode the rows of the caller's own."""
+    if isinstance(given, PublicTable):
+        ranges = _name_bounds(scheme)
+        frame = encode_table(given.frame, scheme)
+        return replace(given, frame=frame, bounds=given.bounds if ranges is None else ranges)
+    if hasattr(given, "draw"):
+        return Encoded(given, scheme)
+    if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):
+        raise ParameterError(
+            "population must be (X, y) of public rows, or one of hs.populations whose rows "
+            "end with the label",
+            parameter="population",
+        )
+    features, labels = given if scheme.labelled else (given, None)
+    rows = _encode_given(features, labels, scheme)
+    return PublicTable(rows, name="public examples", bounds=_name_bounds(scheme))
+
+
+def read_points(given: Any, scheme: Scheme) -> Any:
+    """Read public points, in units of X."""
+    try:
+        if np.shape(given)[1:] == (scheme.features,) and len(given):
+            return scheme.encode_features(given)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ParameterError(f"points must be rows of {scheme.features} numbers", parameter="points")
+
+
+def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
+    """Encode public rows and their labels."""
+    try:
+        if np.shape(features)[1:] == (scheme.features,):
+            return scheme.encode(features, labels)
+        problem = f"it has the shape {np.shape(features)}"
+    except (TypeError, ValueError, OverflowError) as cause:
+        problem = str(cause)
+    label = ", and a label for each row" if scheme.labelled else ""
+    raise BadRows(
+        f"the public rows must be a table of {scheme.features} features as in X{label}: {problem}"
+    )
+
+
+def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> None:
+    """Refuse public rows whose columns have other names than those of X, or another order.
+
+    Columns are taken by their places. Names of columns are public; those that are no texts say
+    nothing.
+    """
+    if hasattr(public, "draw"):
+        found = name_columns(_draw_few(public))[: -1 if labelled else None]
+    else:
+        found = name_columns(public[0] if isinstance(public, tuple) and public else public)
+    if names and found and found != names:
+        raise BadRows(
+            "the columns of X are not those of the public rows, by name and in this order, and "
+            "columns are taken by their places: put those of X in the order of the public ones"
+        )
+
+
+def _draw_few(population: Any) -> Any:
+    """Draw a few rows of a population; none if that fails, as sampling tells in its own words."""
+    try:
+        return population.draw(np.random.default_rng(0), _FEW)
+    except Exception:
+        return None
+
+
+def name_columns(rows: Any) -> tuple[str, ...]:
+    """Names of the columns of a frame; none where they are no texts."""
+    names = tuple(getattr(rows, "columns", ()))
+    return names if all(isinstance(each, str) for each in names) else ()
+
+
+def encode_table(rows: Any, scheme: Scheme) -> Any:
+    """Encode public rows that end with the label: of a classifier the position of the class."""
+    try:
+        table = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.ndim != 2 or table.shape[1] != scheme.features + scheme.labelled:
+        last = ", and the label" if scheme.labelled else ""
+        raise BadRows(
+            f"the population must give arrays of numbers: {scheme.features} features as in X{last}"
+        )
+    features = scheme.encode_features(table[:, : scheme.features])
+    if not scheme.labelled:
+        return features
+    label = table[:, -1]
+    if scheme.classes and not np.isin(label, np.arange(len(scheme.classes))).all():
+        raise BadRows(
+            f"the last column of the population must be the position of the class among the "
+            f"{len(scheme.classes)} labels, from 0 on"
+        )
+    known = label if scheme.classes else scheme.encode_labels(label)
+    return np.column_stack([features, known])
+
+
+def _list_ranges(scheme: Scheme) -> dict[str, Range]:
+    """List the ranges of encoded columns, by place, where they are known."""
+    found = {}
+    if scheme.middle is not None:
+        found = {str(i): Range(column=str(i), low=-1.0, high=1.0) for i in range(scheme.features)}
+    label = (0.0, float(len(scheme.classes) - 1)) if scheme.classes else scheme.span
+    if scheme.labelled and label:
+        last = str(scheme.features)
+        found[last] = Range(column=last, low=label[0], high=label[1])
+    return found
+
+
+def _name_bounds(scheme: Scheme) -> list[tuple[float, float]] | None:
+    """Give the ranges of all columns, where all are known, as a table of public rows takes them."""
+    found = _list_ranges(scheme)
+    if len(found) < scheme.features + scheme.labelled:
+        return None
+    return [(each.low, each.high) for each in found.values()]
