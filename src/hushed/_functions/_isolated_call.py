@@ -82,7 +82,6 @@ def main(answers: int, life: int, seed: int) -> None:
     os.write(answers, READY)
     message = _read_message(source, buffer)
     meter.start()
-    os.close(source)
     numbers = _answer(call, told, message, seed)
     if not meter.is_over(told):
         _write(answers, numbers)
