@@ -1,17 +1,18 @@
-"""What calls in fresh processes cost beyond bare calls of 10 ms, and what starting them costs.
+"""What calls in fresh processes cost beyond bare calls, and what starting them costs.
 
 Run with ``python -m benchmarks isolation``. The peers are the same calls bare, in a loop of this
 process, and in workers of joblib (loky), which are kept, so that calls share what these keep.
 Processor time of all processes together says what is added whatever else the machine does; time on
 the wall means something on an idle machine only. What is added to one call is told by pairs: each
-bare call stands beside an isolated one of the same part, so that a busy minute hits both.
-Predicted: with processes that wait already, 5 % more processor time than bare; started when needed,
-0.15 s more for each call.
-Got, on 2 cores: 10 % more (18 % two at a time) when idle, 25 % at a load of 1.3, loky 13 to 15 %;
-started when needed, 0.1 s. About 5 % are the function's own: its memory and caches are new.
-By pairs: 1.3 ms more for a call at a load of 2.5, 1.0 ms at 8 to 13 (half of the pairs between 0.2
-and 2.0 ms), which is 13 % and 9 % of a bare call. The least that a fresh process for each call can
-do stands beside it: predicted 0.5 ms; got 0.9 ms where isolation adds 1.4 ms, at a load of 15.
+bare call stands beside an isolated one of the same part, so that a busy minute hits both. Beside
+them stands the least that a fresh process for each call can do: read rows and answer a double.
+Aim: with processes that wait already, 5 % more processor time than bare calls of 10 ms.
+Got, on 2 cores at a load of 1.4: 1.08 ms more (12 %) before calls did less between their part and
+their answer, where the least process added 0.57 ms (6 %). Since then, at loads of 8 to 13: 0.8 ms
+(7 %) where the former way added 1.0 ms and the least process 0.6 to 0.7 ms (5 to 6 %) beside it; in
+one pool of 31 calls 1.06 ms where the former way added 1.25 ms. So 5 % of 10 ms is out of reach of
+any process for each call. What is added hardly depends on the length of a call: 2 % of 50 ms, and
+less than 1 % of 200 ms. Started when needed, a call costs 0.1 s more.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ import numpy as np
 
 from hushed._functions._isolation import Isolation, call_isolated
 
-CALLS, ROWS, SECONDS = 31, 5000, 0.01
+CALLS, ROWS = 31, 31 * 161
+LENGTHS = {0.01: CALLS, 0.05: 12, 0.2: 6}  # seconds of a bare call, and how many pairs
 REPEATS, QUICK = 5, 1
 
 Work = Callable[[np.ndarray], float]
@@ -95,15 +97,15 @@ class Watch:
         return self
 
 
-def choose_work(part: np.ndarray) -> Work:
-    """Give the median of all differences, repeated until a call takes 10 ms, by value."""
+def choose_work(part: np.ndarray, seconds: float) -> Work:
+    """Give the median of all differences, repeated until a call takes so long, by value."""
 
     def work(rows: np.ndarray, repeats: int = 1) -> float:
         found = [float(np.median(np.subtract.outer(rows, rows))) for _ in range(repeats)]
         return sum(found)
 
     once = min(Watch().take(lambda: work(part)).processor for _ in range(20))
-    repeats = max(1, round(SECONDS / once))
+    repeats = max(1, round(seconds / once))
     return lambda rows: work(rows, repeats)
 
 
@@ -129,14 +131,16 @@ def take_pairs(work: Work, parts: list[np.ndarray]) -> dict[str, np.ndarray]:
     with contextlib.ExitStack() as stack:
         pool = stack.enter_context(Isolation(timed, calls=len(parts), workers=1))
         least = [stack.enter_context(Least(timed)) for _ in parts]
-        for part, one in zip(parts, least, strict=True):
+        for place, (part, one) in enumerate(zip(parts, least, strict=True)):
             waiting = pool._idle[0]._child.pid
             inside: list[float] = []
+
+            def isolated(part=part, place=place, inside=inside) -> None:
+                inside.append(float(pool.call([part], seeds=[place])[0]))
+
             taken = {
                 "bare": Watch().take(lambda part=part: work(part)),
-                "isolated": Watch([waiting]).take(
-                    lambda part=part, inside=inside: inside.append(float(pool.call([part])[0]))
-                ),
+                "isolated": Watch([waiting]).take(isolated),
                 "least": Watch([one.child.pid]).take(
                     lambda part=part, one=one, inside=inside: inside.append(one.call(part))
                 ),
@@ -155,7 +159,8 @@ def print_pairs(pairs: dict[str, np.ndarray]) -> None:
         added, within = pairs[name] - bare, pairs[f"within {name}"] - bare
         low, middle, high = 1e3 * np.quantile(added, [0.25, 0.5, 0.75])
         print(
-            f"one call beside another: {title} adds {middle:.2f} ms of processors in the middle "
+            f"one call of {1e3 * np.median(bare):.0f} ms beside another: {title} adds "
+            f"{middle:.2f} ms of processors in the middle "
             f"({low:.2f} to {high:.2f} for half of {len(bare)} calls), "
             f"{np.median(added) / np.median(bare):.1%} of a bare call; "
             f"{1e3 * np.median(within):.2f} ms of it within the function"
@@ -204,8 +209,11 @@ def take_loky(work: Work, parts: list[np.ndarray], workers: int) -> Watch:
 
 def main(*, quick: bool) -> None:
     """Print the ratios; a quick run has few calls, once."""
-    parts = np.array_split(np.random.default_rng(1).random(ROWS), CALLS)[: 2 if quick else CALLS]
-    cores, work = len(os.sched_getaffinity(0)), choose_work(parts[0])
+    parts = np.array_split(np.random.default_rng(1).random(ROWS), CALLS)
+    lengths = {seconds: 2 if quick else count for seconds, count in LENGTHS.items()}
+    works = {seconds: choose_work(parts[-1], seconds) for seconds in lengths}
+    parts = parts[: lengths[0.01]]
+    cores, work = len(os.sched_getaffinity(0)), works[0.01]
     kinds: dict[str, Callable[[], Watch]] = {
         "bare, one after another": lambda: Watch().take(lambda: [work(part) for part in parts]),
         "isolated, one after another": lambda: take_warm(work, parts, 1),
@@ -214,21 +222,23 @@ def main(*, quick: bool) -> None:
         f"isolated, {cores} workers, started when needed": lambda: take_cold(work, parts, cores),
     }
     taken: dict[str, list[Watch]] = {name: [] for name in kinds}
-    pairs = []
+    pairs: dict[float, list[dict[str, np.ndarray]]] = {seconds: [] for seconds in lengths}
     for _ in range(QUICK if quick else REPEATS):  # in turn: a busy minute hits all of them
-        pairs.append(take_pairs(work, parts))
+        for seconds, count in lengths.items():
+            pairs[seconds].append(take_pairs(works[seconds], parts[:count]))
         for name, take in kinds.items():
             taken[name].append(take())
     bare = taken["bare, one after another"]
     print(f"{len(parts)} calls of {1e3 * min(each.processor for each in bare) / len(parts):.1f} ms")
-    print_pairs({name: np.concatenate([each[name] for each in pairs]) for name in pairs[0]})
+    for found in pairs.values():
+        print_pairs({name: np.concatenate([each[name] for each in found]) for name in found[0]})
     print_floors()
-    for name, found in taken.items():
+    for name, watches in taken.items():
         ratios = [
-            each.processor / beside.processor for each, beside in zip(found, bare, strict=True)
+            each.processor / beside.processor for each, beside in zip(watches, bare, strict=True)
         ]
         print(
-            f"{name}: {1e3 * min(each.processor for each in found):.0f} ms of processors, "
+            f"{name}: {1e3 * min(each.processor for each in watches):.0f} ms of processors, "
             f"{statistics.median(ratios):.3f} times bare calls in the middle, {min(ratios):.3f} at "
-            f"best; {1e3 * min(each.wall for each in found):.0f} ms on the wall"
+            f"best; {1e3 * min(each.wall for each in watches):.0f} ms on the wall"
         )

@@ -49,6 +49,7 @@ def test_the_option_is_named(arguments, told):
     [
         (["query", "x.csv", "--group-by", "ward"], "; did you mean '--by'?"),
         (["query", "x.csv", "--filter=a > 1"], "; did you mean '--where'?"),
+        (["statistic", "mode", "x.csv", "--method", "x"], "; did you mean '--mechanism'?"),
         (["query", "x.csv", "--epsillon", "1"], "; did you mean '--epsilon'"),
         (["compose", "--filter", "1"], "No such option: --filter"),  # has no --where to mean
         (["query", "x.csv", "--count", "--qqq"], "No such option: --qqq "),

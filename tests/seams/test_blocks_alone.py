@@ -306,10 +306,10 @@ def test_what_one_call_takes_up_keeps_no_other_from_its_answer(monkeypatch, leas
     """Where no process can be started beside it, the next one waits for its end."""
     start, opened = _isolation.Process, []
 
-    def scarce(life):
+    def scarce(*given):
         if sum(each.is_alive() for each in opened) >= least:
             raise BlockingIOError("Resource temporarily unavailable")
-        opened.append(start(life))
+        opened.append(start(*given))
         return opened[-1]
 
     monkeypatch.setattr(_isolation, "Process", scarce)
@@ -319,7 +319,7 @@ def test_what_one_call_takes_up_keeps_no_other_from_its_answer(monkeypatch, leas
 def test_where_nothing_can_be_started_it_says_so(monkeypatch):
     """There is nothing to wait for."""
 
-    def failing(life):
+    def failing(*given):
         raise BlockingIOError("Resource temporarily unavailable")
 
     monkeypatch.setattr(_isolation, "Process", failing)

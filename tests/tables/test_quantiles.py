@@ -28,6 +28,17 @@ def offered(low, high, count):
     return np.geomspace(low, high, count)
 
 
+def test_the_median_is_a_quantile_with_a_name_of_its_own():
+    """Under the same options."""
+    table = hs.table(pa.table({"x": [1.0, 2.0, 9.0]}))
+    asked = {"low": 0, "high": 20, "candidates": 7, "spacing": "even", "weight": 3.0}
+    named = table.quantiles("x", [0.5], name="median_x", **asked)
+    assert table.median("x", **asked).query == named.query
+    assert table.median("x", name="middle", **asked).query != named.query
+    (row,) = table.median("x", low=0, high=20).release(epsilon=500.0).rows()
+    assert row == {"median_x": pytest.approx(2.0, rel=0.01)}
+
+
 class TestCandidates:
     @pytest.mark.slow_cases("3-4-7-duckdb")
     @pytest.mark.parametrize("engine", ENGINES)

@@ -3,10 +3,14 @@
 It imports nothing of this package, so that it starts quickly. It is told what to do through its
 standard input: first everything public, then, once it has said that it is ready, one part of the
 private rows. It answers with doubles of a fixed number, or with nothing.
+
+What it does between its part and its answer is as little as can be: its memory is not in the caches
+of the processor by then, and each step takes many times as long as it takes when repeated.
 """
 
 from __future__ import annotations
 
+import marshal
 import math
 import os
 import pickle
@@ -17,12 +21,15 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
-from typing import IO, Any
+from typing import Any
 
 HEAD = struct.Struct("<Q")  # the length of a message stands before it
+PART = struct.Struct("<II")  # before a part: its seed, and the length of what describes an array
+ALIGNED = 64  # bytes: where the numbers of an array begin
 READY, BROKEN = b"R", b"X"
 LONGEST_NAME = 100  # of the exception that loading the function raised
 _SHORT = 4096
+_AT_ONCE = 1 << 16
 
 
 def read_waiting(pid: int | str) -> dict[str, int]:
@@ -36,9 +43,13 @@ def read_waiting(pid: int | str) -> dict[str, int]:
     return found
 
 
-def read_written(pid: int | str) -> int:
+def read_written(pid: int) -> int:
     """Read how many bytes a process has written, to whatever."""
-    return int(read_small(f"/proc/{pid}/io").partition(b"wchar:")[2].split(None, 1)[0])
+    return _find_written(read_small(f"/proc/{pid}/io"))
+
+
+def _find_written(text: bytes) -> int:
+    return int(text.partition(b"wchar:")[2].split(None, 1)[0])
 
 
 def read_small(path: str) -> bytes:
@@ -50,13 +61,14 @@ def read_small(path: str) -> bytes:
         os.close(file)
 
 
-def main(answers: int, life: int) -> None:
-    """Serve one call."""
+def main(answers: int, life: int, seed: int) -> None:
+    """Serve one call; the seed is the one that its part will probably have."""
     _end_with_parent(life)
-    source = os.fdopen(os.dup(0), "rb")
+    source = os.dup(0)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    told = pickle.loads(_read_message(source))  # noqa: S301  (from the parent)
+    buffer = bytearray(_AT_ONCE)
+    told = pickle.loads(memoryview(_read_message(source, buffer))[HEAD.size :])  # noqa: S301  (from the parent)
     try:
         call = _prepare(told)
     except BaseException as cause:
@@ -66,15 +78,15 @@ def main(answers: int, life: int) -> None:
     _limit(told)
     meter = _Meter()
     os.set_inheritable(answers, False)
+    _seed(seed)
     os.write(answers, READY)
-    message = _read_message(source)
-    source.close()
+    message = _read_message(source, buffer)
     meter.start()
-    numbers = _answer(call, told, message)
+    numbers = _answer(call, told, message, seed)
     if not meter.is_over(told):
         _write(answers, numbers)
         while True:  # the parent ends it; taking its memory apart here would slow down the next
-            signal.pause()
+            os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def _end_with_parent(life: int) -> None:
@@ -89,15 +101,47 @@ def _end_with_parent(life: int) -> None:
     fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
-def _read_message(source: IO[bytes]) -> bytearray:
-    """Read a message of known length; one that ends early means that the parent is gone."""
-    head = source.read(HEAD.size)
-    if len(head) < HEAD.size:
-        os._exit(1)
-    message = bytearray(HEAD.unpack(head)[0])
-    if source.readinto(message) < len(message):  # type: ignore[attr-defined]
-        os._exit(1)
-    return message
+def _read_message(source: int, buffer: bytearray) -> bytearray:
+    """Read a message of known length, its head included, into a buffer or a larger one."""
+    found = os.readv(source, [buffer])
+    while found < HEAD.size:
+        found += _read_more(source, memoryview(buffer)[found:])
+    wanted = HEAD.size + HEAD.unpack_from(buffer)[0]
+    if wanted > len(buffer):
+        short, buffer = buffer, bytearray(wanted)
+        buffer[:found] = memoryview(short)[:found]
+    while found < wanted:
+        found += _read_more(source, memoryview(buffer)[found:])
+    return buffer
+
+
+def _read_more(source: int, place: memoryview) -> int:
+    """Read what is there; a message that ends early means that the parent is gone."""
+    return os.readv(source, [place]) or os._exit(1)
+
+
+def _read_part(message: bytearray) -> tuple[int, Any]:
+    """Read the seed and the part from a message."""
+    seed, described = PART.unpack_from(message, HEAD.size)
+    begin = HEAD.size + PART.size
+    if not described:
+        end = HEAD.size + HEAD.unpack_from(message)[0]
+        part = pickle.loads(memoryview(message)[begin:end])  # noqa: S301  (from the parent)
+        message.clear()
+        return seed, part
+    import numpy as np  # noqa: PLC0415
+
+    kind, shape = marshal.loads(memoryview(message)[begin : begin + described])  # noqa: S302
+    begin += described + -(begin + described) % ALIGNED
+    return seed, np.ndarray(shape, kind, message, begin)
+
+
+def _seed(seed: int) -> None:
+    """Set the global generators to a public seed."""
+    import numpy as np  # noqa: PLC0415
+
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
 
 
 def _prepare(told: dict[str, Any]) -> Callable[[Any], Any]:
@@ -115,11 +159,12 @@ def _prepare(told: dict[str, Any]) -> Callable[[Any], Any]:
 
 def _rehearse() -> None:
     """Do once, without the function, what each call does: what is done first takes longer."""
-    import numpy as np  # noqa: PLC0415
-
-    nothing = bytearray(pickle.dumps((0, np.zeros(1)), protocol=5))
-    _answer(lambda rows: rows, {"labels": None, "shape": (1,)}, nothing[:])
-    _answer(lambda rows: float(rows[0]), {"labels": None, "shape": ()}, nothing)
+    held, described = pickle.dumps([1.0]), marshal.dumps(("<f8", (1,)))
+    one = bytearray(HEAD.pack(PART.size + len(held)) + PART.pack(0, 0) + held)
+    _answer(lambda rows: rows, {"labels": None, "shape": (1,)}, one, 1)
+    one = bytearray(HEAD.pack(2 * ALIGNED - HEAD.size) + PART.pack(0, len(described)) + described)
+    one = one.ljust(2 * ALIGNED, b"\0")
+    _answer(lambda rows: float(rows[0]), {"labels": None, "shape": ()}, one, 0)
 
 
 def _limit(told: dict[str, Any]) -> None:
@@ -147,40 +192,49 @@ class _Meter:
 
     def __init__(self) -> None:
         self.waited = sum(read_waiting("self").values())
-        self.written = read_written("self")
+        self.counters = os.open("/proc/self/io", os.O_RDONLY | os.O_CLOEXEC)
+        self.written = self._read_written()
+        self.programs = _time_programs()
         self.start()
+        self.is_over(dict.fromkeys(("cpu_seconds", "idle_seconds", "disk"), math.inf))
 
     def start(self) -> None:
         """Count time from now on."""
         self.begun = time.monotonic()
-        self.seconds = self._seconds()
+        self.seconds = time.process_time()
 
     def is_over(self, told: dict[str, Any]) -> bool:
-        """Whether the call has used more than it may."""
-        seconds = self._seconds() - self.seconds
+        """Whether the call has used more than it may; programs that it has waited for count."""
+        seconds = time.process_time() - self.seconds + _time_programs() - self.programs
         asleep = time.monotonic() - self.begun - seconds
         if asleep > told["idle_seconds"]:
             asleep -= (sum(read_waiting("self").values()) - self.waited) / 1e9
-        written = read_written("self") - self.written
+        written = self._read_written() - self.written
         used = (seconds, "cpu_seconds"), (asleep, "idle_seconds"), (written, "disk")
         return any(amount > told[name] for amount, name in used)
 
-    def _seconds(self) -> float:
-        """Processor time of all threads, and of the programs that they have waited for."""
-        import resource  # noqa: PLC0415  (not on all systems)
-
-        others = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time() + others.ru_utime + others.ru_stime
+    def _read_written(self) -> int:
+        """Read what was written so far, from a file that is open: to open it takes longer."""
+        return _find_written(os.pread(self.counters, _SHORT, 0))
 
 
-def _answer(call: Callable[[Any], Any], told: dict[str, Any], message: bytearray) -> bytes:
+def _time_programs() -> float:
+    """Read the processor time of the programs that this process has waited for."""
+    import resource  # noqa: PLC0415  (not on all systems)
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _answer(
+    call: Callable[[Any], Any], told: dict[str, Any], message: bytearray, seeded: int
+) -> bytes:
     """Call the function on its part, and make doubles of what it gives; raises if that fails."""
     import numpy as np  # noqa: PLC0415
 
-    seed, part = pickle.loads(message)  # noqa: S301  (from the parent)
-    message.clear()
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+    seed, part = _read_part(message)
+    if seed != seeded:
+        _seed(seed)
     raw = call(part)
     if told["labels"] is not None:
         equal = (at for at, label in enumerate(told["labels"]) if bool(raw == label))
@@ -223,6 +277,6 @@ def _write(target: int, message: bytes) -> None:
 
 if __name__ == "__main__":
     try:
-        main(int(sys.argv[1]), int(sys.argv[2]))
+        main(*map(int, sys.argv[1:]))
     finally:
         os._exit(0)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -59,21 +59,24 @@ class Process:
     ----------
     life : int
         A pipe that ends with this process.
+    seed : int
+        What its global generators are set to beforehand: the seed that its part will probably have.
     """
 
-    def __init__(self, life: int) -> None:
+    def __init__(self, life: int, seed: int) -> None:
         self.ready = False
         self.task: int | None = None
         self.got = bytearray()
-        self._outbox: list[memoryview] = []
+        self._outbox: list[bytes | memoryview] = []
         self._meter: _Meter | None = None
         self.folder = ""
         self.target, requests = socket.socketpair()
         self.source, answers = os.pipe()
         try:
             self.folder = tempfile.mkdtemp(prefix="hushed-call-")
+            self._made = os.stat(self.folder).st_mtime_ns
             self._child = subprocess.Popen(  # noqa: S603
-                [sys.executable, _PROGRAM, str(answers), str(life)],
+                [sys.executable, _PROGRAM, str(answers), str(life), str(seed)],
                 stdin=requests.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -96,10 +99,10 @@ class Process:
         """Whether there is something left to be sent."""
         return bool(self._outbox)
 
-    def say(self, message: bytes, task: int | None) -> None:
+    def say(self, message: Sequence[bytes | memoryview], task: int | None) -> None:
         """Send a message: what pipes take now, and the rest by ``push``."""
         self.task = task
-        self._outbox = [memoryview(HEAD.pack(len(message))), memoryview(message)]
+        self._outbox = [HEAD.pack(sum(map(len, message))), *message]
         self.push()
 
     def push(self) -> None:
@@ -112,7 +115,7 @@ class Process:
                 while self._outbox and sent >= len(self._outbox[0]):
                     sent -= len(self._outbox.pop(0))
                 if sent:
-                    self._outbox[0] = self._outbox[0][sent:]
+                    self._outbox[0] = memoryview(self._outbox[0])[sent:]
         except BlockingIOError:
             return
         except OSError:  # it has ended; what it may have said is read elsewhere
@@ -157,9 +160,9 @@ class Process:
         """Halt it and what it has started; how many bytes of memory it goes on holding."""
         self._signal(signal.SIGSTOP)
         try:
-            if os.listdir(self.folder):
+            if os.stat(self.folder).st_mtime_ns != self._made:
                 _remove(self.folder)
-            pages = read_small(f"/proc/{self._child.pid}/statm").split()[1]
+            pages = read_small(f"/proc/{self._child.pid}/statm").split(None, 2)[1]
         except OSError:
             return 0
         return int(pages) * _PAGE

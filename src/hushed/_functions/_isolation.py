@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-import pickle
-import selectors
-import sys
+import select
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,19 +14,18 @@ from typing import Any, Self
 
 import numpy as np
 
+from hushed._functions._isolated_messages import pack_part, pack_work
 from hushed._functions._isolated_process import Process
 from hushed._functions._limits import Limits, count_workers, require_linux
-from hushed._functions._silence import silence
 from hushed._ground.checks import is_whole, require_count
-from hushed._ground.stops import watch_stops
 from hushed._ground.types import Floats
-from hushed._rows._apart import dump_apart
 from hushed.errors import BadFunction, ParameterError, WorkerLost
 
 _LOOK = 0.1  # seconds between two looks at what calls use up
 _STARTS = 3
 _MOST_ENDED = 50  # each has open files and a number: both are scarce, and others need them
 _SEEDS = 2**32
+_ONCE = 0x40000001  # what an answer is waited for with: EPOLLIN and EPOLLONESHOT
 
 
 def call_isolated(
@@ -95,16 +92,18 @@ class Isolation:
         self._shape, self._limits = shape, asdict(limits)
         self._size = 8 * math.prod(shape)
         self._workers = count_workers(limits, workers)
-        self._told = _pack(function, labels, shape, modules, self._limits)
+        self._told = pack_work(function, labels, shape, modules, self._limits)
         self._idle: deque[Process] = deque()
         self._open: set[Process] = set()
         self._ended: list[Process] = []
+        self._heard: dict[int, Process] = {}  # by the numbers of their files
+        self._started = 0
         self._holding = 0  # bytes, by those that have ended
         self._failures = 0
         self._looked = 0.0
 
     def __enter__(self) -> Self:
-        self._selector = selectors.DefaultSelector()
+        self._poll = select.epoll()
         self._life, self._held = os.pipe()
         try:
             self._warm()
@@ -129,12 +128,12 @@ class Isolation:
         self._clear()
         os.close(self._held)
         os.close(self._life)
-        self._selector.close()
+        self._poll.close()
 
     def call(self, parts: Sequence[Any], *, seeds: Sequence[int] | None = None) -> Floats:
         """Call the function once for each part; a row of NaN for each call that failed."""
         seeds = _check_seeds(seeds, len(parts))
-        answers = np.full((len(parts), *self._shape), np.nan)
+        found = [b""] * len(parts)
         waiting = deque(range(len(parts)))
         running: set[Process] = set()
         while waiting or running:
@@ -144,14 +143,23 @@ class Isolation:
                 if process is None:
                     break
                 running.add(process)
-            for process in [each for each in running if each.ready and each.task is None]:
-                at = waiting.popleft()
-                self._send(process, _pickle_part(seeds[at], parts[at]), at)
+            for process in running:
+                if process.ready and process.task is None:
+                    at = waiting.popleft()
+                    self._send(process, pack_part(seeds[at], parts[at]), at)
             for process in self._advance():
                 running.discard(process)
-                if process.task is not None and len(process.got) == self._size:
-                    numbers = np.frombuffer(process.got, dtype=np.float64).reshape(self._shape)
-                    answers[process.task] = numbers if np.isfinite(numbers).all() else np.nan
+                if process.task is not None:
+                    found[process.task] = bytes(process.got)
+        return self._read(found)
+
+    def _read(self, found: Sequence[bytes]) -> Floats:
+        """Make numbers of what calls have said; NaN for one that did not say all of its own."""
+        nothing = np.full(self._shape, np.nan).tobytes()
+        whole = bytearray().join(each if len(each) == self._size else nothing for each in found)
+        answers = np.frombuffer(whole).reshape(len(found), *self._shape)
+        infinite = ~np.isfinite(answers)
+        answers[infinite.any(axis=tuple(range(1, answers.ndim)))] = np.nan
         return answers
 
     def _warm(self) -> None:
@@ -183,28 +191,36 @@ class Isolation:
             return None if others else self._start()
 
     def _start(self) -> Process:
-        process = Process(self._life)
+        process = Process(self._life, self._started % _SEEDS)
+        self._started += 1
         self._open.add(process)
-        self._selector.register(process.source, selectors.EVENT_READ, process)
-        self._send(process, self._told, None)
+        self._heard[process.source] = self._heard[process.target.fileno()] = process
+        self._poll.register(process.source, _ONCE)
+        self._send(process, [self._told], None)
         return process
 
-    def _send(self, process: Process, message: bytes, task: int | None) -> None:
-        process.say(message, task)
+    def _send(
+        self, process: Process, message: Sequence[bytes | memoryview], at: int | None
+    ) -> None:
+        process.say(message, at)
         if process.busy:
-            self._selector.register(process.target, selectors.EVENT_WRITE, process)
+            self._poll.register(process.target, select.EPOLLOUT)
 
     def _advance(self) -> list[Process]:
         """Wait for something to happen; give the processes that have ended thereby."""
         done = []
-        for key, events in self._selector.select(_LOOK):
-            process: Process = key.data
-            if events & selectors.EVENT_WRITE:
+        for file, _ in self._poll.poll(_LOOK):
+            process = self._heard[file]
+            if process not in self._open:
+                continue
+            if file != process.source:
                 process.push()
                 if not process.busy:
-                    self._selector.unregister(process.target)
+                    self._poll.unregister(file)
             elif self._hear(process):
                 done.append(process)
+            else:
+                self._poll.modify(file, _ONCE)
         if time.monotonic() - self._looked > _LOOK:
             running = [each for each in self._open if each.task is not None and each not in done]
             done += [process for process in running if process.is_over(self._limits)]
@@ -238,10 +254,9 @@ class Isolation:
 
     def _end(self, process: Process) -> None:
         """Halt a process; to take its memory apart takes longer than a short call, and can wait."""
-        self._selector.unregister(process.source)
         if process.busy:
-            self._selector.unregister(process.target)
-        if process in self._idle:
+            self._poll.unregister(process.target)
+        if process.task is None and process in self._idle:
             self._idle.remove(process)
         self._open.remove(process)
         self._ended.append(process)
@@ -256,48 +271,6 @@ class Isolation:
         while self._ended:
             self._ended.pop().clear()
         self._holding = 0
-
-
-def _pack(
-    function: Callable[[Any], Any],
-    labels: Sequence[Any] | None,
-    shape: tuple[int, ...],
-    modules: Sequence[str],
-    limits: dict[str, float],
-) -> bytes:
-    """Pack all that a process is told before it is given rows."""
-    import cloudpickle  # noqa: PLC0415
-
-    if not callable(function):
-        raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    try:
-        packed = cloudpickle.dumps(function)
-        listed = None if labels is None else cloudpickle.dumps(list(labels))
-    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
-        raise BadFunction(
-            f"the function cannot be sent to a fresh process ({cause}); create what it holds "
-            "inside the function"
-        ) from cause
-    path = [os.path.abspath(each) for each in sys.path]
-    told = {"path": path, "modules": list(modules), "function": packed, "labels": listed}
-    return pickle.dumps({**told, **limits, "shape": tuple(shape)})
-
-
-def _pickle_part(seed: int, part: Any) -> bytes:
-    """Pickle a part; nothing if that fails, so that its call fails as any other.
-
-    A cell may raise what a stop raises: only a signal stops.
-    """
-    if type(part) is np.ndarray and not part.dtype.hasobject:  # ten times as fast
-        return pickle.dumps((seed, part), protocol=5)
-    with watch_stops() as is_stop:
-        try:
-            with silence():
-                return dump_apart((seed, part))
-        except BaseException as cause:
-            if not is_stop(cause):
-                return b""
-    raise KeyboardInterrupt
 
 
 def _check_seeds(seeds: Sequence[int] | None, calls: int) -> list[int]:

@@ -162,10 +162,8 @@ def _ask_of_column(
     limits: dict[str, Any] = {"low": bounds[0], "high": bounds[1], "weight": weight}
     if kind == "histogram":
         return table.histogram(column, bins=form.whole(f"{name}.bins", 10) or 10, **limits)
-    if kind in ("median", "quantiles"):
-        asked = [0.5] if kind == "median" else _read_probabilities(form, name)
-        output = f"median_{column}" if kind == "median" else None
-        return table.quantiles(column, asked, name=output, **limits)
+    if kind == "quantiles":
+        return table.quantiles(column, _read_probabilities(form, name), **limits)
     found: Builder = getattr(table, kind)(column, **limits)
     return found
 

@@ -257,9 +257,7 @@ def _add_quantiles(request: hs.Table, asked: Asked) -> hs.Table:
         request = request.quantiles(column, wanted, low=low, high=high, name=name, **offered)
     for text in asked.median or ():
         column, low, high = _parts("--median", text, 2)
-        request = request.quantiles(
-            column, [0.5], low=low, high=high, name=f"median_{column}", **offered
-        )
+        request = request.median(column, low=low, high=high, **offered)
     return request
 
 

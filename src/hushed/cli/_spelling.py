@@ -41,6 +41,7 @@ _OTHER_WORDS = {  # by option: words of SQL and of other tools, without their da
     "--quote": "price dry-run estimate",
     "--ledger": "db database",
     "--out": "output certificate",
+    "--mechanism": "method",
     "--note": "comment label",
     "--plot": "figure chart",
 }

@@ -381,6 +381,55 @@ class QueryBuilder:
             probabilities=read_probabilities(probabilities),
         )
 
+    def median(
+        self,
+        column: str,
+        *,
+        low: float,
+        high: float,
+        candidates: int | None = None,
+        spacing: Spacing | None = None,
+        name: str | None = None,
+        weight: float = 1.0,
+    ) -> Self:
+        """Add the median of a column: the quantile 0.5, under a name of its own.
+
+        Parameters
+        ----------
+        column : str
+            A numeric column.
+        low, high : float
+            Smallest and largest candidate.
+        candidates : int, optional
+            Number of candidates, as for `quantiles`.
+        spacing : {"geometric", "even"}, optional
+            How they are spaced, as for `quantiles`.
+        name : str, optional
+            Name of the output; ``median_COLUMN`` by default.
+        weight : float, default 1
+            Share of epsilon relative to the other aggregates.
+
+        Returns
+        -------
+        Table
+            The query with the aggregate. It takes a scan of its own.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
+        """
+        return self.quantiles(
+            column,
+            [0.5],
+            low=low,
+            high=high,
+            candidates=candidates,
+            spacing=spacing,
+            name=f"median_{column}" if name is None else name,
+            weight=weight,
+        )
+
     def histogram(
         self,
         column: str,

@@ -42,6 +42,38 @@ class TestAnswers:
         assert call_isolated(len, [], shape=(2, 3)).shape == (0, 2, 3)
 
     @pytest.mark.slow
+    def test_arrays_arrive_as_they_are(self):
+        """Types of numbers and of other cells, both byte orders, any shape, any order in memory."""
+        parts = [
+            np.array([1.5, -0.0, np.nan, np.inf]),
+            np.array([True, False]),
+            np.array(7, dtype="i2"),
+            np.zeros((3, 0, 2), dtype=np.float32),
+            np.array([1 + 2j, 3j], dtype=np.complex64),
+            np.array([1, 2, 3], dtype=">i4"),
+            np.arange(6.0).reshape(2, 3).T,
+            np.arange(10)[::3],
+            np.array(["a", "bc"]),
+            np.array(["2020-01-01", "NaT"], dtype="M8[D]"),
+            np.random.default_rng(1).random(8192 - 8),  # around the length that is read at once
+            np.random.default_rng(1).random(8192),
+        ]
+        wanted = [(each.dtype.str, each.shape, np.asarray(each).tobytes("A")) for each in parts]
+
+        def is_same(rows):
+            found = rows.dtype.str, rows.shape, rows.tobytes("A")
+            order = rows.flags.f_contiguous, rows.flags.c_contiguous
+            held = (found, order) in [(each, (f, c)) for each, f, c in expected]
+            changes = rows.flags.writeable and rows.flags.aligned and not rows.ctypes.data % 8
+            return [held, changes]
+
+        flags = [(each.flags.f_contiguous, each.flags.c_contiguous) for each in parts]
+        flags[7] = (True, True)  # of a part alone: what lay between is left out
+        expected = [(each, *both) for each, both in zip(wanted, flags, strict=True)]
+        found = call_isolated(is_same, parts, shape=(2,))
+        assert found.tolist() == [[1.0, 1.0]] * len(parts)
+
+    @pytest.mark.slow
     def test_labels_are_numbered(self):
         """What equals a label counts as its number, whatever else fails."""
 
@@ -115,9 +147,12 @@ class TestSeeds:
 
         found = call_isolated(draw, [[1], [2]], shape=(2,), seeds=[7, 1])
         again = call_isolated(draw, [[3], [4]], shape=(2,))
+        with Isolation(draw, calls=3, shape=(2,), workers=1) as pool:  # set to 0, 1 and 2 before
+            later = [pool.call([[5]], seeds=[each])[0] for each in (1, 1, 7)]
         assert found[0, 1] == np.random.RandomState(7).random_sample()
         assert again[1].tolist() == found[1].tolist()
         assert again[0].tolist() != found[0].tolist()
+        assert [each.tolist() for each in later] == found[[1, 1, 0]].tolist()
 
     @pytest.mark.parametrize("seeds", [[1], [1, -1], [1, 2**32], [1, 0.5], [True, 1]])
     def test_others_are_refused(self, seeds):
