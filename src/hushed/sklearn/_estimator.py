@@ -72,8 +72,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     population : (X, y), X or Population, optional
         For ``route="sampled"``: public rows with labels, or a population of `hushed.populations`
         whose rows are arrays in the units of X that end with the label (of a classifier its
-        position among ``labels``). They are encoded as the private rows are. Never the private
-        rows.
+        position among ``labels`` in ascending order). They are encoded as the private rows are.
+        Never the private rows.
     epsilon : float, default 1
         Privacy loss of one fit, in nats; finite, above 0.
     route : {"sampled", "blocks", "objective"}, default "sampled"
