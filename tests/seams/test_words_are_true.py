@@ -92,8 +92,17 @@ def test_several_answers_are_about_one_person_only_if_it_is_the_same(tmp_path):
     first = hs.certify(1, ledger=ledger, budget="rows")
     assert words in hs.certify_study([first, last]).explain()
     assert words not in hs.certify_study([first]).explain()
-    counted = [hs.certify(hs.table(rows).count().release(epsilon=1.0)) for _ in range(2)]
+    counted = [hs.certify(hs.table(rows).count().release(epsilon=1.0), note=n) for n in "ab"]
     assert words not in hs.certify_study(counted).explain()
+
+
+def test_the_limit_of_a_budget_for_a_plan_rests_on_the_plan(tmp_path):
+    """What an outsider guesses is bounded for no analyst who steers, where the rule is not."""
+    ledger = hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
+    for method, told in (("pld", True), ("basic", False)):
+        ledger.open_budget(method, hs.Guarantee(epsilon=1.0, delta=1e-6), method=method)
+        words = hs.certify_budget(ledger, method).explain().partition("an outsider could still")[2]
+        assert ("and on a plan that no answer changed: if it does not hold" in words) is told
 
 
 def test_an_answer_rests_on_rows_that_nobody_else_made():

@@ -181,7 +181,8 @@ def _read(text: str) -> Reading:
         outsider=describe_outsider(
             limit,
             "notes and times of the charges",
-            "what each release promised when it was charged, and on what that rests",
+            "what each release promised when it was charged, and on what that rests"
+            f"{', and on a plan that no answer changed' * (report.budget.method == 'pld')}",
         ),
         paragraphs=(
             ("What is promised", _describe_budget(report)),

@@ -76,7 +76,10 @@ def compose_study(parts: Sequence[StudyPart], delta: float) -> Study:
     """Work out what several certificates promise together."""
     digests = [each.digest for each in parts]
     if not parts or len(set(digests)) < len(digests):
-        raise ParameterError("a study is of one certificate or more, each once")
+        raise ParameterError(
+            "a study is of one certificate or more, each once; two releases that gave the same are "
+            "told apart by their notes"
+        )
     return Study(parts=tuple(parts), composition=compose(parts, delta=delta))
 
 
