@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 
 import mpmath
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -16,6 +17,7 @@ from hushed.accounting import optimal_epsilon
 from hushed.cli import app
 from hushed.cost import CostModel, Need, plan
 from hushed.errors import NotFeasible, ParameterError
+from hushed.tables._format import _format_cell
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?)"
 
@@ -273,3 +275,30 @@ def test_levels_of_a_comparison_are_rounded_up():
     s = hs.statistics.median(rows=50, low=0, high=1)
     found = hs.compare(s, hs.populations.Uniform(low=0, high=1), epsilon=0.1234564, trials=2)
     assert "epsilon = 0.123457" in found.explain()
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0.12345678, 0.12345612), (-2.0000004, 3.0000004), (123456.4, 987654.6), (-123456.4, 0.0)],
+)
+def test_an_error_bar_is_not_printed_narrower(low, high):
+    """A bar that is rounded inwards would hold less often than is said."""
+    printed = re.fullmatch(r"7 \[(.*), (.*)\]", _format_cell(7, low, high))
+    assert Decimal(printed[1]) <= Decimal(repr(low))
+    assert Decimal(printed[2]) >= Decimal(repr(high))
+    assert float(printed[1]) >= low - 1e-5 * abs(low)
+    assert float(printed[2]) <= high + 1e-5 * abs(high)
+
+
+def test_edges_of_bins_are_printed_as_they_are():
+    """Two edges in one thousandth of their size are not printed as one."""
+    query = hs.table(pa.table({"x": [1.0]}))
+    answer = query.histogram("x", low=1234567, high=1234569, bins=4).release(epsilon=1.0)
+    assert "1234567 1234567.5 1234568 1234568.5 1234569" in str(answer)
+
+
+@pytest.mark.parametrize("beta", [1e-17, 1e-300, 1e-9])
+def test_no_error_bar_is_said_to_hold_always(beta):
+    """A chance that is lost when it is taken from one is there all the same."""
+    told = hs.table(pa.table({"x": [1.0]})).count().release(epsilon=1.0, beta=beta).explain()
+    assert found("holds with #%", told) < 100

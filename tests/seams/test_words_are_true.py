@@ -1,6 +1,7 @@
 """Sentences of certificates that would be false for some configurations, and are not printed."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hushed as hs
@@ -69,6 +70,45 @@ def test_a_sum_of_releases_says_that_it_needs_a_plan():
     assert "no answer decided" in hs.verify(hs.certify_study(parts)).explain()
     assert words not in hs.compose(noise[:1]).explain()
     assert words not in hs.certify_study(parts[:1]).explain()
+
+
+def test_several_answers_are_about_one_person_only_if_it_is_the_same(tmp_path):
+    """Patients in one answer and doctors in the other: no sum is said to protect either in both."""
+    rows = pa.table({"patient": ["a", "b"], "doctor": ["c", "c"]})
+    ledger = hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
+    limit = hs.Guarantee(epsilon=9.0, neighbours="add-remove", unit="user")
+    ledger.open_budget("rows", limit)
+    words = "A person has to be the same one in all of them"
+    for user, told in (
+        ("patient", f"{words}, by whatever column each release knows people."),
+        (
+            "doctor",
+            f"{words}, by whatever column each release knows people (here doctor, patient).",
+        ),
+    ):
+        query = hs.table(rows, user=user).count_users()
+        last = hs.certify(query.release(epsilon=1.0, ledger=ledger, budget="rows"))
+        assert told in hs.certify_budget(ledger, "rows").explain()
+    first = hs.certify(1, ledger=ledger, budget="rows")
+    assert words in hs.certify_study([first, last]).explain()
+    assert words not in hs.certify_study([first]).explain()
+    counted = [hs.certify(hs.table(rows).count().release(epsilon=1.0), note=n) for n in "ab"]
+    assert words not in hs.certify_study(counted).explain()
+
+
+def test_the_limit_of_a_budget_for_a_plan_rests_on_the_plan(tmp_path):
+    """What an outsider guesses is bounded for no analyst who steers, where the rule is not."""
+    ledger = hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}")
+    for method, told in (("pld", True), ("basic", False)):
+        ledger.open_budget(method, hs.Guarantee(epsilon=1.0, delta=1e-6), method=method)
+        words = hs.certify_budget(ledger, method).explain().partition("an outsider could still")[2]
+        assert ("and on a plan that no answer changed: if it does not hold" in words) is told
+
+
+def test_an_answer_rests_on_rows_that_nobody_else_made():
+    """A view, or a text of several lines in a file, may mix people: it holds for no such table."""
+    answer = hs.table(pa.table({"x": [1.0]})).count().release(epsilon=1.0)
+    assert "no row of it was made from rows of somebody else" in hs.certify(answer).explain()
 
 
 class Narrow(hs.populations.Uniform):

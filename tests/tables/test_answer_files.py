@@ -138,6 +138,20 @@ class TestFiles:
                     assert json.loads(cell) == wanted
         assert len(lines) == 4
 
+    def test_no_spreadsheet_runs_a_key(self, tmp_path):
+        """Keys may come from data subjects: in CSV alone they get an apostrophe; numbers do not."""
+        keys = ["=1+1", "-x", "\t@x", "a;=1", "-5", "+1e3", "x"]
+        counted = hs.table(pa.table({"k": keys})).group_by("k", keys=keys).count(name="=n")
+        answer = counted.release(epsilon=60.0)
+        answer.to_csv(tmp_path / "a.csv")
+        text = (tmp_path / "a.csv").read_text()
+        head, *lines = csv.reader(text.splitlines())
+        assert head == ["k", "'=n", "'=n_low", "'=n_high"]
+        wanted = ["'=1+1", "'-x", "'\t@x", "a;=1", "-5", "+1e3", "x"]
+        assert [line[0] for line in lines] == wanted
+        assert '"a;=1"' in text  # where a comma is a point, a semicolon begins a cell
+        assert answer.to_arrow()["k"].to_pylist() == keys
+
     def test_a_parquet_file_is_the_arrow_table(self, answer, tmp_path):
         answer.to_parquet(str(tmp_path / "a.parquet"))
         read = parquet.read_table(tmp_path / "a.parquet")

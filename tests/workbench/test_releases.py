@@ -20,7 +20,6 @@ from hushed.workbench._releases import Releases
 from hushed.workbench._views.exports import (
     Source,
     Stored,
-    guard_cells,
     write_file,
     write_question,
 )
@@ -240,12 +239,6 @@ def test_exports_ask_the_same_question(stored, tmp_path, monkeypatch):
     assert hs.Query.of(notebook["query"]) == hs.Query.of(found["query"])
     words = shlex.split(text("command"))
     assert words[:3] == ["hushed", "query", str(tmp_path / "stays.csv")]
-
-
-def test_numbers_of_a_table_file_stay_numbers():
-    """A minus sign before a number is no formula, before a text it may be."""
-    guarded = guard_cells(b'a,b\n-5,-x\n+1e3,@x\n2,"\t=1"\n').decode()
-    assert guarded == "a,b\n-5,'-x\n+1e3,'@x\n2,'\t=1\n"
 
 
 def test_a_histogram_is_drawn_with_its_edges_and_whole_numbers_are_whole(stored):

@@ -6,10 +6,10 @@ which hold texts. What a row holds is not: no cell is refused, and none changes 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import importlib
 import importlib.util
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +35,10 @@ from hushed.cli._tables import (
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.populations import Population, PublicTable
 
+_SAVE_LINES = "save it with a line feed at the end of each"
+# A mark that closes is followed by no other one: two of them are one within the cell.
+_CELL = re.compile(r'("(?:[^"]|"")*"(?:[^",][^,]*)?|[^,]*),')
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 _TEXTS = ("str", "string")  # types of a frame, in small letters; objects may be dates
 
 
@@ -188,8 +192,10 @@ def _measure_width(cells: list[list[Any]]) -> int:
 def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[Any]]]:
     """Read each line as a row: a quotation mark that is never closed affects its own row only."""
     text = path.read_bytes().decode("utf-8-sig", "surrogateescape").translate(_BROKEN)
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    rows = [_split_line(line) for line in (lines if lines[-1] else lines[:-1])]
+    if "\n" not in text and "\r" in text.rstrip("\r"):
+        raise BadRows(f"{path.name} has carriage returns in place of ends of lines; {_SAVE_LINES}")
+    lines = text.split("\n")
+    rows = [_split_line(line.rstrip("\r")) for line in (lines if lines[-1] else lines[:-1])]
     if not header:
         return (), rows
     if not rows:
@@ -212,9 +218,13 @@ _BROKEN |= {
 
 
 def _split_line(line: str) -> list[str]:
-    if '"' in line and len(line) <= csv.field_size_limit():  # a longer cell would be refused
-        return next(csv.reader([line]))
-    return line.split(",") if line else []
+    """Split a line as `hushed.table` does: a cell wholly in quotation marks is what is in them."""
+    if '"' not in line:
+        return line.split(",") if line else []
+    return [
+        cell[1:-1].replace('""', '"') if _QUOTED.fullmatch(cell) else cell
+        for cell in _CELL.findall(f"{line},")
+    ]
 
 
 def _make_table(

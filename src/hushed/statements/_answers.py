@@ -20,7 +20,9 @@ from hushed.tables._storage import read_answer, write_answer
 from hushed.tables._warnings import epsilon_warnings
 
 _ASSUMED = (
-    "The query was run as it is asked here, on the table that is named; low and high ends, keys "
+    "The query was run as it is asked here, on the table that is named; no row of it was made from "
+    "rows of somebody else, as in some views, or where texts in a file hold ends of lines; low and "
+    "high ends, keys "
     "and conditions were chosen without looking at the rows; names of columns and their types are "
     "public; how long the query took, or that it failed, was told to nobody outside"
 )

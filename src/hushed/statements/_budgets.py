@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ from hushed.statements._readings import Kind, Reading, Table, canonical
 from hushed.statements._releases import RELEASES
 from hushed.statements._searches import SEARCHES
 from hushed.statements._studies import is_stronger
-from hushed.statements._words import describe_outsider
+from hushed.statements._words import assume_same_person, describe_outsider
 
 _SCHEMA, _VERSION = "hushed report", 1
 _MOST_LINES, _MOST_CELL = 40, 90
@@ -180,7 +181,8 @@ def _read(text: str) -> Reading:
         outsider=describe_outsider(
             limit,
             "notes and times of the charges",
-            "what each release promised when it was charged, and on what that rests",
+            "what each release promised when it was charged, and on what that rests"
+            f"{', and on a plan that no answer changed' * (report.budget.method == 'pld')}",
         ),
         paragraphs=(
             ("What is promised", _describe_budget(report)),
@@ -190,6 +192,7 @@ def _read(text: str) -> Reading:
                 "it was released; nothing here shows that the list is complete. What was charged "
                 "for a release elsewhere stands in the list without an answer. Whatever the "
                 "certificate of a release assumes is assumed here, too."
+                f"{assume_same_person(limit, _list_users(report.answers))}"
                 f"{_name_smaller(report.entries)}",
             ),
         ),
@@ -204,6 +207,13 @@ def _describe_budget(report: BudgetReport) -> str:
         f"to this budget: what does not fit is refused (method {report.budget.method}). "
         f"{assumption(report.budget)}{SAMPLER_TOO * report.balance.spent.marginal}"
     )
+
+
+def _list_users(answers: dict[int, str]) -> Iterator[str]:
+    """List the columns by which the stored answers of queries know people."""
+    for text in answers.values():
+        with suppress(Exception):  # whoever may append may have stored anything
+            yield str(json.loads(text)["asked"]["query"]["user"])
 
 
 def _name_smaller(entries: tuple[Entry, ...]) -> str:

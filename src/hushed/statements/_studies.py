@@ -17,7 +17,7 @@ from hushed.ledger._entries import read_promise, write_promise
 from hushed.ledger._laws import read_law, write_law
 from hushed.privacy_loss import PrivacyProfile
 from hushed.statements._readings import Kind, Reading, Table, canonical
-from hushed.statements._words import describe_outsider, describe_promise
+from hushed.statements._words import assume_same_person, describe_outsider, describe_promise
 
 _SCHEMA, _VERSION = "hushed study", 1
 _MOST_LINES = 40
@@ -76,7 +76,10 @@ def compose_study(parts: Sequence[StudyPart], delta: float) -> Study:
     """Work out what several certificates promise together."""
     digests = [each.digest for each in parts]
     if not parts or len(set(digests)) < len(digests):
-        raise ParameterError("a study is of one certificate or more, each once")
+        raise ParameterError(
+            "a study is of one certificate or more, each once; two releases that gave the same are "
+            "told apart by their notes"
+        )
     return Study(parts=tuple(parts), composition=compose(parts, delta=delta))
 
 
@@ -180,7 +183,7 @@ def _assume(study: Study) -> str:
         "checked one by one, and named by their digests."
     )
     if len(study.parts) > 1:
-        told += f" {FIXED}"
+        told += f" {FIXED}{assume_same_person(study.parts[0].guarantee)}"
     if len(named) > 1:
         told += f" Their data sets have different names: {', '.join(named)}."
     return told

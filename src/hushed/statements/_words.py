@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from hushed._ground.decimals import upper_double
 from hushed._ground.numeric import round_up
-from hushed._ground.printing import format_up
+from hushed._ground.printing import flat, format_up
 from hushed.guarantee import Guarantee
 from hushed.releasing._factor_words import describe_factor
 
+_SAME_PERSON = (
+    " A person has to be the same one in all of them, by whatever column each release knows people"
+)
 _ONE = {"user": "one person with all rows", "row": "one row"}
 
 
@@ -26,6 +30,15 @@ def describe_promise(promise: Guarantee) -> str:
         f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}{gamma}. "
         f"{describe_factor(promise, 'what was released', f'with {_change(promise)}')}"
     )
+
+
+def assume_same_person(promise: Guarantee, columns: Iterable[str] = ()) -> str:
+    """Say that a promise of several releases is for one person in all; name their columns."""
+    if promise.unit != "user":
+        return ""
+    named = sorted({flat(each) for each in columns})
+    told = f" (here {', '.join(named)})" if len(named) > 1 else ""
+    return f"{_SAME_PERSON}{told}."
 
 
 def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:

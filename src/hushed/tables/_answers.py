@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -350,7 +351,8 @@ class Answer(Shown):
 
 
 def percent(level: float) -> str:
-    """Format a confidence level: 0.95 as "95%", rounded down."""
+    """Format a confidence level: 0.95 as "95%", rounded down, and never as 100 %."""
+    level = min(level, math.nextafter(1.0, 0.0))
     return f"{format_down(float(Decimal(repr(level)) * 100))}%"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import format_up, shown
+from hushed._ground.printing import format_down, format_exactly, format_up, shown
 from hushed.tables._left_out import remark_of
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def format_table(lines: Sequence[Sequence[str]]) -> str:
 def list_edges(edges: Mapping[str, Sequence[float]]) -> list[str]:
     """Name the edges of the bins of each histogram, which its numbers mean nothing without."""
     return [
-        f"edges of the bins of {shown(name)}: {' '.join(map(_format_number, found))}"
+        f"edges of the bins of {shown(name)}: {' '.join(map(format_exactly, found))}"
         for name, found in edges.items()
     ]
 
@@ -55,7 +56,7 @@ def _format_cell(value: Any, low: Any, high: Any) -> str:
     return (
         _format_number(value)
         if low is None
-        else f"{_format_number(value)} [{_format_number(low)}, {_format_number(high)}]"
+        else f"{_format_number(value)} [{_format_end(low, -1)}, {_format_end(high, 1)}]"
     )
 
 
@@ -63,6 +64,15 @@ def _format_errors(value: Any, low: Any, high: Any) -> str:
     """Format how far each number of a list may be off, where that is the same for all."""
     below, above = format_up(value - low, 4), format_up(high - value, 4)
     return f"within {above}" if below == above else f"-{below} to +{above}"
+
+
+def _format_end(end: float, side: int) -> str:
+    """Format an end of an error bar: not inside of it, for the bar would hold less often."""
+    if isinstance(end, int):
+        return str(end)
+    if _ROUNDED <= abs(end) < _WRITTEN_OUT:
+        return str(math.floor(end) if side < 0 else math.ceil(end))
+    return format_down(end) if side < 0 else format_up(end)
 
 
 def _format_number(value: float) -> str:

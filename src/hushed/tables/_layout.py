@@ -11,7 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import plain_path
+from hushed._ground.numerals import read_cell
+from hushed._ground.printing import plain_path, tame_cell
 from hushed.errors import NotFound, ParameterError
 from hushed.tables._left_out import remark_of
 from hushed.tables._requests import name_quantiles
@@ -79,14 +80,20 @@ def render(answer: Answer, suffix: str) -> bytes:
         return sink.getvalue()
     columns = list_columns(answer)
     text = io.StringIO(newline="")
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(columns)
+    # Texts stand in quotes: a semicolon begins a cell of its own where commas are points.
+    lines = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    lines.writerow(map(_write_cell, columns))
     lines.writerows([_write_cell(cell) for cell in row] for row in zip(*columns.values()))  # noqa: B905
     return text.getvalue().encode()
 
 
 def _write_cell(cell: Any) -> Any:
-    """Write a cell of a CSV file as `hushed.table` reads it; a list as JSON."""
+    """Write a cell of a CSV file as `hushed.table` reads it; a list as JSON.
+
+    Keys may come from the rows: a text that a spreadsheet would run has an apostrophe before it.
+    """
+    if isinstance(cell, str):
+        return cell if read_cell(cell) is not None else tame_cell(cell)
     if isinstance(cell, bool | list):
         return json.dumps(cell)
     return cell.isoformat() if hasattr(cell, "isoformat") else cell

@@ -120,7 +120,9 @@ def _require_names(path: Path, names: Sequence[str], first: str) -> None:
     """Refuse a first line that may be a record; only that line decides, and it is not shown."""
     if not first.strip():
         raise BadRows(f"{path.name}: the first line is empty, and has to name the columns")
-    if "\x00" in first:
+    if "\r" in first:
+        why = "has carriage returns in place of ends of lines, or within a name"
+    elif "\x00" in first:
         why = "contains a null character"
     elif first.count('"') % 2:  # every record after it would begin inside a value
         why = "has a quotation mark that is not closed on it"
@@ -234,16 +236,24 @@ def _lines_schema() -> Any:
 
 
 def lines_query(lines: str, delimiter: str, width: int) -> str:
-    """Write a query of DuckDB that splits each line into cells, by itself."""
-    quoted = f"""'[{delimiter}]("(?:[^"]|"")*"|[^{delimiter}]*)'"""
+    """Write a query of DuckDB that splits each line into cells, by itself.
+
+    A cell that is wholly in quotation marks is what stands within them; any other is as it is
+    written, also one in which a mark is never closed, or stands before other characters. In a file
+    of one column an empty line is a row without a value; elsewhere it is none. Private files of the
+    command line are read by the same rules.
+    """
+    # A mark that closes is followed by no other one: two of them are one within the cell.
+    each = f"""'("(?:[^"]|"")*"(?:[^"{delimiter}][^{delimiter}]*)?|[^{delimiter}]*)[{delimiter}]'"""
     cell = f'(?:[^"{delimiter}]*|"[^"{delimiter}]*")'
     strings = ", ".join(f"nullif(cells[{i + 1}], '') AS c{i}" for i in range(width))
+    kept = "" if width == 1 else " WHERE line <> ''"
     # The last way is general, but takes ten times as long: simple lines take the others.
     return f"""SELECT {strings} FROM (SELECT CASE
             WHEN NOT contains(line, '"') THEN string_split(line, '{delimiter}')
             WHEN regexp_full_match(line, '{cell}(?:[{delimiter}]{cell})*')
                 THEN string_split(replace(line, '"', ''), '{delimiter}')
-            ELSE list_transform(regexp_extract_all('{delimiter}' || line, {quoted}, 1),
-                lambda x: CASE WHEN x LIKE '"%"' AND strlen(x) > 1
+            ELSE list_transform(regexp_extract_all(line || '{delimiter}', {each}, 1),
+                lambda x: CASE WHEN regexp_full_match(x, '"(?:[^"]|"")*"')
                     THEN replace(substring(x, 2, length(x) - 2), '""', '"') ELSE x END)
-            END AS cells FROM {lines} WHERE line <> '')"""  # noqa: S608
+            END AS cells FROM {lines}{kept})"""  # noqa: S608

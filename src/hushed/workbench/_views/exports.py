@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hushed._ground.printing import tame_cell
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.plots import certificate_page
@@ -84,7 +81,7 @@ def write_file(kind: str, stored: Stored, ledger: Ledger, source: Source) -> Fil
     """
     name = f"answer-{stored.number}"
     answers: Mapping[str, Callable[[], tuple[str, str, bytes]]] = {
-        "csv": lambda: (f"{name}.csv", "text/csv", guard_cells(render(stored.answer, ".csv"))),
+        "csv": lambda: (f"{name}.csv", "text/csv", render(stored.answer, ".csv")),
         "json": lambda: (f"{name}.json", "application/json", render(stored.answer, ".json")),
         "certificate": lambda: (
             f"certificate-{stored.number}.json",
@@ -136,19 +133,3 @@ def write_question(
 
 def _file(name: str, kind: str, content: bytes) -> File:
     return File(name=name, kind=kind, content=content)
-
-
-def guard_cells(content: bytes) -> bytes:
-    """Write an apostrophe before texts that a spreadsheet would run; numbers stay numbers."""
-    lines = csv.reader(io.StringIO(content.decode(), newline=""))
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([_guard(each) for each in row] for row in lines)
-    return text.getvalue().encode()
-
-
-def _guard(cell: str) -> str:
-    try:
-        float(cell)
-    except ValueError:
-        return tame_cell(cell)
-    return cell
