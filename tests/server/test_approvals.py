@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
@@ -136,6 +137,28 @@ def test_of_many_who_decide_at_once_one_wins(team, sue):
         assert ended in ("declined", "cancelled", "charged", "answered")
         charged = ended in ("charged", "answered")
         assert team.charges() - before == charged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("same", [False, True], ids=["two stewards", "one steward twice"])
+def test_of_two_clicks_at_the_same_moment_one_charges(team, sue, monkeypatch, same):
+    """Both found it waiting. Somebody else is told that it waits no more; oneself, how it is."""
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+    both, judge = Barrier(2, timeout=20), _approving.judge
+
+    def judge_together(*args):
+        found = judge(*args)
+        both.wait()
+        return found
+
+    monkeypatch.setattr(_approving, "judge", judge_together)
+    with ThreadPoolExecutor(2) as pool:
+        tokens = [team.sam, team.sam if same else sue]
+        found = list(pool.map(lambda token: decide(team, token, made), tokens))
+    codes = sorted(each.status_code for each in found)
+    assert codes == ([200, 200] if same else [200, 409])
+    assert {each.json().get("code", "not_pending") for each in found} == {"not_pending"}
+    assert team.charges() == 1
 
 
 @pytest.mark.slow

@@ -459,6 +459,22 @@ def test_a_door_is_old_after_a_day_and_guesses_are_counted(team, monkeypatch):
     assert stranger(team).post("enter", {"key": door(team, "ana")}).status_code == 200
 
 
+def test_the_api_makes_addresses_for_the_pages_too(team):
+    """A day is the most that one counts, whatever is asked for."""
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    asked = {"page": True, "days": 90, "datasets": ["other"]}
+    made = team.send("POST", path, team.sam, json=asked).json()
+    assert made["address"] == f"{ORIGIN}/pages/enter#{made['token']}"
+    assert team.send("POST", path, team.sam, json={}).json()["address"] is None
+    people = team.send("GET", "/v1/people", team.sam).json()["items"]
+    known = {each["id"]: each for person in people for each in person["tokens"]}[made["id"]]
+    life = datetime.fromisoformat(known["expires"]) - datetime.fromisoformat(known["made"])
+    assert (known["use"], life <= timedelta(days=1)) == ("door", True)
+    browser = stranger(team)
+    assert browser.post("enter", {"key": made["token"]}).status_code == 200
+    assert "You have no share of a data set" in browser.get("datasets").text  # it is narrowed
+
+
 @pytest.mark.slow
 def test_the_process_of_the_pages_parses_no_condition_and_names_no_file(team, monkeypatch):
     """What analysts write is judged elsewhere; where a data set lies is no text of a page."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushed.accounting._filters import Cost
-from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
+from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._accounts import Ledger
@@ -113,7 +113,7 @@ def _append(
     head = rows.head_of(connection, name, lock=True)
     due.running = running = sync_balance(due.cached, connection, head)
     if charge.key in running.keys:
-        raise ParameterError(f"the key {charge.key!r} of budget {name!r} is in use")
+        raise KeyInUse(f"the key {charge.key!r} of budget {name!r} is in use")
     running.check(charge.guarantee, known, due.costs)
     entry = next_entry(
         running, charge.guarantee, charge.note, law, due.costs, charge.key, charge.question

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hushed.errors import Overspent
+from hushed.errors import KeyInUse, Overspent
 from hushed.ledger._together import reading, writing
 from hushed.server._audit import add_event
 from hushed.server._desk import Desk
@@ -44,9 +44,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     """Charge a request that is pending, and let it run; the charge is that of who asked."""
     found = require_seen(desk, steward, request)
     if found.state != "pending":
-        if found.decided_by == steward.name and found.entry is not None:
-            return found  # the same click, sent again
-        raise Problem("not_pending")
+        return _require_decided(desk, steward, request)
     asker = require_four_eyes(desk, steward, found)
     grant = require_share(desk, found)
     asked = Ask.model_validate_json(found.body)
@@ -65,11 +63,21 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     due = replace(found, budget=budget_of(desk, grant), quota=grant.budget, decided_by=steward.name)
     try:
         made = charge_request(desk, due, asker, asked, judged, write)
+    except KeyInUse:  # somebody has charged it a moment ago
+        return _require_decided(desk, steward, request)
     except Overspent as error:
         raise Problem(which_is_full(desk, grant, error, judged)) from None
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made
+
+
+def _require_decided(desk: Desk, steward: Caller, request: str) -> Request:
+    """Find what this steward has approved: the same click, sent again; else somebody was faster."""
+    found = find_request(desk.ledger, request)
+    if found is None or found.entry is None or found.decided_by != steward.name:
+        raise Problem("not_pending")
+    return found
 
 
 def require_seen(desk: Desk, steward: Caller, request: str) -> Request:

@@ -152,6 +152,7 @@ class NewToken(_Shown):
 
     id: str
     token: str
+    address: str | None  # what opens the pages once with it, if it is for them
 
 
 class ShownBudget(_Shown):

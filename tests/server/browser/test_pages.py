@@ -256,6 +256,31 @@ def test_hostile_notes_names_and_reasons_run_nothing(house, enter):
     assert dialogs == []
 
 
+def test_everything_works_without_scripts(house, open_page):
+    """A browser that runs none signs in, adds a statistic, prices, asks and reads."""
+    house.key_address = house.door("ana", "analyst")
+    page, watch = open_page(house, java_script_enabled=False)
+    watch.allow("422")
+    page.locator("#key").fill(house.key_address.partition("#")[2])
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="stays").click()
+    page.get_by_role("link", name="Ask a question").click()
+    page.get_by_role("button", name="+ statistic").click()
+    page.locator("[id='stat.2.kind']").select_option("mean")
+    page.get_by_role("button", name="Check the price").click()
+    page.locator("[id='stat.2.column']").select_option("cost")
+    page.get_by_role("button", name="Check the price").click()
+    page.get_by_role("button", name="Change the question").click()
+    assert page.locator("[id='stat.2.column']").input_value() == "cost"
+    page.get_by_role("button", name="Check the price").click()
+    page.get_by_role("button", name="Read the rows and pay epsilon 0.1").click()
+    page.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}$"))
+    while page.get_by_role("link", name="Look again").count():
+        page.get_by_role("link", name="Look again").click()
+    page.get_by_text("The answer is stored").wait_for()
+    assert house.charges == 1
+
+
 def test_another_page_of_this_computer_cannot_act_for_somebody_who_is_signed_in(house, enter):
     """W14: a form of another port, where the browser sends the strict cookie along, is refused."""
     ana, _ = enter("ana")

@@ -27,6 +27,7 @@ from hushed.server._people import (
 )
 from hushed.server._problems import Problem, document
 from hushed.server._seen import show_share
+from hushed.server._sessions import write_address
 from hushed.server._shown import (
     Left,
     Listed,
@@ -148,7 +149,8 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
         identity, text = add_token(
             desk.ledger, person, days=asked.life(), scope=asked.scope(), actor=caller.name
         )
-        return NewToken(id=identity, token=text)
+        address = write_address(desk.settings.server, text) if asked.page else None
+        return NewToken(id=identity, token=text, address=address)
 
     @router.delete("/tokens/{token}", status_code=204, responses=document("forbidden", "not_found"))
     def revoke(token: Id, caller: Annotated[Caller, Depends(steward)]) -> Response:
