@@ -224,7 +224,8 @@ def main(*, quick: bool, analysts: int, each: int) -> None:
         try:
             before = resident(process.pid)
             faults = measure(port, tokens, each, 2 if quick else 10)
-            print(f"memory                    {before:8.0f} MB, then {resident(process.pid):.0f} MB")
+            after = resident(process.pid)
+            print(f"memory                    {before:8.0f} MB, then {after:.0f} MB")
             others = [resident(each) for each in children(process)]
             print(f"memory of {len(others)} others        {sum(others):8.0f} MB")
             begun = time.perf_counter()
