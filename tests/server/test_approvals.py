@@ -14,6 +14,7 @@ from hushed.client import connect
 from hushed.errors import AwaitingApproval, Refusal
 from hushed.server import _approving
 from hushed.server._desk import Desk
+from hushed.server._requests import find_request
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope
 
@@ -199,6 +200,30 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     assert "was let out" in gone["reason"]
     assert ("server", "declined") in actions(team)
     assert team.charges() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reserve", [True, False])
+def test_a_share_that_changed_its_kind_is_charged_where_the_answer_stands(team, sue, reserve):
+    """Asked of a cap and approved of a share that is set aside, and the other way round."""
+    path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+
+    def give(aside):
+        share = {"epsilon": 0.3, "reserve": aside}
+        assert team.send("PUT", path, team.sam, json=share).status_code == 200
+
+    give(not reserve)
+    made = team.ask(team.ana, "dear", epsilon=0.25).json()["id"]
+    give(reserve)
+    assert decide(team, sue, made).status_code == 200
+    end = team.desk.queue.find(made)
+    if end is not None:
+        end.result(60)
+    assert state(team, made) == "answered"
+    found = find_request(team.desk.ledger, made)
+    assert found.budget == (found.quota if reserve else "stays")
+    assert team.answer(team.ana, made).status_code == 200
+    assert team.desk.ledger.answer(found.budget, found.entry) is not None
 
 
 @pytest.mark.slow

@@ -121,6 +121,37 @@ def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
+def busiest(process: Process) -> int | None:
+    """A process of the server that reads rows now: of those that started, the one that works."""
+    tasks = Path(f"/proc/{process._process.pid}/task").glob("*/children")
+    pids = [int(each) for task in tasks for each in task.read_text().split()]
+    return max(pids, key=ticks, default=None)
+
+
+def ticks(pid: int) -> int:
+    with suppress(OSError):
+        return sum(
+            map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
+        )
+    return -1
+
+
+def test_processes_that_are_killed_take_no_paid_answer_away(tmp_path, monkeypatch):
+    """Two of those that judge and read are killed by signal 9: the server lives, all are answered.
+
+    No more than two, for a run that was killed three times has failed.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    with process_of(folder) as process:
+        with four_who_ask(process, tokens) as askers:
+            for wanted in (2, 5):
+                wait_for(lambda wanted=wanted: process.told("charged") >= wanted)
+                os.kill(busiest(process), signal.SIGKILL)
+        check_counts(f"sqlite:///{folder}/hushed.db", keys_of(askers), ASKED)
+        assert process.told("serving") == 1
+
+
 def test_a_locked_ledger_makes_people_wait_and_nothing_else(tmp_path):
     """Somebody holds the database: the server lives, and everything is paid once when it ends."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"

@@ -40,6 +40,9 @@ def spoil(run):
         open(os.environ["HUSHED_TEST_EVIL"] + ".begun", "w").close()
         doing = open(os.environ["HUSHED_TEST_EVIL"]).read()
         if doing == "hang":
+            import tempfile
+            with open(tempfile.mkdtemp(prefix="hushed-") + "/spilt", "w") as file:
+                file.write("{CANARY}")
             time.sleep(600)
         if doing == "eat":
             eaten = [bytearray(10**8) for _ in range(1000)]
@@ -103,9 +106,12 @@ def evil(tmp_path, monkeypatch):
         ("half", "time"),
     ],
 )
-def test_a_run_that_goes_wrong_has_failed_and_others_go_on(evil, monkeypatch, doing, reason):
+def test_a_run_that_goes_wrong_has_failed_and_others_go_on(
+    evil, tmp_path, monkeypatch, doing, reason
+):
     """Hanging, eating memory, crashing: it is ended, the charge stays, the next one is answered."""
     team, do = evil
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(_runners, "_MORE_SECONDS", 3.0)
     monkeypatch.setattr(_runners, "_WAITS", 0.0)
     monkeypatch.setattr("hushed.server._processes._SENDING_SECONDS", 1.0)
@@ -120,6 +126,7 @@ def test_a_run_that_goes_wrong_has_failed_and_others_go_on(evil, monkeypatch, do
     assert team.ask(team.ana, "one").json()["id"] == made["id"]
     assert team.charges() == 2
     wait_for(lambda: not team.desk.runners.processes._busy)
+    assert not list(tmp_path.rglob("spilt"))  # what is killed leaves no rows on the disk
 
 
 def finish(team, request):
@@ -215,8 +222,8 @@ Runners().answer(json.load(sys.stdin))
 """
 
 
-def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil):
-    """Nobody reads rows for a server that was killed."""
+def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil, tmp_path):
+    """Nobody reads rows for a server that was killed, and none are left on the disk."""
     team, do = evil
     do("hang")
     dataset = team.desk.datasets["stays"]
@@ -226,7 +233,11 @@ def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil):
         [sys.executable, "-c", SERVER],
         stdin=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": _processes._environment()["PYTHONPATH"]},
+        env=os.environ
+        | {
+            "PYTHONPATH": _processes._environment()["PYTHONPATH"],
+            "TMPDIR": str(tmp_path),
+        },
     )
     server.stdin.write(json.dumps(told))
     server.stdin.close()
@@ -236,6 +247,7 @@ def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil):
     server.kill()
     server.wait(10)
     wait_for(lambda: not Path(f"/proc/{worker}/stat").exists())
+    wait_for(lambda: not list(tmp_path.rglob("spilt")))
 
 
 @pytest.mark.parametrize(

@@ -260,12 +260,14 @@ def test_14_no_cell_is_run_wherever_it_is_split():
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
 
-@pytest.mark.slow_cases("step0", "step1")
+@pytest.mark.slow_cases("step0", "step1", "step2", "step3")
 @pytest.mark.parametrize(
     "step",
     [
         {"filter": "read_csv('/etc/passwd') == 1"},
         {"filter": "pg_read_file('/etc/passwd') == ''"},
+        {"filter": "read_parquet('http://127.0.0.1/x') == 1"},
+        {"derive": "x", "expression": "getenv('HUSHED_TOKEN')"},
         {"filter": "ward == (select 1)"},
         {"derive": "x", "expression": "__import__('os')"},
         {"join_users": "people", "user": "patient", "columns": {"age": "int"}},

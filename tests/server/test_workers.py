@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,6 +117,28 @@ def test_a_process_that_died_while_idle_refuses_nobody(quiet):
         os.kill(each._process.pid, signal.SIGKILL)
         each._process.wait()
     assert workers.ask("ana", told)["digest"]
+
+
+@pytest.mark.slow
+def test_a_question_is_not_blamed_for_a_kill_from_outside(quiet, monkeypatch):
+    """Killed in the middle of it: busy, and not a question that takes too much."""
+    told, ended, hear = told_of(quiet), shared_workers().ended, _processes.Worker.hear
+
+    def kill(worker, seconds):
+        os.kill(worker._process.pid, signal.SIGKILL)
+        worker._process.wait()
+        with suppress(EOFError):  # what it had told already
+            while worker._line.poll():
+                worker._line.recv_bytes()
+        return hear(worker, seconds)
+
+    with monkeypatch.context() as killing:
+        killing.setattr(_processes.Worker, "hear", kill)
+        with pytest.raises(Problem) as refused:
+            shared_workers().ask("ana", told)
+    assert (refused.value.code, refused.value.status) == ("busy", 503)
+    assert shared_workers().ended == ended
+    assert shared_workers().ask("ana", told)["digest"]
 
 
 @pytest.mark.slow

@@ -72,7 +72,11 @@ def create_app(folder: str | Path = ".") -> Guard:
     """
     place = Path(folder)
     desk = open_desk(place, Log())
-    desk.serve_alone()
+    try:
+        desk.serve_alone()
+    except BaseException:
+        desk.close()
+        raise
     return make_app(desk)
 
 
@@ -146,7 +150,6 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
                 desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
 
-    await run_in_threadpool(desk.move_mark)  # before anything that was stored may be seen
     task = asyncio.create_task(sweep())
     try:
         yield

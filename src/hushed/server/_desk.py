@@ -61,6 +61,7 @@ class Desk:
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
         self._keep = self._held.enter_context(serving_alone(self.ledger))
+        self.move_mark()  # before anything that was stored may be seen
 
     def keep_alone(self) -> None:
         """Take the lock of the ledger again, if it was lost; while another one has it, read no row.

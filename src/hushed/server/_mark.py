@@ -21,6 +21,7 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
 from hushed.ledger._rows import run
 from hushed.server._audit import trail_head
+from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Head, Transaction
@@ -46,15 +47,23 @@ class Tally:
 
     def count(self, connection: Transaction) -> dict[str, Spent]:
         """Add up every budget, as of the moment of a transaction."""
+        statement = (
+            "SELECT h.budget, h.entries, h.digest, b.digest AS link FROM @.hushed_heads h "
+            "JOIN @.hushed_budgets b ON b.name = h.budget"
+        )
         return {
-            each.name: self._count(connection, each.name, each.digest)
-            for each in rows.budgets(connection)
+            str(each["budget"]): self._count(
+                connection,
+                str(each["budget"]),
+                (0, str(each["link"])),
+                (int(each["entries"]), str(each["digest"])),
+            )
+            for each in fetch_all(connection, statement)
         }
 
-    def _count(self, connection: Transaction, name: str, link: str) -> Spent:
+    def _count(self, connection: Transaction, name: str, start: Head, end: Head) -> Spent:
         empty = Spent(entries=0, epsilon=Fraction(0), delta=Fraction(0))
-        head, known = self._known.get(name, ((0, link), empty))
-        end = rows.head_of(connection, name)
+        head, known = self._known.get(name, (start, empty))
         if end != head:
             new = [each.guarantee for each in rows.entries_after(connection, name, head, end)]
             known = Spent(
@@ -62,7 +71,7 @@ class Tally:
                 epsilon=known.epsilon + sum(Fraction(each.epsilon) for each in new),
                 delta=known.delta + sum(Fraction(each.delta) for each in new),
             )
-        self._known[name] = end, known
+            self._known[name] = end, known
         return known
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from hushed.server._worker import BEGUN, READY
+from hushed.server._worker import BEGUN, PLACE, READY
 
 _START_SECONDS = 60.0  # to load the library, and to open a table
 _SENDING_SECONDS = 10.0  # for what it tells to arrive, once it has begun to
@@ -38,6 +40,7 @@ class Worker:
     """One process."""
 
     def __init__(self) -> None:
+        self._place = tempfile.mkdtemp(prefix="hushed-")  # where it may write
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -46,7 +49,7 @@ class Worker:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=_environment(),
+                env=_environment() | {PLACE: self._place},
                 start_new_session=True,  # Ctrl-C ends the server, and the server ends this
             )
         self._line = Connection(ours.detach())
@@ -117,6 +120,7 @@ class Worker:
         self._process.kill()
         self._process.wait()
         self._line.close()
+        shutil.rmtree(self._place, ignore_errors=True)  # what was killed left its rows there
 
 
 def _environment() -> dict[str, str]:

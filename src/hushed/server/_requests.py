@@ -192,9 +192,10 @@ def decline_gone(connection: Transaction, *, token: str = "", person: str = "") 
 
 def charge_pending(connection: Transaction, request: Request) -> bool:
     """Write the charge of a request that was pending; False if it waits no more."""
-    names = ("state", "entry", "quota", "quota_entry", "question", "attempts", "charged_at")
-    values = {name: getattr(request, name) for name in (*names, "id", "decided_by")}
-    told = ", ".join(f"{name} = :{name}" for name in (*names, "decided_by"))
+    names = ["state", "budget", "entry", "quota", "quota_entry", "question", "attempts"]
+    names += ["charged_at", "decided_by"]
+    values = {name: getattr(request, name) for name in (*names, "id")}
+    told = ", ".join(f"{name} = :{name}" for name in names)
     statement = f"UPDATE @.hushed_s_requests SET {told} WHERE id = :id AND state = 'pending'"  # noqa: S608
     return bool(run(connection, statement, values).rowcount == 1)
 

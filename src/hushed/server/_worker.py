@@ -13,7 +13,9 @@ import json
 import math
 import os
 import select
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from hushed.tables._prepared import Prepared
 
 READY, BEGUN = b"ready", b"begun"
+PLACE = "HUSHED_PLACE"  # variable that names the folder of a process
 BETA = 0.05
 _GONE = ("dataset_unavailable", "interrupted")
 _MOST_NUMBERS = 1_000_000  # about 100 MB and six seconds of noise
@@ -50,15 +53,21 @@ _LEAST_MEMORY = 32_000_000  # bytes of an engine
 _MOST_TABLES = 20  # that one process keeps open
 
 
-def main() -> None:
-    """Do what comes over standard input, a socket, until it ends."""
+def main(place: str) -> None:
+    """Do what comes over standard input, a socket, until it ends.
+
+    The place is a folder of this process alone: rows that do not fit into the memory go there. Its
+    server removes it, or, when the server is gone, this process.
+    """
     import resource  # noqa: PLC0415  (not on all systems)
 
     line = Connection(os.dup(0))
     with Path(os.devnull).open() as nothing:
         os.dup2(nothing.fileno(), 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no copy of what was asked on the disk
-    threading.Thread(target=_end_with_server, args=(line.fileno(),), daemon=True).start()
+    tempfile.tempdir = place
+    watching = threading.Thread(target=_end_with_server, args=(line.fileno(), place), daemon=True)
+    watching.start()
     tables: dict[str, Table] = {}
     line.send_bytes(READY)
     while True:
@@ -69,11 +78,12 @@ def main() -> None:
         line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
 
 
-def _end_with_server(line: int) -> None:
+def _end_with_server(line: int, place: str) -> None:
     """End at once when the other end of the line is closed, whatever is under way."""
     watched = select.poll()
     watched.register(line, 0)  # that nobody is there any more is told without being asked for
     watched.poll()
+    shutil.rmtree(place, ignore_errors=True)
     os._exit(0)
 
 
@@ -239,4 +249,4 @@ def _tell_quote(found: Quote) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    main(os.environ.pop(PLACE))

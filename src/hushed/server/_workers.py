@@ -42,10 +42,13 @@ class Workers:
                 raise Problem("dataset_unavailable", wait=5) from None
             try:
                 found = worker.hear(told["check_seconds"] * _WAITS)
-            except Lost:
+            except Lost as lost:
+                outside = not lost.late and worker.was_stopped()
+                self.processes.drop(worker)
+                if outside:  # whoever did that: the question is not blamed
+                    raise Problem("busy", wait=1) from None
                 with self._changed:
                     self.ended += 1
-                self.processes.drop(worker)
                 raise _too_much(told) from None
             except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
                 self.processes.drop(worker)
