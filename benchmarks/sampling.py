@@ -61,7 +61,7 @@ def rows_rate(function, population, rows, each, pairs, user):
 def people(*, quick):
     """Print the rate per evaluated row with people, beside that of plain tables, in turns."""
     print(f"\n{'people, rows per second':28}{'plain':>12}{'people':>12}{'part':>9}{'aim':>6}")
-    turns, count = (1, 50) if quick else (9, 500)
+    turns, count = (1, 50) if quick else (5, 500)
     of_people, of_rows = round(4e3), round(4e3 * ROWS_EACH)
     rng = np.random.default_rng(0)
     tables = [
@@ -70,7 +70,7 @@ def people(*, quick):
     ]
     for sources, kind in (((PLAIN, PEOPLE), "laws"), (tables, "tables")):
         for function in (mean_of_values, median_of_values, slope):
-            pairs = 20 if quick else 1500
+            pairs = 20 if quick else 10_000
             found = [
                 (
                     rows_rate(function, sources[0], round(count * ROWS_EACH), 1, pairs, None),

@@ -149,20 +149,54 @@ class TestCoverage:
         with pytest.raises(TooFewRows):
             failures(mean, 20, 1, **settings)
 
-    @pytest.mark.slow
+    @pytest.mark.parametrize("gamma", ["0.1", "0.05"])
+    @pytest.mark.parametrize("f", FUNCTIONS)
+    @pytest.mark.soak
+    def test_smaller_gammas_are_covered_and_not_at_one_rank_lower(self, f, gamma):
+        """With the least rows that are accepted; 1,000 and 2,000 runs tell twice as many failures.
+
+        By their law alone, with a probability of 0.9999: the mean has no ties.
+        """
+        share, counted = float(gamma), np.zeros(2, dtype=int)
+        pairs, runs = round(1 / share) - 1, round(100 / share)
+        for run in range(runs):
+            rng = np.random.default_rng([run, pairs])
+            s = hs.sample_sensitivity(
+                f,
+                Table(law(rng, 5 * pairs)),
+                rows=4,
+                gamma=share,
+                calibration="marginal",
+                seed=run,
+                workers=1,
+            )
+            assert (s.pairs, s.rank) == (pairs, pairs)
+            counted += real_movement(f, rng, 4) > s.draws[[-1, -2]]
+        assert believable(counted[0], runs, share)
+        if f is mean:
+            assert stats.binom.cdf(counted[0], runs, share) > FALSE_ALARM
+            assert not believable(counted[1], runs, share)
+
+    @pytest.mark.parametrize(
+        "arrange",
+        [
+            pytest.param(np.sort, marks=pytest.mark.slow),
+            pytest.param(np.asarray, marks=pytest.mark.soak),
+        ],
+    )
     @pytest.mark.parametrize("f", [mean, sum_if_distinct])
     @pytest.mark.parametrize(
         ("protect", "public_rows", "rows"),
         [("record", 21, 40), ("everyone", 196, 8), ("simultaneous", 73, 8)],
     )
-    def test_blocks(self, f, protect, public_rows, rows):
+    def test_blocks(self, f, protect, public_rows, rows, arrange):
         """Averages over blocks are covered with fewer public rows than private ones.
 
-        The private rows are sorted: blocks that were cut, and not dealt, would be more alike.
+        The private rows are sorted, too: blocks that were cut, and not dealt, would be more alike.
         """
 
         def moved(function, rng, rows, protect):
-            return real_movement(function, rng, rows, protect, np.sort)
+            return real_movement(function, rng, rows, protect, arrange)
 
         settings = {"rows": rows, "gamma": 0.2, "protect": protect, "calibration": "marginal"}
         blockwise = hs.Blockwise(f, rows=4)

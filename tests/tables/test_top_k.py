@@ -58,12 +58,14 @@ def worst_loss(pairs):
     return max(float(np.abs(one - other).max()) for one, other in pairs)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "most", [pytest.param(2, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize("k", [1, 2])
-def test_no_row_can_lose_more_than_epsilon(k, drawn):
+def test_no_row_can_lose_more_than_epsilon(k, most, drawn):
     """Every table of so few rows, and the same less any one row; 45 % of epsilon is reached."""
     laws = {}
-    for size in range(3):
+    for size in range(most + 1):
         for rows in itertools.combinations_with_replacement(KEYS, size):
             ask([(0, key) for key in rows], k).release(epsilon=EPSILON)
             assert drawn[-1][0] == [rows.count(key) for key in KEYS]
@@ -72,14 +74,16 @@ def test_no_row_can_lose_more_than_epsilon(k, drawn):
     assert 0.45 * EPSILON < worst_loss(near) <= EPSILON * (1 + 1e-12)
 
 
-@pytest.mark.slow
-def test_no_user_can_lose_more_than_epsilon(drawn):
+@pytest.mark.parametrize(
+    "k", [pytest.param(2, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.soak)]
+)
+def test_no_user_can_lose_more_than_epsilon(k, drawn):
     """Two users of up to 2 rows each, and either of them gone; 45 % of epsilon is reached."""
     users = [u for n in (0, 1, 2) for u in itertools.combinations_with_replacement(KEYS, n)]
     laws = {}
     for pair in itertools.combinations_with_replacement(users, 2):
         rows = [(who, key) for who, keys in enumerate(pair) for key in keys]
-        ask(rows, 2, most=2).release(epsilon=EPSILON)
+        ask(rows, k, most=2).release(epsilon=EPSILON)
         laws[pair] = law(*drawn[-1])
     alone = {user: each for (none, user), each in laws.items() if none == ()}
     near = [(laws[pair], alone[user]) for pair in laws for user in pair]

@@ -1,7 +1,11 @@
-"""Random numbers of trials: every trial has a stream that follows from the seed and its number."""
+"""Random numbers of trials: every trial has a stream that follows from the seed and its number.
+
+Or every block of so many trials has one, where they are drawn together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,7 +54,7 @@ class Streams:
         First trial, and one past the last.
     """
 
-    __slots__ = ("_bits", "_generator", "_left", "_seeds", "_state", "_stride", "trial")
+    __slots__ = ("_bits", "_generator", "_left", "_seed", "_seeds", "_state", "_stride", "trial")
 
     def __init__(self, seed: int, start: int, stop: int) -> None:
         self._seeds = _Seeds(seed)
@@ -61,6 +65,7 @@ class Streams:
         self._stride = _stride(bits)
         self._bits, self._generator = bits, np.random.Generator(bits)
         self.trial, self._left = start - 1, stop - start
+        self._seed = seed
 
     def __iter__(self) -> Streams:
         """Return itself."""
@@ -78,6 +83,18 @@ class Streams:
         inner = self._state["state"]
         inner["state"] = (multiplier * inner["state"] + increment) % _PERIOD
         return self._generator
+
+    def cut(self, size: int) -> Iterator[tuple[np.random.Generator, int, int, int]]:
+        """Cut the trials that are left into blocks of which each has one stream.
+
+        Gives for each block its generator, its first trial, which may be an earlier one, and the
+        first of those asked for with the one past the last.
+        """
+        first, stop = self.trial + 1, self.trial + 1 + self._left
+        blocks = Streams(self._seed, first // size, -(-stop // size))
+        for generator in blocks:
+            begin = blocks.trial * size
+            yield generator, begin, max(first, begin), min(stop, begin + size)
 
 
 def streams(seed: int, start: int, stop: int) -> Streams:

@@ -46,12 +46,17 @@ def find_rows(table: Bundles, users: Integers) -> tuple[Integers, Integers, Inte
     """Say which rows users have, in their order, whose each is, and where those of each start."""
     begins = table.starts[:-1].take(users)
     sizes = table.starts[1:].take(users) - begins
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    sizes.cumsum(out=starts[1:])
-    places = np.arange(len(sizes)).repeat(sizes)
-    found = (begins - starts[:-1]).take(places)
+    starts = find_starts(sizes)
+    found = (begins - starts[:-1]).repeat(sizes)
     found += np.arange(starts[-1])
-    return found, places, starts
+    return found, np.arange(len(users)).repeat(sizes), starts
+
+
+def find_starts(sizes: Integers) -> Integers:
+    """Say where the rows of each user start, and the last ones end, in one table or in several."""
+    starts = np.zeros((*sizes.shape[:-1], sizes.shape[-1] + 1), dtype=np.int64)
+    sizes.cumsum(axis=-1, out=starts[..., 1:])
+    return starts
 
 
 def holds_numbers(rows: Any) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._rows._bundles import Bundles, find_rows, holds_numbers
+from hushed._rows._bundles import Bundles, find_rows, find_starts, holds_numbers
 from hushed._rows._elements import Element, alike, cells
 from hushed.errors import BadRows
 
@@ -247,6 +248,26 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
     if held == "array":  # many times faster than by rows[indices]
         return rows.take(indices, axis=0)
     return rows[indices]
+
+
+def take_tables(table: Bundles, users: NDArray[np.int64]) -> Iterator[Bundles]:
+    """Hand out a table of the users of each line.
+
+    Of arrays what is known of users is read at once for all lines, which spares most of the time.
+    """
+    if not holds_numbers(table.rows):
+        yield from (take(table, line) for line in users)
+        return
+    begins = table.starts[:-1].take(users)
+    sizes = table.starts[1:].take(users) - begins
+    starts = find_starts(sizes)
+    shifts, places = begins - starts[:, :-1], np.arange(users.shape[1])
+    for shift, own, start in zip(shifts, sizes, starts, strict=True):
+        found = shift.repeat(own)
+        found += np.arange(len(found))
+        rows = table.rows.take(found, axis=0)
+        rows[:, table.user] = places.repeat(own)
+        yield Bundles(rows, start, table.user, numbered=True)
 
 
 def join(first: Any, second: Any) -> Any:

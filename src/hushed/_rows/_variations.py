@@ -82,6 +82,31 @@ def _user_arrays(
         yield shown.copy() if fresh else shown
 
 
+def swap_user(table: Bundles, place: int, *, fresh: bool = False) -> Iterator[Any]:
+    """Hand out a table without its last user, then the same with that one in a place.
+
+    As with rows, the second array lies where the first one lay: what is behind that place is moved.
+    """
+    if not holds_numbers(table.rows):
+        yield from _users(table, len(table) - 1, ((place, len(table) - 1),), fresh=fresh)
+        return
+    rows, user, starts = table.rows, int(table.user), table.starts
+    start, stop = starts[place : place + 2].tolist()
+    end, last = starts[-2:].tolist()
+    shown = rows[:end]
+    shown.flags.writeable = False
+    yield shown.copy() if fresh else shown
+    own = rows[end:].copy()
+    own[:, user] = place
+    behind, moved = start + last - end, end + last - end - (stop - start)
+    if behind != stop:
+        rows[behind:moved] = rows[stop:end]
+    rows[start:behind] = own
+    shown = rows[:moved]
+    shown.flags.writeable = False
+    yield shown.copy() if fresh else shown
+
+
 def rearrangements(
     table: Any, orders: Iterable[NDArray[np.int64]], *, fresh: bool = False
 ) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from hushed._ground.checks import is_whole
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
-from hushed._rows._bundles import Bundles
+from hushed._rows._bundles import Bundles, find_starts
 from hushed._rows._owned import copy_rows
 from hushed._rows._people import (
     bundle_rows,
@@ -159,18 +159,50 @@ class Users:
         Bundles
             The table of users.
         """
-        starts = np.zeros(count + 1, dtype=np.int64)
-        if self.sizes is None:
-            each = [self._ask(rng) for _ in range(count)]
-            sizes = np.array([len(one) for one in each], dtype=np.int64)
-            rows = _join(each)
-        else:
-            sizes = self._draw_sizes(rng, count)
-        sizes.cumsum(out=starts[1:])
         if self.sizes is not None:
+            return next(self.draw_tables(rng, count, 1))
+        each = [self._ask(rng) for _ in range(count)]
+        sizes = np.array([len(one) for one in each], dtype=np.int64)
+        made = _add_column(_join(each), self.user, sizes)
+        return Bundles(made, find_starts(sizes), self.user, numbered=True)
+
+    def draw_tables(self, rng: np.random.Generator, count: int, tables: int) -> Iterator[Bundles]:
+        """Draw several tables of users, with the numbers of rows of all of them first.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness; consumed.
+        count : int
+            Number of users in each.
+        tables : int
+            Number of tables.
+
+        Yields
+        ------
+        Bundles
+            One table after the other.
+        """
+        sizes = self._draw_sizes(rng, count * tables).reshape(tables, count)
+        lines: Any = None
+        for own, starts in zip(sizes, find_starts(sizes), strict=True):
             rows = self.rows.draw(rng, int(starts[-1]))
-        places = np.arange(count).repeat(sizes)
-        return Bundles(_add_column(rows, self.user, places), starts, self.user, numbered=True)
+            if lines is None and _takes_position(rows, self.user):
+                lines = _write_lines(rows, self.user, count)
+            if lines is None:
+                made = _add_column(rows, self.user, own)
+            else:
+                made = _repeat_lines(lines, rows, self.user, own)
+            yield Bundles(made, starts, self.user, numbered=True)
+
+    @property
+    def mean_size(self) -> float | None:
+        """Rows of a user in the mean, of laws of ours alone, whose tables may be drawn together."""
+        if self._law is None or type(self.rows) not in (Exponential, Normal, Uniform):
+            return None
+        values, ends = self._law
+        shares = np.diff(np.minimum(ends, 1.0), prepend=0.0)
+        return float(values @ shares)
 
     def _ask(self, rng: np.random.Generator) -> Any:
         rows = self.rows(rng)
@@ -247,8 +279,10 @@ def _find_shares(drawn: Floats, ends: Floats) -> Integers:
     """
     if len(ends) > _FEW_SIZES:
         return ends.searchsorted(drawn, side="right")
-    counted: Integers = (drawn >= ends[:-1, None]).sum(axis=0)
-    return counted
+    counted = np.zeros(len(drawn), dtype=np.int8)
+    for end in ends[:-1].tolist():
+        counted += drawn >= end
+    return counted.astype(np.int64)
 
 
 def _shift(column: str, user: int) -> str:
@@ -274,16 +308,17 @@ def _join(tables: list[Any]) -> Any:
     return polars.concat(tables)
 
 
-def _add_column(rows: Any, user: str | int, places: Integers) -> Any:
+def _add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
     """Put the column of users, in which their places stand, into a table."""
+    if _takes_position(rows, user):
+        return _repeat_lines(_write_lines(rows, user, len(sizes)), rows, user, sizes)
     held = containers.container(rows)
-    if held == "array" and rows.dtype.names is None and not isinstance(user, str):
-        return _add_to_array(rows, user, places)
     if held not in ("pandas", "polars") or not isinstance(user, str) or user in rows.columns:
         raise BadRows(
             f"user={user!r} must be the position of the column in an array, or a new name in a "
             f"frame; the rows are {containers.layout(rows)}"
         )
+    places = np.arange(len(sizes)).repeat(sizes)
     if held == "pandas":
         made = rows.reset_index(drop=True)
         made.insert(0, user, places)
@@ -292,14 +327,26 @@ def _add_column(rows: Any, user: str | int, places: Integers) -> Any:
     return rows.clone().insert_column(0, column)
 
 
-def _add_to_array(rows: Any, user: int, places: Integers) -> Any:
+def _takes_position(rows: Any, user: Any) -> bool:
+    """Whether the column of users has a position, and no name."""
+    return isinstance(rows, np.ndarray) and rows.dtype.names is None and not isinstance(user, str)
+
+
+def _write_lines(rows: Any, user: Any, users: int) -> Any:
+    """Write a line for each user, with the place in the column of users, and no more."""
     width = 1 if rows.ndim == 1 else rows.shape[1]
     if rows.ndim > 2 or user > width:
         raise BadRows(f"user={user} is no position among the {width} columns of the rows, and one")
     check_holds_numbers(rows)
-    check_room(rows.dtype, int(places[-1]) + 1)
-    made = np.empty((len(rows), width + 1), dtype=rows.dtype)
-    made[:, user] = places
+    check_room(rows.dtype, users)
+    made = np.zeros((users, width + 1), dtype=rows.dtype)
+    made[:, user] = np.arange(users)
+    return made
+
+
+def _repeat_lines(lines: Any, rows: Any, user: Any, sizes: Integers) -> Any:
+    """Write rows into lines; to repeat these is quicker than to write places into a column."""
+    made = lines.repeat(sizes, axis=0)
     if rows.ndim == 1:
         made[:, 1 - user] = rows
     else:
@@ -387,6 +434,15 @@ class UserSource:
             What the population says, and the column of users.
         """
         return {**self.population.describe(), "user": self.user}
+
+
+def count_rows_each(source: Any) -> float | None:
+    """Count the rows of a user in the mean, where tables of users may be drawn together."""
+    frame = getattr(source, "frame", None)
+    if isinstance(frame, Bundles):
+        return len(frame.rows) / len(frame)
+    users = source.population if type(source) is UserSource else None
+    return users.mean_size if type(users) is Users else None
 
 
 def leave_out(ranges: tuple[Range, ...], user: str | int) -> tuple[Range, ...]:

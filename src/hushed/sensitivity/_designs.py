@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 
 from hushed._ground.printing import format_up
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows
-from hushed.populations import Population, PublicTable
+from hushed.populations import Population, PublicTable, Users, count_rows_each
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 
 Route = Literal["independent", "disjoint", "given-the-rest", "resampled"]
 
+_TOGETHER = 2**16  # rows
 _DEALING = 14  # key of the stream that shuffles a public table, apart from those of trials
 
 
@@ -48,6 +51,9 @@ class Design:
         Positions in the public table, shuffled; empty where none are dealt.
     ranges : tuple of Range
         What the population says of its rows, if nothing but its word speaks for that.
+    together : int
+        Trials of single pairs that are drawn from one stream: tables of people, of which one by
+        itself takes longer to draw.
     """
 
     population: Population
@@ -59,6 +65,7 @@ class Design:
     pairs: int = 0
     dealt: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     ranges: tuple[Range, ...] = ()
+    together: int = 1
 
     @property
     def rest(self) -> bool:
@@ -95,15 +102,41 @@ class Design:
                     "the population gave rows outside of the range that it states as its support"
                 )
             return drawn
+        return containers.take(self.population.frame, self._choose(rng, first, trials))
+
+    def draw_people(self, rng: np.random.Generator, first: int) -> Iterator[Bundles]:
+        """Hand out the tables of the trials that are drawn together.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness of all of them; consumed.
+        first : int
+            Number of the first of them.
+
+        Returns
+        -------
+        iterator of Bundles
+            ``count`` users for each.
+        """
+        source: Any = self.population
+        if isinstance(source, PublicTable):
+            chosen = self._choose(rng, first, self.together)
+            lines = chosen.reshape(-1, self.count)
+            return containers.take_tables(source.frame, lines)
+        users: Users = source.population  # no other source is asked for tables together
+        return users.draw_tables(rng, self.count, self.together)
+
+    def _choose(self, rng: np.random.Generator, first: int, trials: int) -> NDArray[np.int64]:
+        """Choose rows of a public table for consecutive trials."""
+        count = self.count * trials
         if self.route == "resampled":
-            chosen = rng.integers(self.public_rows, size=count)
-        elif self.route == "disjoint":
+            return rng.integers(self.public_rows, size=count)
+        if self.route == "disjoint":
             start = first * self.count
-            chosen = self.dealt.take(np.arange(start, start + count), mode="wrap")
-        else:
-            each = [self._given_the_rest(rng, first + i) for i in range(trials)]
-            chosen = each[0] if trials == 1 else np.concatenate(each)
-        return containers.take(self.population.frame, chosen)
+            return self.dealt.take(np.arange(start, start + count), mode="wrap")
+        each = [self._given_the_rest(rng, first + i) for i in range(trials)]
+        return each[0] if trials == 1 else np.concatenate(each)
 
     def _given_the_rest(self, rng: np.random.Generator, trial: int) -> NDArray[np.int64]:
         """Rows of the rest, of which the replaced one is never seen, then the trial's own two."""
@@ -170,7 +203,13 @@ def choose_design(
     are too few.
     """
     size, count = reach.size, reach.drawn
-    plain = Design(population=population, route="independent", rows=size, count=count)
+    plain = Design(
+        population=population,
+        route="independent",
+        rows=size,
+        count=count,
+        together=_count_together(population, reach),
+    )
     if not isinstance(population, PublicTable):
         return plain
     known, pairs = len(population.frame), rank.pairs
@@ -197,8 +236,16 @@ def choose_design(
     key = np.random.SeedSequence(seed, spawn_key=(_DEALING,))
     dealt = np.random.Generator(np.random.PCG64DXSM(key)).permutation(known)
     if given:
-        return replace(table, route="given-the-rest", count=size + 2, pairs=pairs, dealt=dealt)
+        return replace(
+            table, route="given-the-rest", count=size + 2, pairs=pairs, dealt=dealt, together=1
+        )
     return replace(table, route="disjoint", pairs=pairs, dealt=dealt[:needed])
+
+
+def _count_together(population: Population, reach: Neighbourhood) -> int:
+    """Count the trials that are drawn from one stream."""
+    each = count_rows_each(population) if reach.swapped and not reach.whole else None
+    return 1 if each is None else max(1, int(_TOGETHER // (each * reach.drawn)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

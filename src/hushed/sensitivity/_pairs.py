@@ -13,9 +13,10 @@ from hushed._functions._calls import answer
 from hushed._functions._streams import Streams
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
+from hushed._rows._bundles import Bundles
 from hushed._rows._owned import strip_rows
 from hushed._rows._owners import check_drawn
-from hushed._rows._variations import rearrangements, variations
+from hushed._rows._variations import rearrangements, swap_user, variations
 from hushed.errors import BadFunction, BadRows, HushedError
 from hushed.populations import OWN
 from hushed.sensitivity._designs import Design
@@ -98,16 +99,44 @@ class PairTrial(_Trial):
 
     def __call__(self, generators: Streams) -> Floats:
         """Return largest movement and largest number of each pair, one generator a pair."""
+        if self.design.together > 1:
+            pairs = (
+                swap_user(table, place, fresh=self.fresh)
+                for _, table, place, _ in self._draw_people(generators)
+            )
+            return np.array([self._compare((each,)) for each in pairs])
         return np.array([self._largest(each, generators.trial) for each in generators])
 
     def _largest(self, generator: np.random.Generator, trial: int) -> tuple[float, float]:
         table = draw_table(self.design, generator, trial, self.like, private=self.private)
         if self.reach.values:
             table = containers.join(table, self.values)
+        return self._compare(
+            self._list_tables(generator, table, rows) for rows in self.reach.tables
+        )
+
+    def _draw_people(self, generators: Streams) -> Iterator[tuple[int, Bundles, int, float]]:
+        """Hand out tables of people, of which many are drawn together.
+
+        Gives for each trial its number, its table with the person who comes into it, the place of
+        that, and a number from 0 to 1 to decide by.
+        """
+        design, together = self.design, self.design.together
+        for generator, begin, first, stop in generators.cut(together):
+            places = generator.integers(design.rows, size=together).tolist()
+            chances = generator.random(together).tolist()
+            tables = design.draw_people(generator, begin)
+            for number, table in enumerate(islice(tables, stop - begin)):
+                if begin + number >= first:
+                    place = design.rows - 1 if self.symmetric else places[number]
+                    yield begin + number, table, place, chances[number]
+
+    def _compare(self, groups: Iterable[Iterable[Any]]) -> tuple[float, float]:
+        """Return largest movement between the first table of a group and the others."""
         moved, largest = 0.0, 0.0
-        for rows in self.reach.tables:
+        for tables in groups:
             base = None
-            for each in self._list_tables(generator, table, rows):
+            for each in tables:
                 found = answer(self.function, each, private=self.private)
                 largest = max(largest, _magnitude(found))
                 if base is None:

@@ -42,17 +42,23 @@ class UpdateTrial(PairTrial):
 
     def __call__(self, generators: Streams) -> Floats:
         """Return largest movement, largest number and gap of the update for each generator."""
-        return np.array([self._measure(each, generators.trial) for each in generators])
+        if self.design.together > 1:
+            people = (
+                (table, self.reach.list_swaps(place), 0 if _is_checked(trial, chance) else None)
+                for trial, table, place, chance in self._draw_people(generators)
+            )
+            return np.array([self._measure(*each) for each in people])
+        return np.array([self._measure(*self._draw(g, generators.trial)) for g in generators])
 
-    def _measure(self, generator: np.random.Generator, trial: int) -> tuple[float, float, float]:
-        drawn, swaps = self._draw(generator, trial)
+    def _measure(
+        self, drawn: Any, swaps: Integers, checked: int | None
+    ) -> tuple[float, float, float]:
         count = self.reach.size
         table = next(variations(drawn, count, (), fresh=self.fresh))
         base = answer(self.function, table, private=self.private)
         self._check_shape(base.shape, self.shape)
         moved, largest, gap = 0.0, float(np.abs(base).max()), 0.0
         top: tuple[int, Floats] = (0, base)
-        checked = self._choose_checked(generator, trial, len(swaps))
         for first, found in self._list_updated(drawn, table, base, swaps):
             sizes = self._sizes(found, base)
             largest = max(largest, float(np.abs(found).max()))
@@ -69,8 +75,11 @@ class UpdateTrial(PairTrial):
             moved = max(moved, self._gap(known, base))
         return moved, largest, gap
 
-    def _draw(self, generator: np.random.Generator, trial: int) -> tuple[Any, Integers]:
-        """Draw a table with the rows that come into it; say which comes to which place."""
+    def _draw(self, generator: np.random.Generator, trial: int) -> tuple[Any, Integers, int | None]:
+        """Draw a table with the rows that come into it; say which comes to which place.
+
+        And which of these neighbours is evaluated, too: none for most of later pairs.
+        """
         drawn = draw_table(self.design, generator, trial, self.like, private=self.private)
         if self.reach.values:
             drawn = containers.join(drawn, self.values)
@@ -81,15 +90,10 @@ class UpdateTrial(PairTrial):
             order = np.arange(count + 1)
             order[[place, count]] = count, count + 1
             drawn = containers.take(drawn, order)
-        return drawn, self.reach.list_swaps(place)
-
-    def _choose_checked(
-        self, generator: np.random.Generator, trial: int, neighbours: int
-    ) -> int | None:
-        """Choose the neighbour that is evaluated, too; None for most of later pairs."""
+        swaps = self.reach.list_swaps(place)
         if self.reach.whole:
-            return int(generator.integers(neighbours))
-        return 0 if trial < _FIRST_PAIRS or generator.random() < _CHECKED_SHARE else None
+            return drawn, swaps, int(generator.integers(len(swaps)))
+        return drawn, swaps, 0 if _is_checked(trial, generator.random()) else None
 
     def _list_updated(
         self, drawn: Any, table: Any, base: Floats, swaps: Integers
@@ -136,6 +140,11 @@ class UpdateTrial(PairTrial):
 
     def _gap(self, first: Floats, second: Floats) -> float:
         return float(self._sizes(first[None], second)[0])
+
+
+def _is_checked(trial: int, chance: float) -> bool:
+    """Whether the neighbour of a pair is evaluated, too, by a number from 0 to 1."""
+    return trial < _FIRST_PAIRS or chance < _CHECKED_SHARE
 
 
 def add_gap(movements: Floats, gap: float) -> Floats:
