@@ -26,7 +26,7 @@ def connect(monkeypatch):
 
         def init(*given, **named):
             asked.append(given)
-            assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"  # or Ray might report that it is used
+            assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"  # Ray tells nobody
             if left:
                 raise left.pop(0)
 
