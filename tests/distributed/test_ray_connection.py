@@ -192,3 +192,15 @@ def test_a_head_that_does_not_come_back_is_a_lost_cluster(made_up, monkeypatch, 
     with pytest.raises(EngineUnavailable, match="lost the Ray cluster"):
         next(engine.map_spans(Task(b"", "", 0), iter([(0, 1)])))
     assert len(list(ray.looks)) == 50 + 9 - 3  # the processors were not asked for again
+
+
+def test_errors_of_ray_while_work_is_sent_are_a_lost_cluster(made_up):
+    """No class of Ray's comes out."""
+    ray, engine = made_up(looks=9)
+
+    def put(payload):
+        raise ray.exceptions.RayError
+
+    ray.put = put
+    with pytest.raises(EngineUnavailable, match="lost the Ray cluster"):
+        next(engine.map_spans(Task(b"", "", 0), iter([(0, 1)])))
