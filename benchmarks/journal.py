@@ -10,6 +10,7 @@ end it must have found what a run in one go finds, bit for bit.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -26,6 +27,7 @@ from hushed.runs._folders import Folder
 from hushed.runs._records import read_records, write_record
 
 _RUN = """
+import hashlib
 import sys
 import hushed as hs
 
@@ -37,7 +39,7 @@ unit = hs.populations.Uniform(low=0, high=1)
 s = hs.sample_sensitivity(
     mean, unit, rows=2000, pairs=int(sys.argv[2]), workers=int(sys.argv[3]), keep=keep
 )
-print(s.sampling.draws.tobytes().hex())
+print(hashlib.sha256(s.sampling.draws.tobytes()).hexdigest())
 """
 
 
@@ -97,34 +99,44 @@ def list_parts(keep):
     return list(Path(keep).glob("*/*/*.part"))
 
 
-def await_part(process, keep, before):
-    """Wait until a process keeps what it finds, or has ended: a kill before that tries nothing."""
-    while process.poll() is None and len(list_parts(keep)) <= before:
+def count_bytes(keep):
+    return sum(each.stat().st_size for each in list_parts(keep))
+
+
+def live(process, keep, share, pause):
+    """Wait until a process has kept so many bytes more, and a moment; or has ended before that.
+
+    It is counted and not timed, so that a busy machine, or two processes that take longer to begin,
+    get as far as a fast one; the moment falls anywhere between two records, or into one.
+    """
+    before, parts = count_bytes(keep), len(list_parts(keep))
+    while process.poll() is None:
+        if len(list_parts(keep)) > parts and count_bytes(keep) >= before + share:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=pause)
+            return
         time.sleep(0.01)
 
 
-def soak(kills, *, seed=0, pairs=60_000, longest=3.0):
-    """Kill runs at random times; True if each found what one in one go finds, and some went on."""
+def soak(kills, *, seed=0, pairs=60_000):
+    """Kill runs at random moments; whether each found what one go finds, and some went on."""
     rng, killed, whole, went_on = random.Random(seed), 0, 0, 0
+    expected = start("", pairs, 1).communicate()[0]
     with tempfile.TemporaryDirectory() as name:
         while killed < kills:
             keep = f"{name}/{whole}"
             workers = 1 + whole % 2
-            while killed < kills:
-                before = len(list_parts(keep))
+            while True:
                 process = start(keep, pairs, workers)
-                await_part(process, keep, before)
-                try:
-                    found = process.communicate(timeout=rng.uniform(0, longest))[0]
+                if killed < kills:
+                    live(process, keep, rng.uniform(0, 16 * pairs / 4), rng.uniform(0, 0.1))
+                    if process.poll() is None:
+                        os.killpg(process.pid, signal.SIGKILL)
+                found = process.communicate()[0]
+                if process.returncode != -signal.SIGKILL:
                     break
-                except subprocess.TimeoutExpired:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.communicate()
-                    killed += 1
-                    went_on += any(0 < run.kept < pairs for run in hs.runs.list_runs(keep))
-            else:
-                found = start(keep, pairs, workers).communicate()[0]
-            expected = start("", pairs, 1).communicate()[0]
+                killed += 1
+                went_on += any(0 < run.kept < pairs for run in hs.runs.list_runs(keep))
             (run,) = hs.runs.list_runs(keep)
             if not found or found != expected or not run.done:
                 print(f"run {whole} was not what it should be after {killed} kills")

@@ -52,6 +52,18 @@ def test_trials_run_in_workers(spark, tmp_path):
     assert os.listdir(folder)
 
 
+def test_jobs_are_of_the_group_of_the_caller(spark):
+    """They run in threads, with what the caller set for them: a group, a pool, a description."""
+    context = spark.sparkContext
+    context.setJobGroup("mine", "jobs of the caller")
+    try:
+        run_trials(draws, 20, seed=3, workers=spark)
+    finally:
+        for name in ("Group.id", ".description", ".interruptOnCancel"):
+            context.setLocalProperty(f"spark.job{name}", None)
+    assert context.statusTracker().getJobIdsForGroup("mine")
+
+
 def test_an_error_of_the_function_comes_back_as_itself(spark, tmp_path):
     """Its type, message and cause are those of one process, with nothing of Java in it."""
     found, picky = [], make_picky(tmp_path)
@@ -169,6 +181,7 @@ def test_a_command_on_spark_that_is_stopped_says_what_is_kept(number, tmp_path, 
     """A signal amid an answer of Spark is no error of the session, and the same call goes on."""
     pytest.importorskip("pyspark")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)  # Spark would take python3, without hushed
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.master local[2]\nspark.driver.bindAddress 127.0.0.1\n"
         "spark.driver.host 127.0.0.1\nspark.ui.enabled false\n"

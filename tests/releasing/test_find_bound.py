@@ -240,13 +240,13 @@ def test_errors_of_sums_without_a_range(name, epsilon, noted):
     plan = bounds.BoundSearch(COUNT, epsilon=epsilon / 2)
     ladder, errors = plan.candidates, []
     counts = np.array([(rows > each).sum() for each in ladder])
-    for _ in range(300):
+    for _ in range(1000):  # at 1.5 times the noted one are 59 % or more: the median fails at 1e-8
         bound = ladder[plan.search(counts)]
         noisy = np.minimum(rows, bound).sum() + rng.laplace(scale=2 * bound / epsilon)
         errors.append(100 * abs(noisy / rows.sum() - 1))
     assert np.median(errors) < 1.5 * noted
     far = sum(each > 60 for each in errors)
-    assert stats.binomtest(far, 300, 0.02, alternative="greater").pvalue > 1e-6
+    assert stats.binomtest(far, 1000, 0.02, alternative="greater").pvalue > 1e-6
 
 
 @pytest.mark.parametrize(

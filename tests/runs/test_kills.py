@@ -6,8 +6,8 @@ from benchmarks.journal import soak
 
 @pytest.mark.slow
 def test_kills_lose_nothing():
-    """Signal 9 at random times after something was kept, and the same bits at the end.
+    """Signal 9 at random moments after something was kept, and the same bits at the end.
 
     `make soak` kills 200 times, of one process and of two.
     """
-    assert soak(3, seed=7, pairs=20_000, longest=0.5)
+    assert soak(3, seed=7, pairs=20_000)

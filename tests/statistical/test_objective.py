@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hushed as hs
 from hushed.mechanisms._objective_draw import ObjectiveDraw
@@ -24,7 +25,8 @@ def made(penalty):
 def audited(draw):
     """Run an audit; the false alarm is 1e-6.
 
-    Of 8,000 runs it certified 0.13 to 0.27 of epsilon here, of 16,000 0.26 to 0.35.
+    Of 12,000 runs it certified 0.22 of epsilon with a standard error of 0.046, and 4.8 of the twin
+    with 0.2: the twin is seen with more than .99999.
     """
     return hs.audit(
         draw,
@@ -41,7 +43,9 @@ def test_no_audit_refutes_objective_perturbation():
     m = made(1e-3)
     report = audited(lambda rows: float(m.draw(rows)[0]))
     assert report.verdict == "not refuted", report.explain()
-    assert report.epsilon_low > 0.05  # it tells the tables apart at all
+    # It tells the tables apart at all (1e-66 or less in six runs); the bound on epsilon may be 0.
+    seen = np.array(report.outcomes)
+    assert stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue < 1e-6
 
 
 def test_an_audit_refutes_the_twin_that_pays_nothing_for_the_volume():

@@ -35,9 +35,12 @@ def drawn(rows, epsilon):
 
 
 def audited(draw, claim):
-    """Run an audit; the false alarm is 1e-6."""
+    """Run an audit; the false alarm is 1e-6.
+
+    Of 8,000 runs it certified 1.31 of the twin with a standard error of 0.085, too near to 1.
+    """
     promise = hs.Guarantee(epsilon=claim, neighbours="add-remove")
-    return hs.audit(draw, PAIRS, claim=promise, samples=8_000, workers=1, confidence=0.999999)
+    return hs.audit(draw, PAIRS, claim=promise, samples=16_000, workers=1, confidence=0.999999)
 
 
 def test_no_audit_refutes_the_search_and_the_sum():
