@@ -256,3 +256,17 @@ def scrolls_sideways(page: Any) -> list[str]:
         }"""
     )
     return found
+
+
+def list_unreadable(page: Any) -> list[str]:
+    """List words in pictures that are smaller than 11 pixels, or stick out of their picture."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("figure.picture text")].filter((each) => {
+            const frame = each.ownerSVGElement.getBoundingClientRect();
+            const place = each.getBoundingClientRect();
+            if (!place.width) return false;
+            const size = parseFloat(getComputedStyle(each).fontSize) * each.getScreenCTM().a;
+            return size < 11 || place.left < frame.left - 1 || place.right > frame.right + 1;
+        }).map((each) => each.textContent)"""
+    )
+    return found

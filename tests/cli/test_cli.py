@@ -106,6 +106,19 @@ class TestSensitivity:
         assert done.exit_code == 0, done.stderr
         assert "movement 112 of 112" in done.stdout
 
+    @pytest.mark.parametrize("population", ["uniform:0:1", "normal:3", "exponential:1,2"])
+    def test_a_population_in_another_spelling_is_answered_with_the_right_one(
+        self, folder, population
+    ):
+        """A colon is between columns, a comma between the numbers of one."""
+        asked = ("sensitivity", "f.py:line", "--rows", 20, "--population", population)
+        message = refused(*asked, code=2)
+        assert f"got {population}" in message
+        kind = population.split(":")[0]
+        assert (
+            f"{kind}:{ {'uniform': 'LOW,HIGH', 'normal': 'MEAN,STD'}.get(kind, 'RATE') }" in message
+        )
+
     def test_missing_function_lists_what_is_there(self, folder):
         """A wrong name is answered with the names that exist."""
         message = refused(

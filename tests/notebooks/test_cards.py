@@ -74,6 +74,8 @@ def shown(tmp_path_factory):
         "statistic's mechanism": hs.InverseSensitivity(statistic, epsilon=1.0),
         "release": release,
         "certificate": release.certificate,
+        "table": hs.table(rows),
+        "query": query,
         "quote": query.quote(epsilon=1.0, rows=100),
         "quoted errors": query.quote_for(errors={"count": 20}, rows=100),
         "answer": answer,
@@ -95,7 +97,7 @@ def noisy_sum(rows, rng):
 KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
-    *("verification", "ledger", "public table"),
+    *("verification", "ledger", "public table", "table", "query"),
 )
 
 
@@ -113,6 +115,8 @@ def test_a_card_is_small_and_asks_for_nothing(kind, shown):
     if kind not in (
         "ledger",
         "public table",
+        "table",
+        "query",
         "release",
         "mechanism",
         "statistic's mechanism",
@@ -281,3 +285,49 @@ def test_comparing_and_verifying_show_progress_in_a_notebook(tmp_path):
     assert routes[-1].startswith(f"comparing routes: {len(ROUTES)} of {len(ROUTES)}, about 0 s")
     assert any(each.startswith("measuring movement: ") for each in lines)
     assert lines.count("") == 2
+
+
+def test_an_error_asked_for_is_that_of_all_numbers_which_were_sampled():
+    """Of four numbers the certificate says no more than was asked; one number is told apart."""
+    population = hs.populations.Uniform(low=0, high=1)
+
+    def quartiles(rows):
+        return np.quantile(rows, [0.2, 0.4, 0.6, 0.8])
+
+    moves = hs.sample_sensitivity(quartiles, population, rows=20, gamma=0.2)
+    chosen = hs.Laplace.for_accuracy(moves, error=0.5)
+    released = hs.release(quartiles, np.linspace(0, 1, 20), chosen)
+    assert 0.49 < released.certificate.mechanism.accuracy <= 0.5
+    assert "all 4 together: at most 0.5" in chosen._repr_mimebundle_()["text/plain"]
+    alone = hs.Laplace.for_accuracy(moves, error=0.5, dims=1)
+    assert alone.epsilon < chosen.epsilon
+    proven = hs.Laplace.for_accuracy(hs.proven_sensitivity(1.0, "l1", argument="one"), error=0.5)
+    assert "together" not in proven._repr_mimebundle_()["text/plain"]
+
+
+def test_a_card_says_what_the_error_of_a_mechanism_counts():
+    """Rows, or units of a private number, are no error of the answer; a polynomial has a card."""
+    median = hs.statistics.median(rows=1000, low=-3, high=3)
+    for mechanism, words in (
+        (hs.InverseSensitivity(median, epsilon=1.0), "changed rows"),
+        (hs.Smooth(median, epsilon=1.0), "units of the private smooth sensitivity"),
+        (hs.ProposeTest(median, bound=0.1, epsilon=1.0, delta=1e-6), "not refused"),
+        (hs.StableMode(hs.statistics.mode(["a", "b"], rows=9), epsilon=1.0, delta=1e-6), "refuses"),
+    ):
+        text = mechanism._repr_mimebundle_()["text/plain"]
+        assert words in text
+        assert "error in 95 % of draws:" not in text
+    bound = hs.proven_sensitivity(1.0, "sup", argument="all points")
+    surface = hs.Bernstein(bound, epsilon=1.0, lattice=3, dims=2, order=1)
+    assert "error in 95 % of draws" in surface._repr_mimebundle_()["text/plain"]
+
+
+def test_a_private_table_shows_what_is_asked_and_no_row(shown):
+    """Columns and public keys are there; what stands in the rows is not."""
+    asked = shown["query"]._repr_mimebundle_()["text/plain"]
+    assert "asked: count, mean(x) by g\n" in asked
+    assert "protected is: one row\n" in asked
+    assert asked.endswith("columns: g (string), x (float)")
+    assert "asked: nothing yet" in shown["table"]._repr_mimebundle_()["text/plain"]
+    rows = pa.table({"x": ["SECRET"]})
+    assert "SECRET" not in hs.table(rows)._repr_html_()

@@ -13,6 +13,7 @@ from typing import Literal
 
 from hushed._ground.printing import format_up, shown
 
+WIDTH = 340  # what a phone has room for
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 34  # around a plot, for its axes
 
 Anchor = Literal["start", "middle", "end"]
@@ -36,13 +37,18 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """What is drawn, what it shows in one sentence, and its numbers; names of columns first."""
+    """What is drawn, what it shows in one sentence, and its numbers; names of columns first.
+
+    ``zoom`` is how much larger it is where there is room. A phone shows it as it is drawn, so that
+    its words keep their size: it is at most `WIDTH` wide.
+    """
 
     width: int
     height: int
     sentence: str
     shapes: tuple[Shape, ...]
     table: Cells = ()
+    zoom: float = 1.25
 
 
 def place(value: float, low: float, high: float, start: float, end: float) -> float:
@@ -108,7 +114,7 @@ def draw_curve(
     y: Axis,
     sentence: str,
     table: Cells = (),
-    size: tuple[int, int] = (420, 220),
+    size: tuple[int, int] = (WIDTH, 190),
 ) -> Picture:
     """Draw a curve, and the point of it that was chosen."""
     width, height = size
@@ -141,7 +147,14 @@ def draw_gauge(used: float, after: float | None, *, sentence: str, table: Cells 
             at = 1 + first + 6 * i
             end = min(at + 6, 1 + first + more)
             shapes.append(draw_line([(at, height - 1), (end, 1)], "hatch"))
-    return Picture(width=width, height=height, sentence=sentence, shapes=tuple(shapes), table=table)
+    return Picture(
+        width=width,
+        height=height,
+        sentence=sentence,
+        shapes=tuple(shapes),
+        table=table,
+        zoom=1.0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +169,7 @@ class Bar:
 
 def draw_bars(bars: Sequence[Bar], *, sentence: str, table: Cells = ()) -> Picture:
     """Draw bars from zero, one under the other, with their error bars."""
-    step, name_width, width = 22, 110, 480
+    step, name_width, width = 22, 110, WIDTH
     height = step * len(bars) + 24
     numbers = [n for b in bars for n in (b.value, b.low, b.high) if n is not None]
     low, high = min([0.0, *numbers]), max([0.0, *numbers])

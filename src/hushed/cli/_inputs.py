@@ -220,6 +220,13 @@ def _without(
     return population
 
 
+_EXAMPLES = {
+    "uniform": "uniform:LOW,HIGH",
+    "normal": "normal:MEAN,STD",
+    "exponential": "exponential:RATE",
+}
+
+
 def _distribution(kind: str, rest: str, spec: str) -> Population:
     width = 1 if kind == "exponential" else 2
     try:
@@ -229,7 +236,11 @@ def _distribution(kind: str, rest: str, spec: str) -> Population:
             f"population {plain_path(spec)} holds something that is not a number"
         ) from None
     if any(len(column) != width for column in columns):
-        raise ParameterError(f"{kind} takes {width} number(s) per column, got {plain_path(spec)}")
+        numbers = "one number" if width == 1 else f"{width} numbers with a comma between them"
+        raise ParameterError(
+            f"{kind} takes {numbers} for each column, as in {_EXAMPLES[kind]}; got "
+            f"{plain_path(spec)}"
+        )
     parts = [list(part) for part in zip(*columns, strict=True)]
     if kind == "uniform":
         return Uniform(low=parts[0], high=parts[1])

@@ -71,7 +71,7 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         name : str
-            Name, best that of the data set; 1 to 200 printable characters.
+            Name, for example that of the data set; 1 to 200 printable characters.
         limit : Guarantee
             What all charges together have to keep. Its epsilon is finite and above 0.
         method : str, default "adaptive"

@@ -20,6 +20,12 @@ from hushed.spaces import Norm, SensitivityBound
 Parameter = float | int | bool | str
 
 
+def count_values(sensitivity: Any, fewest: int) -> int:
+    """Count the numbers of the sampled answers; without a sampling the fewest that there can be."""
+    sampling = getattr(sensitivity, "sampling", None)
+    return max(fewest, math.prod(sampling.shape)) if sampling is not None else fewest
+
+
 class Calibrated(Shown):
     """A mechanism of this package: a frozen record of a sensitivity and its privacy parameters.
 
@@ -50,11 +56,19 @@ class Calibrated(Shown):
                 ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
                 ("gamma", format_up(promise.gamma)),
                 ("scale of the noise", f"{self.scale:.6g}"),
-                (
-                    f"error in 95 % of draws, {self.fewest} together",
-                    f"at most {format_up(self.accuracy(0.05, self.fewest))}",
-                ),
+                self._error_fact(),
             ),
+        )
+
+    def _error_fact(self) -> tuple[str, str]:
+        """Say the error of all numbers, or candidates, of one answer."""
+        if "dims" in parameter_names(type(self)):  # then it knows what is released together
+            return "error in 95 % of draws", f"at most {format_up(self.accuracy(0.05))}"
+        count = count_values(self.sensitivity, self.fewest)
+        several = "" if count == 1 else f", all {count} together"
+        return (
+            f"error in 95 % of draws{several}",
+            f"at most {format_up(self.accuracy(0.05, count))}",
         )
 
     @classmethod
@@ -73,11 +87,12 @@ class Calibrated(Shown):
         *arguments : SensitivityBound
             What the mechanism takes before its keywords: the sensitivity; of `TopK` k, too.
         error : float
-            Largest absolute error of any coordinate, or shortfall of a choice; above 0.
+            Largest absolute error of all coordinates, or shortfall of a choice; above 0.
         beta : float, default 0.05
             Probability with which it may be larger; in (0, 1).
         dims : int, optional
-            Number of coordinates, or of candidates; by default the fewest that it takes. Of
+            Number of coordinates, or of candidates, that keep the error together. By default as
+            many as the sampled answers had; without a sampling the fewest that it takes. Of
             `Bernstein` the dimension of the cube.
         **parameters : float, int, bool or str
             What else the mechanism takes, such as ``delta``.
@@ -88,7 +103,9 @@ class Calibrated(Shown):
             A mechanism of this class with ``accuracy(beta, dims) <= error``.
         """
         require_positive("error", error)
-        values: tuple[int, ...] = (cls.fewest if dims is None else dims,)
+        moves = [each for each in arguments if hasattr(each, "guarantee")]
+        count = count_values(moves[0] if moves else None, cls.fewest)
+        values: tuple[int, ...] = (count if dims is None else dims,)
         if "dims" in parameter_names(cls):
             parameters |= {} if dims is None else {"dims": dims}
             values = ()

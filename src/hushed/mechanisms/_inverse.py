@@ -62,6 +62,7 @@ class InverseSensitivity(OnStatistic):
     """
 
     name: ClassVar[Literal["inverse-sensitivity"]] = "inverse-sensitivity"
+    accuracy_name: ClassVar[str] = "changed rows that explain the answer in 95 % of draws"
 
     statistic: Statistic
     _: KW_ONLY

@@ -13,11 +13,15 @@ from hushed.privacy_loss import PrivacyProfile, approximate
 
 
 class OnStatistic(Shown):
-    """A mechanism on a statistic that knows its sensitivities: a frozen record of both."""
+    """A mechanism on a statistic that knows its sensitivities: a frozen record of both.
+
+    ``accuracy_name`` says in words what its `accuracy` counts.
+    """
 
     __slots__ = ()
 
     name: ClassVar[str]
+    accuracy_name: ClassVar[str]
 
     statistic: Any
     epsilon: float
@@ -30,7 +34,7 @@ class OnStatistic(Shown):
             (
                 ("promise", f"epsilon {format_up(promise.epsilon)}{slack}"),
                 ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
-                ("error in 95 % of draws", f"at most {format_up(self.accuracy())}"),
+                (self.accuracy_name, f"at most {format_up(self.accuracy())}"),
             ),
         )
 

@@ -66,6 +66,7 @@ class ProposeTest(Tested):
     """
 
     name: ClassVar[Literal["propose-test"]] = "propose-test"
+    accuracy_name: ClassVar[str] = "error in 95 % of the answers that are not refused"
 
     statistic: Numeric
     _: KW_ONLY

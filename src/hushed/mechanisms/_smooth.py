@@ -70,6 +70,9 @@ class Smooth(OnStatistic):
     """
 
     name: ClassVar[Literal["smooth"]] = "smooth"
+    accuracy_name: ClassVar[str] = (
+        "error in 95 % of draws, in units of the private smooth sensitivity"
+    )
 
     statistic: Numeric
     _: KW_ONLY

@@ -111,8 +111,8 @@ def describe_comparison(sampling: SamplingRecord) -> str:
     """Say what of the private rows would have been noticed in the population."""
     if sampling.population.get("kind") not in _LAWS:
         return (
-            " (noticed would be the very table, and views of it; no values were compared, so that "
-            "a copy, or what was made from the private rows, looks like any other)"
+            " (the private table itself and views of it would have been noticed; values were not "
+            "compared, so a copy, or rows made from the private ones, would not)"
         )
     return " (nothing was compared: whatever it was made from looks the same)"
 

@@ -70,7 +70,8 @@ class Verification(Shown):
         str
             Plain words.
         """
-        return f"{self._found()}. Not checked: {', '.join(self.unchecked)}"
+        names = ", ".join(self.unchecked)
+        return f"{self._found()}. Parts of the certificate that were not checked: {names}"
 
     def _found(self) -> str:
         if self.agreement == "bits" and self.statistic:

@@ -260,7 +260,7 @@ def read_grouping(
     if (keys is None) == (select_partitions is False):
         raise ParameterError(
             "which keys exist is private: list public keys, or ask for partition selection, which "
-            "needs a delta; give one of the two",
+            "needs a delta",
             parameter="keys",
             hint="give keys=[...] or select_partitions=True",
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 from hushed._functions._carried import carries_rows
 from hushed._ground.checks import require_probability
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed.errors import ParameterError
 from hushed.ledger._notes import default_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
@@ -32,7 +33,7 @@ _BETA = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table(QueryBuilder):
+class Table(QueryBuilder, Shown):
     """A query on a private table; every method returns a new one. Made by `table`.
 
     Parameters
@@ -44,6 +45,14 @@ class Table(QueryBuilder):
     """
 
     connection: engine.Connection
+
+    def _card(self) -> Card:
+        """Show what is asked, and of which columns; no row and no address."""
+        columns = ", ".join(f"{name} ({kind})" for name, kind in self.query.schema)
+        asked = self.query.describe().removeprefix("query: ") or "nothing yet"
+        unit = "one row" if self.user is None else f"one user, by {self.user}"
+        facts = (("asked", asked), ("protected is", unit), ("columns", columns))
+        return card_of_facts("Query of a private table", facts)
 
     def ask(self, query: question.Query) -> Table:
         """Ask a query that was written as data.

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from tests.served import find_faults, scrolls_sideways
+from tests.served import find_faults, list_unreadable, scrolls_sideways
 
 import hushed as hs
 from hushed.workbench._serving import open_browser
@@ -111,6 +111,7 @@ def test_every_state_can_be_used_by_everybody(clinic, serve, open_page, width, s
     for state in list_states(page, served.url):
         assert find_faults(page) == [], state
         assert not scrolls_sideways(page), state
+        assert list_unreadable(page) == [], state
         numbers = page.evaluate(CONTROLS)
         assert press_tab(page, len(numbers)) == numbers, state
         assert page.evaluate(NAMELESS) == [], state

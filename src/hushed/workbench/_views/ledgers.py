@@ -98,7 +98,7 @@ def read_opening(fields: Mapping[str, str]) -> Opening:
     form = Form(fields)
     name = form.text("name")
     if not name:
-        form.refuse("name", "give a name, best that of the data set")
+        form.refuse("name", "give a name, for example that of the data set")
     epsilon, delta = form.number("epsilon"), form.number("delta", 0.0)
     gamma = form.number("gamma", 0.0)
     if epsilon is None:

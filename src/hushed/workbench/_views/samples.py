@@ -13,6 +13,7 @@ from hushed._web.svg import (
     LEFT,
     RIGHT,
     TOP,
+    WIDTH,
     Axis,
     Bar,
     Picture,
@@ -26,7 +27,7 @@ from hushed._web.svg import (
 from hushed.workbench._views.audits import Judged
 from hushed.workbench._views.functions import Watched
 
-_SIZE = (560, 240)
+_SIZE = (WIDTH, 190)
 _MOST_POINTS, _MOST_ROWS, _BINS = 240, 40, 24
 
 
@@ -156,9 +157,7 @@ def draw_outcomes(judged: Judged) -> Picture | None:
     (side, _, runs), (other, _, other_runs) = judged.sides
     shares = [(a / max(1, runs), b / max(1, other_runs)) for a, b in judged.outcomes]
     top = max(max(each) for each in shares)
-    x = Axis(
-        low=0, high=count, ticks=(), title=f"groups of outcomes, those of the {side} to the right"
-    )
+    x = Axis(low=0, high=count, ticks=(), title="groups of outcomes")
     y = Axis(low=0.0, high=top, ticks=((0.0, "0"), (top, f"{top:.2g}")), title="share of runs")
     width, height = _SIZE
     right, bottom = width - RIGHT, height - BOTTOM
