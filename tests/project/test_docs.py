@@ -496,7 +496,14 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         for command, _, _ in commands(block.text)
     }
     # One runs until it is stopped; the others need a server that runs: tests start what they need.
-    serving = {"workbench", "serve move", "serve waiting", "serve approve", "serve decline"}
+    serving = {
+        "workbench",
+        "serve move",
+        "serve restore",
+        "serve waiting",
+        "serve approve",
+        "serve decline",
+    }
     shown |= {EXAMPLES[each] for each in serving} & {
         line.partition("  #")[0].strip()
         for page in PAGES
