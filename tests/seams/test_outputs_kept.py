@@ -387,7 +387,7 @@ def test_a_rollback_is_noticed_by_what_was_written_down(folder, attack):
     (head,) = json.loads(run("ledger", "verify", URL, "--json").stdout)["heads"].values()
     assert head.startswith("4:")
     shown = run("ledger", "show", URL, "b")
-    assert f"Write down, elsewhere: {head}\n" in shown.stdout
+    assert f"Keep this outside the ledger, to notice lost entries: {head}\n" in shown.stdout
     assert run("ledger", "verify", URL, "b", "--expect", head).exit_code == 0
     with hs.Ledger(URL) as book:  # what comes later does not matter
         book.charge("b", G(epsilon=0.25))

@@ -138,7 +138,13 @@ def show(
         )
         if not json:
             texts = [
-                "\n".join([each.explain(), f"Write down, elsewhere: {head}", *_lines(last)])
+                "\n".join(
+                    [
+                        each.explain(),
+                        f"Keep this outside the ledger, to notice lost entries: {head}",
+                        *_lines(last),
+                    ]
+                )
                 for each, last, head in each_one
             ]
             print_line("\n\n".join(texts) or "no budget was opened yet")
