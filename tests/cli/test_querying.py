@@ -139,7 +139,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         ),
         (
             ("--count", "--by", "city"),
-            "give one of the two; give --keys A,B,C or --select-partitions",
+            "which needs a delta; give --keys A,B,C or --select-partitions",
         ),
         ((), "the query has no aggregate; add --count"),
         (("--count-users",), "--user COLUMN"),

@@ -243,7 +243,7 @@ def test_the_certificate_says_what_was_compared():
     """And that nothing was where a law was named instead of a table."""
     public = hs.populations.PublicTable(FRESH)
     for population, words in (
-        (public, "no values were compared, so that a copy"),
+        (public, "values were not compared, so a copy"),
         (hs.populations.Normal(50, 10), "nothing was compared"),
     ):
         told = hs.release(mean, PRIVATE, calibrated(population)).certificate.explain()

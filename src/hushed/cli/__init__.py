@@ -139,6 +139,7 @@ EXAMPLES = {
     "serve invite": "hushed serve invite ana --share stays=1.5 --folder stats",
     "serve confirm": "hushed serve confirm stays --folder stats",
     "serve check": "hushed serve check --folder stats",
+    "serve restore": "hushed serve restore copies/2027-01-31.db --folder stats",
     "serve move": "hushed serve move --to postgresql://USER@HOST/DATABASE --folder stats",
     "serve waiting": "hushed serve waiting --url https://stats.example.org",
     "serve approve": "hushed serve approve REQUEST --url https://stats.example.org",

@@ -15,7 +15,7 @@ from hushed.populations._sources import (
     keeps_its_range,
     support,
 )
-from hushed.populations._users import Users, count_rows_each
+from hushed.populations._users import Users
 
 __all__ = [
     "OWN",
@@ -30,7 +30,6 @@ __all__ = [
     "Uniform",
     "Users",
     "by_user",
-    "count_rows_each",
     "description",
     "fitted",
     "from_description",

@@ -258,9 +258,10 @@ def read_grouping(
         raise ParameterError("group_by needs at least one column, and no column twice")
     types = tuple(_key_type(known, column) for column in columns)
     if (keys is None) == (select_partitions is False):
+        both = "" if keys is None else "keys and partition selection were both asked for, and "
         raise ParameterError(
-            "which keys exist is private: list public keys, or ask for partition selection, which "
-            "needs a delta",
+            f"{both}which keys exist is private: list public keys, or ask for partition selection, "
+            "which needs a delta",
             parameter="keys",
             hint="give keys=[...] or select_partitions=True",
         )
