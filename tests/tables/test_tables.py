@@ -58,7 +58,7 @@ class TestRefusals:
         ("ask", "words"),
         [
             (lambda t: t.group_by("city"), ["private", "keys=[...]", "select_partitions=True"]),
-            (lambda t: t.group_by("city", keys=["a"], select_partitions=True), ["both asked for", "keys=[...] or"]),
+            (lambda t: t.group_by("city", keys=["a"], select_partitions=True), ["both asked for"]),
             (lambda t: t.group_by("cost", keys=[1]), ["'cost'", "floor"]),
             (lambda t: t.group_by("city", keys=["Rome", "Rome"]), ["no key twice"]),
             (lambda t: t.group_by("city", keys=[1]), ["type string"]),
