@@ -36,7 +36,9 @@ ANSWERS = {
     "ledger/_payments.py",
     "client/_client.py",
     "server/_life.py",
+    "server/_reading.py",  # a query that was prepared and paid, in the process that reads rows
     "server/_seen.py",
+    "server/_worker.py",
     "statements/_budgets.py",
     "statements/_certifying.py",
     "statements/_verification.py",
