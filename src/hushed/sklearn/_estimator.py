@@ -25,6 +25,7 @@ from hushed.sklearn._declared import (
 from hushed.sklearn._examples import (
     Scheme,
     encode_privately,
+    list_classes,
     read_ranges,
     read_shape,
     refuse_carried,
@@ -318,7 +319,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
                 "private",
                 parameter="labels",
             )
-        found = np.unique(np.asarray(given))
+        found = list_classes(given)
         if len(found) < 2:
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
         positions = self.route == "sampled" and hasattr(self.population, "draw")
