@@ -283,14 +283,18 @@ def _take_numbers(cells: list[Any]) -> Any:
 
 
 def _take_others(cells: list[Any], frame: Frame, dtype: Any) -> Any:
-    """Things of a column as they are, in a column of the public type where they are of it.
+    """Things of a column as they are; of the public type where no cell says of which they are.
 
-    A frame would tell the type from the cells, which are all missing, say, but for one row.
+    All may be missing, or empty lists, but for one row.
     """
     if importlib.util.find_spec(frame) is None:
         return cells
+    library = importlib.import_module(frame)
+    missing = all(cell is None for cell in cells)
+    if not missing and (frame == "pandas" or "Null" not in str(library.Series(cells).dtype)):
+        return cells
     try:
-        return importlib.import_module(frame).Series(cells, dtype=dtype)
+        return library.Series(cells, dtype=dtype)
     except Exception:  # another type, by which the gate refuses it
         return cells
 
