@@ -25,6 +25,8 @@ def test_commands_keep_simulations(tmp_path):
         "--high",
         1,
         "--no-header",
+        "--columns",
+        1,
     )
     commands = (
         ("compare", "f.py:middle", *public, "--rows", 20, "--trials", 4, "--gamma", 0.4),

@@ -272,3 +272,13 @@ def test_types_of_which_no_part_can_be_sent_are_refused_unpaid(which, ledger):
     with pytest.raises(BadRows, match=r"Python objects|no part can be taken"):
         hs.release(len, UNTAKEN[which], EVEN, ledger, budget="b")
     assert ledger.log == []
+
+
+def test_a_block_without_any_category_is_answered_as_others_are():
+    """None is left of its categories, and an Arrow array of none could not be taken apart."""
+    for kind in ("str", "object"):
+        names = pd.Index(["a", "b"], dtype=kind)
+        wards = pd.Categorical([None] * 9, categories=names, ordered=True)
+        frame = pd.DataFrame({"ward": wards})
+        (part, *_) = split(admit_rows(frame, None), even=True)
+        assert pickle.loads(part)["ward"].isna().all()

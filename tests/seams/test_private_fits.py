@@ -1,5 +1,8 @@
 """A private fit: what is sampled is what is fitted, and a row is encoded by itself."""
 
+import math
+from collections import UserList, deque
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -154,6 +157,14 @@ class TestOneRow:
         assert fit_labels(labels, [0, 1]) == pytest.approx(plain, abs=0.1)
         assert fit_labels([0, *labels[1:]], [0, 1]) == pytest.approx(plain, abs=0.1)
 
+    @pytest.mark.parametrize("kind", [deque, UserList])
+    def test_a_sequence_of_labels_is_read_as_a_list(self, kind):
+        """NumPy makes texts of all labels in it, beside one."""
+        labels = [0] * 100 + [1] * 100
+        plain = fit_labels(labels, [0, 1])
+        assert fit_labels(kind(["unknown", *labels[1:]]), [0, 1]) == pytest.approx(plain, abs=0.1)
+        assert (_encode(kind([["0.25"], [1 / 3]]))[1:] == _encode([[0.25], [1 / 3]])[1:]).all()
+
     def test_a_text_in_a_list_of_rows_rounds_no_number_beside_it(self):
         """Written as texts, numbers of 32 bits are other ones in 64."""
         third = np.float32(1 / 3)
@@ -237,8 +248,31 @@ def test_what_was_paid_for_is_there_whatever_becomes_of_the_model():
     assert model.guarantee_ == hs.Guarantee(epsilon=1.0)
 
 
+def test_certificates_say_what_became_of_missing_values():
+    """It was the middle of the range, before the gate, which moves what is missing to an end."""
+    public = visits(np.random.default_rng(1), 2000)
+    known = {"pair": (public[:, :1], public[:, 1]), **POPULATIONS}
+    rows = visits(np.random.default_rng(0), 40)
+    for population in known.values():
+        options = {"gamma": 0.4, "calibration": "marginal", "bounds": (-WIDE, WIDE), "workers": 1}
+        model = PrivateEstimator(LinearRegression(), population, labels=(-2, 2), **options)
+        told = model.fit(rows[:, :1], rows[:, 1].copy()).certificate_.explain()
+        assert "what is missing is the middle of its range" in told
+        assert "missing value became an end" not in told
+
+
 class TestBadInput:
     """It is refused before the charge, in words."""
+
+    @pytest.mark.parametrize("labels", [[0, "1"], ["a", b"a"], [0, None], [0, math.nan], [0, [1]]])
+    @pytest.mark.parametrize("kind", [list, lambda given: np.array(given, dtype=object)])
+    def test_classes_of_several_kinds(self, labels, kind):
+        """As texts none was a private label, so that the answer was the same for all tables."""
+        if labels[1] == [1]:
+            kind = list
+        model = PrivateEstimator(LogisticRegression(), route="objective", bounds=(-1, 1))
+        with pytest.raises(ParameterError, match="labels must be all texts, or all finite numbers"):
+            model.set_params(labels=kind(labels)).fit(np.zeros((20, 1)), [0, "1"] * 10)
 
     @pytest.mark.parametrize("centre", [[0.0], [0.0] * 3, [[0.0, 0.0], [0.0, 0.0]]])
     def test_a_centre_of_another_length_costs_nothing(self, tmp_path, centre):

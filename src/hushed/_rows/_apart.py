@@ -43,7 +43,7 @@ def set_apart(held: Any) -> Any:
     if library == "pandas" and name == "MultiIndex":
         return held.remove_unused_levels()
     if library == "pyarrow" and hasattr(held, "take") and hasattr(held, "__len__"):
-        return held.take(list(range(len(held))))
+        return held.take(np.arange(len(held)))  # a list of none has no type
     return held  # pieces of Polars are written without what they were cut from
 
 

@@ -158,7 +158,8 @@ def _read_ball(mechanism: Blocks) -> dict[str, Any]:
         raise ParameterError("centre must be a list of finite numbers", parameter="centre")
     radius = require_positive("radius", mechanism.radius)
     check_range(0.0, radius)
-    return {"centre": remember(centre.tolist(), mechanism.centre), "radius": radius}
+    held = remember(centre.tolist(), mechanism.centre)
+    return {"centre": held, "radius": radius, "delta": read_delta(mechanism.delta)}
 
 
 def build_aggregation(mechanism: Blocks, blocks: int) -> Choice | Stable | Mean | VectorMean:

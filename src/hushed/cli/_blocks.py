@@ -15,7 +15,13 @@ from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
 from hushed.cli._ledgers import open_named
-from hushed.cli._options import DataArgument, FunctionArgument, TextOption, read_keep
+from hushed.cli._options import (
+    ColumnsOption,
+    DataArgument,
+    FunctionArgument,
+    TextOption,
+    read_keep,
+)
 from hushed.cli._outcome import print_line, print_table
 from hushed.cli._private_tables import read_private_table
 from hushed.cli._records import Account, Container, Output, take_records
@@ -36,6 +42,7 @@ def blocks(
     limits: CallLimits,
     account: Account,
     output: Output,
+    columns: ColumnsOption = None,
     text: TextOption = None,
 ) -> None:
     """Release the answer of any function for any table: from its answers on blocks of rows."""
@@ -54,6 +61,7 @@ def blocks(
                     data,
                     container.frame,
                     header=container.header,
+                    columns=columns,
                     texts=text or (),
                     user=asked.user,
                 )

@@ -160,6 +160,16 @@ HeaderOption = Annotated[
         "--header/--no-header",
     ),
 ]
+ColumnsOption = Annotated[
+    int | None,
+    option(
+        "How many columns a private CSV file without a header has: public, and not told from rows.",
+        ROWS,
+        "--columns",
+        min=1,
+        max=100_000,
+    ),
+]
 TextOption = Annotated[
     list[str] | None,
     option(

@@ -15,6 +15,7 @@ from hushed.cli._delivery import deliver
 from hushed.cli._inputs import read_function, read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
+    ColumnsOption,
     DataArgument,
     FunctionArgument,
     PrivateCountOption,
@@ -50,6 +51,7 @@ def posterior(
         ),
     ],
     private_count: PrivateCountOption = False,
+    columns: ColumnsOption = None,
     text: TextOption = None,
     unit: UnitOption = "row",
     user: UserOption = None,
@@ -76,7 +78,12 @@ def posterior(
         )
         with open_named(account.ledger, account.budget) as charged:
             table = read_private_table(
-                data, container.frame, header=container.header, texts=text or (), user=user
+                data,
+                container.frame,
+                header=container.header,
+                columns=columns,
+                texts=text or (),
+                user=user,
             )
             made = replace(made, user=name_user_column(user, data, table.rows, table.columns))
             delivery.released = hs.release(

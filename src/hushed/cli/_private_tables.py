@@ -11,9 +11,10 @@ import importlib
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -73,14 +74,23 @@ def read_private_table(
     frame: Frame = "numpy",
     *,
     header: bool | None,
+    columns: int | None = None,
     texts: Sequence[str] = (),
     user: str | None = None,
 ) -> Table:
     """Read private rows: a text in a column of texts, else a number or NaN.
 
-    Which columns are of texts is said, as a single row may change what the others look like.
+    How many columns a file without a header has, and which of them are of texts, is said, as a
+    single row may change what the others look like.
     """
-    held = _read(path, header, user, *texts)
+    held = _read(path, header, user, *texts, width=columns)
+    if held.columns and columns is not None:
+        raise ParameterError("--columns is for a CSV file without a header, which has --no-header")
+    if not held.columns and columns is None:
+        raise ParameterError(
+            f"say by --columns how many columns {path.name} has: without a header it is told from "
+            "private rows, and a single one could change how all others are read"
+        )
     whose = None if user is None else held.find(user, "--user")
     if texts and frame == "numpy":
         raise ParameterError("--text goes with --frame pandas or polars: an array holds numbers")
@@ -107,15 +117,17 @@ def read_table_like(
     public = None if frame == "numpy" and held.width else _find_layout(population)
     if not held.width:  # no row, no header: it is as wide as the population
         held = replace(held, width=len(public.columns) if public else 1)
-    texts, others = set[int](), set[int]()
+    texts, others = set[int](), dict[int, Any]()
     if public is not None and frame != "numpy":
         kinds = zip(public.columns, public.kinds, public.types, strict=False)
-        types = {
-            name: str(element.dtype).lower() for name, kind, element in kinds if kind == "other"
-        }
+        types = {name: element.dtype for name, kind, element in kinds if kind == "other"}
         for place, name in enumerate(held.names):
-            if name in types:
-                (texts if types[name] in _TEXTS or not is_parquet(path) else others).add(place)
+            if name not in types:
+                continue
+            if str(types[name]).lower() in _TEXTS or not is_parquet(path):
+                texts.add(place)
+            else:
+                others[place] = types[name]
     whose = None if user is None else held.find(user, "--user")
     return _make_table(held, frame, texts, others, coded=None if whose in texts else whose)
 
@@ -134,7 +146,7 @@ def read_private_column(
     path: Path, column: str | None, *, header: bool | None, text: bool = False
 ) -> Any:
     """Read one private column: an array of numbers, NaN where there is none, or a list of texts."""
-    held = _read(path, header, column)
+    held = _read(path, header, column, single=_is_first(column))
     found = held.get(held.find(column))
     return ["" if cell is None else str(cell) for cell in found] if text else _take_numbers(found)
 
@@ -143,9 +155,14 @@ def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
     """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
-    held = _read(path, header, column, user)
+    held = _read(path, header, column, user, single=_is_first(column, user))
     numbers = _take_numbers(held.get(held.find(column)))
     return numbers, [name_user(cell) for cell in held.get(held.find(user, "--user"))]
+
+
+def _is_first(*named: str | None) -> bool:
+    """Tell whether the first column alone is read: in it an empty line is a row, too."""
+    return all(each is None or (is_whole_number(each) and int(each) == 1) for each in named)
 
 
 def _read(
@@ -153,11 +170,14 @@ def _read(
     header: bool | None,
     *named: str | None,
     shown: Sequence[str] | None = None,
+    width: int | None = None,
+    single: bool | None = None,
 ) -> _Private:
     """Read a private file, of which only names that are known to be names are shown.
 
     A column that is called by its name says that there are names. The number of columns is that of
-    the header, else the most frequent one.
+    the header, else the given one. Where it is told from the rows, as the most frequent one,
+    nothing may follow from it but a refusal.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {name_missing(path)}")
@@ -176,8 +196,11 @@ def _read(
         columns, cells = _read_csv(path, header=bool(told))
     if shown is None:
         shown = columns if stated else ()
-    wide = len(columns) or _measure_width(cells)
-    if wide == 1:  # an empty line is a row with an empty cell: else its number would tell of it
+    wide = (
+        len(columns) or width or _measure_width(cells) or int(bool(cells) and single is not False)
+    )
+    # In one column an empty line is a row with an empty cell: else its number would tell of it.
+    if wide == 1 if single is None or columns else single:
         cells = [row or [""] for row in cells]
     even = [[*row[:wide], *[""] * (wide - len(row))] for row in cells if row]
     return _Private(path=path, columns=columns, shown=shown, width=wide, cells=even)
@@ -185,7 +208,7 @@ def _read(
 
 def _measure_width(cells: list[list[Any]]) -> int:
     """Find the most frequent number of cells of a row, the smallest of several; 0 without rows."""
-    found = Counter(len(row) for row in cells)
+    found = Counter(len(row) for row in cells if row)
     return min(found, key=lambda width: (-found[width], width), default=0)
 
 
@@ -231,7 +254,7 @@ def _make_table(
     held: _Private,
     frame: Frame,
     texts: set[int],
-    others: set[int] = frozenset(),  # type: ignore[assignment]
+    others: Mapping[int, Any] = MappingProxyType({}),
     *,
     coded: int | None,
 ) -> Table:
@@ -242,7 +265,7 @@ def _make_table(
         if place in texts:
             read[name] = _take_texts(cells, frame)
         elif place in others:
-            read[name] = cells
+            read[name] = _take_others(cells, frame, others[place])
         else:
             read[name] = _take_numbers(_encode_users(cells) if place == coded else cells)
     return Table(rows=make_frame(read, frame), columns=held.columns)
@@ -267,6 +290,23 @@ def _take_numbers(cells: list[Any]) -> Any:
     """Numbers of a column, NaN where there is none."""
     numbers = [read_number(cell) for cell in cells]
     return np.array([np.nan if each is None else each for each in numbers], dtype=np.float64)
+
+
+def _take_others(cells: list[Any], frame: Frame, dtype: Any) -> Any:
+    """Things of a column as they are; of the public type where no cell says of which they are.
+
+    All may be missing, or empty lists, but for one row.
+    """
+    if importlib.util.find_spec(frame) is None:
+        return cells
+    library = importlib.import_module(frame)
+    missing = all(cell is None for cell in cells)
+    if not missing and (frame == "pandas" or "Null" not in str(library.Series(cells).dtype)):
+        return cells
+    try:
+        return library.Series(cells, dtype=dtype)
+    except Exception:  # another type, by which the gate refuses it
+        return cells
 
 
 def _take_texts(cells: list[Any], frame: Frame) -> Any:

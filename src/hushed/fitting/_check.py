@@ -23,6 +23,7 @@ from hushed.fitting._public import PublicSide, largest_deviation, prepare_public
 from hushed.fitting._report import PopulationCheck, argument_of, judge
 from hushed.fitting._tests import Tests
 from hushed.guarantee import RowUnit
+from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
 from hushed.populations import Population, by_user, description
@@ -186,7 +187,7 @@ def check_population(
         plan.mechanism,
         ledger,
         budget=budget,
-        note=note or "check_population: does the public population fit",
+        note=choose_note(note, "check_population: does the public population fit"),
         key=key,
         question=plan.digest(outside),
     )
@@ -269,7 +270,7 @@ def _check_level(level: float, tables: int) -> tuple[float, int]:
 
 
 def _check_unit(unit: object, user: object) -> None:
-    if unit not in get_args(RowUnit):
+    if not isinstance(unit, str) or unit not in get_args(RowUnit):
         raise ParameterError(
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for users with several rows "
             "name their column, user=",

@@ -21,6 +21,7 @@ from hushed._rows._owned import copy_rows
 from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.fitting._charging import charge_and_store
 from hushed.fitting._moving_report import MovementCheck, NoisyCount
+from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger
 from hushed.mechanisms import Laplace
 from hushed.populations._sources import Promise
@@ -149,7 +150,7 @@ def check_movement(
         mechanism,
         ledger,
         budget=budget,
-        note=note or "check_movement: how often pairs move further than sampled",
+        note=choose_note(note, "check_movement: how often pairs move further than sampled"),
         key=key,
         question=hashlib.sha256(json.dumps(["check_movement", *asked]).encode()).hexdigest(),
     )

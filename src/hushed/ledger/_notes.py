@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hushed._ground.printing import flat
+from hushed.errors import ParameterError
 
 _BY, _SEPARATOR = "by ", ": "
 _LONGEST_NAME = 100
@@ -22,6 +23,13 @@ def read_note(note: str) -> tuple[str, str]:
     if separator and name.startswith(_BY):
         return name.removeprefix(_BY), said
     return "", note
+
+
+def choose_note(given: object, usual: str) -> str:
+    """Take the note of the caller, or the usual one where there is none."""
+    if given is None or isinstance(given, str):
+        return given or usual
+    raise ParameterError(f"note must be a text, got {type(given).__name__}", parameter="note")
 
 
 def default_note(text: str) -> str:

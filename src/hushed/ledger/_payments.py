@@ -75,7 +75,7 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
             f"a {type(ledger).__name__} has a method keep_answer, so that its charge has to take "
             "key= and question=, too, as that of hs.Ledger does"
         )
-    if not budget:
+    if not isinstance(budget, str) or not budget:
         raise ParameterError(
             "there is a ledger, but no budget was named in it",
             parameter="budget",

@@ -18,6 +18,7 @@ import numpy as np
 
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
+from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._sparse_vector import SparseVector, round_down, to_double
 from hushed.noise import discrete_exponential
@@ -143,7 +144,7 @@ class AboveThreshold:
         check_ledger(ledger, budget)
         certificate = certify(plan, values=1)
         certificate.to_json()  # what is refused, or cannot be written, is unpaid
-        remark = note or f"AboveThreshold: at most {plan.positives} found above"
+        remark = choose_note(note, f"AboveThreshold: at most {plan.positives} found above")
         with explain_stops(ledger, budget):
             paid = pay(ledger, budget, plan.guarantee, remark, loss=plan.loss)
         self._plan = plan

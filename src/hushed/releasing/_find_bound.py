@@ -14,6 +14,7 @@ from hushed._ground.types import Floats
 from hushed._rows._users import name_user
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
+from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.mechanisms._bound_search import ARGUMENTS, SMALLEST, BoundSearch, Side
 from hushed.releasing._certificate import certify
@@ -124,7 +125,7 @@ def find_bound(
     check_numbers(held)
     ids = None if users is None else _check_users(users, len(held))
     certify(plan, values=1).to_json()  # what it refuses, or cannot be written, is unpaid
-    remark = note or "find_bound: a clipping bound for a column"
+    remark = choose_note(note, "find_bound: a clipping bound for a column")
     with explain_stops(ledger, budget, key):
         paid = pay(
             ledger,

@@ -82,8 +82,8 @@ def describe_range(certificate: Certificate) -> str:
             "holds such rows is not covered."
         )
     return (
-        f"Each private row was clamped to {ranges}, by itself; a missing value became an end of "
-        "the range where the population has none missing."
+        f"Each private row was clamped to {ranges}, by itself; what was still missing then "
+        "became an end of the range, where the population has none missing."
     )
 
 

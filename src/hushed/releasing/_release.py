@@ -30,7 +30,7 @@ from hushed.errors import (
     PrivateRowsAsPopulation,
 )
 from hushed.ledger._failures import write_failure
-from hushed.ledger._notes import default_note
+from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._posterior_draw import PosteriorDraw
@@ -161,7 +161,9 @@ def release(
             mechanism,
             ledger,
             budget=budget,
-            note=note or default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}"),
+            note=choose_note(
+                note, default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}")
+            ),
             key=key,
             outside=outside,
         )
@@ -173,7 +175,7 @@ def release(
             mechanism,
             ledger,
             budget=budget,
-            note=note or default_note(f"Blocks: {name_function(f)}"),
+            note=choose_note(note, default_note(f"Blocks: {name_function(f)}")),
             key=key,
             outside=outside,
         )
@@ -206,7 +208,7 @@ def release(
     admitted.check_function(f)
     # Whatever it refuses, or cannot be written, is unpaid.
     certify(admitted, values=values, unsearched=hidden).to_json()
-    remark = note or default_note(f"{admitted.label}: {_describe_question(carried)}")
+    remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(carried)}"))
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss
     with explain_stops(ledger, budget, key):

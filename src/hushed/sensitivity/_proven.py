@@ -6,10 +6,11 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.numeric import finite_above
 from hushed.errors import ParameterError
@@ -58,6 +59,7 @@ def proven_sensitivity(
     >>> proven_sensitivity(1 / 500, "l1", argument="mean of 500 values in [0, 1]").gamma
     0.0
     """
+    require_one_of("unit", unit, (*get_args(Unit), "person"))
     return Sensitivity(
         value=_bound(value),
         norm=norm,

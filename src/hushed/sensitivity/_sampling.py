@@ -275,7 +275,7 @@ def _check(norm: Norm, pairs: int | None, unit: RowUnit) -> None:
     require_one_of("norm", norm, NORMS)
     if pairs is not None and not is_whole(pairs):
         raise ParameterError(f"pairs must be an integer, got {pairs!r}", parameter="pairs")
-    if unit not in get_args(RowUnit):
+    if not isinstance(unit, str) or unit not in get_args(RowUnit):
         raise ParameterError(
             f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for people with several rows "
             "say user=COLUMN",
@@ -339,6 +339,7 @@ def read_reach(
             "and share the others",
             parameter="rows",
         )
+    require_one_of("neighbours", neighbours, get_args(Neighbours))
     if many and neighbours != "add-remove":
         raise ParameterError(
             "rows is one number where rows are replaced, for then the number of rows is public: "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._ground.checks import read_epsilon, require_one_of
+from hushed._ground.decimals import read
 from hushed._ground.types import Floats
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
@@ -25,6 +26,7 @@ from hushed.sklearn._declared import (
 from hushed.sklearn._examples import (
     Scheme,
     encode_privately,
+    list_classes,
     read_ranges,
     read_shape,
     refuse_carried,
@@ -255,6 +257,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         require_one_of("route", self.route, get_args(Route))
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         read_epsilon(self.epsilon)
+        read("delta", self.delta, up=False)
         check_estimator(self.estimator)
         labelled = bool(get_tags(self.estimator).target_tags.required)
         public = (self.population, self.points, self.bounds, self.labels, self.centre)
@@ -318,7 +321,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
                 "private",
                 parameter="labels",
             )
-        found = np.unique(np.asarray(given))
+        found = list_classes(given)
         if len(found) < 2:
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
         positions = self.route == "sampled" and hasattr(self.population, "draw")

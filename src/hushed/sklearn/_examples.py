@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -89,6 +91,31 @@ def _find_place(label: Any, places: dict[Any, int], kinds: set[type[Any]]) -> in
     return places.get(plain, 0) if is_one_of(plain, *kinds) else 0
 
 
+def list_classes(given: Any) -> Any:
+    """List public classes in order, each once; beside a text all numbers would become texts."""
+    try:
+        held = np.asarray(given, dtype=object).ravel().tolist()
+    except (TypeError, ValueError):
+        held = [given]
+    cells = [np.generic.item(each) if isinstance(each, np.generic) else each for each in held]
+    kinds = set(map(_find_kind, cells))
+    if len(kinds) > 1 or "" in kinds:
+        raise ParameterError(
+            "labels must be all texts, or all finite numbers: else they become texts, and no "
+            "private label is the same",
+            parameter="labels",
+        )
+    return np.unique(np.asarray(cells))
+
+
+def _find_kind(label: Any) -> str:
+    """Tell of which kind a public label is; empty for what is no class."""
+    if isinstance(label, str | bytes):
+        return type(label).__name__
+    known = isinstance(label, int) or (isinstance(label, float) and math.isfinite(label))
+    return "number" if known else ""
+
+
 def take_rows(features: Any) -> Any:
     """Admit private rows: a copy in a plain container; what is no table is refused."""
     if sparse.issparse(features):
@@ -103,8 +130,7 @@ def take_labels(labels: Any) -> Any:
     """Admit private labels, one for each row."""
     if labels is None:
         raise BadRows("the estimator requires y to be passed, but the target y is None")
-    listed = isinstance(labels, list | tuple)
-    found = admit_rows(_list_labels(labels) if listed else _as_array(labels), None)
+    found = admit_rows(_list_labels(labels) if _is_listed(labels) else _as_array(labels), None)
     if found.ndim == 2 and found.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: it is taken as one",
@@ -127,13 +153,18 @@ def _as_array(values: Any) -> Any:
     told = ""
     try:
         found = call_privately(np.asarray, values)
-        if isinstance(values, list | tuple) and found.dtype.kind not in "biufc":
+        if not hasattr(values, "dtype") and found.dtype.kind not in "biufc":
             found = call_privately(partial(np.asarray, dtype=object), values)
     except BadFunction:
         told = "X and y must be arrays, frames or lists, all rows of one length"
     if not told:
         return found
     raise BadRows(told)
+
+
+def _is_listed(values: Any) -> bool:
+    """Tell what holds objects, each of its own type, from what has one type for all of them."""
+    return isinstance(values, Sequence) and not hasattr(values, "dtype")
 
 
 def _list_labels(labels: Any) -> Any:

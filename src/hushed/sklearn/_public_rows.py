@@ -14,6 +14,7 @@ from hushed.populations._sources import description
 from hushed.sklearn._examples import Scheme
 
 _FEW = 2  # rows by which columns are known
+_ENCODED = "encoded for the fit: what is missing is the middle of its range, or 0 without one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ class Encoded:
 
     def describe(self) -> dict[str, Any]:
         """Describe the source: what was given, and the ranges that its columns were moved into."""
-        told: dict[str, Any] = {"kind": "encoded examples", "rows": description(self.given)}
+        told: dict[str, Any] = {
+            "kind": f"examples, {_ENCODED}",
+            "rows": description(self.given),
+        }
         if self.scheme.middle is not None and self.scheme.half is not None:
             ends = zip(self.scheme.middle, self.scheme.half, strict=True)
             told["bounds"] = [[middle - half, middle + half] for middle, half in ends]
@@ -60,7 +64,8 @@ def read_population(given: Any, scheme: Scheme) -> Population:
     if isinstance(given, PublicTable):
         ranges = _name_bounds(scheme)
         frame = encode_table(given.frame, scheme)
-        return replace(given, frame=frame, bounds=given.bounds if ranges is None else ranges)
+        bounds = given.bounds if ranges is None else ranges
+        return replace(given, frame=frame, bounds=bounds, name=f"{given.name}, {_ENCODED}")
     if hasattr(given, "draw"):
         return Encoded(given, scheme)
     if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):
@@ -71,7 +76,7 @@ def read_population(given: Any, scheme: Scheme) -> Population:
         )
     features, labels = given if scheme.labelled else (given, None)
     rows = _encode_given(features, labels, scheme)
-    return PublicTable(rows, name="public examples", bounds=_name_bounds(scheme))
+    return PublicTable(rows, name=f"public examples, {_ENCODED}", bounds=_name_bounds(scheme))
 
 
 def read_points(given: Any, scheme: Scheme) -> Any:

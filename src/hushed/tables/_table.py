@@ -13,7 +13,7 @@ from hushed._functions._carried import carries_rows
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed.errors import ParameterError
-from hushed.ledger._notes import default_note
+from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.populations import PublicTable
 from hushed.tables import _engine as engine
@@ -442,7 +442,7 @@ class Table(QueryBuilder, Shown):
             ledger,
             budget,
             proposal.plan.guarantee,
-            note or default_note(self.query.describe()),
+            choose_note(note, default_note(self.query.describe())),
             loss=proposal.plan.loss,
             key=key,
             question=proposal.digest,

@@ -17,6 +17,7 @@ from hushed._ground.stops import watch_stops
 from hushed.errors import ParameterError
 
 _PRIVATE_USE = re.compile(rb"\xee([\xbe\xbf])([\x80-\xbf])")  # U+EF80 to U+EFFF
+_PRIVATE_BYTES = (b"\xee\xbe", b"\xee\xbf")  # with which they begin
 _SPELLED = b"\xed\xb3\xae\xed\xb2\\1\xed\xb2\\2"  # its bytes, each as half a pair of surrogates
 
 
@@ -98,12 +99,16 @@ def _object_strings(cells: Any, absent: Any) -> Any:
             None if gone else _object_string(cell, is_stop)
             for cell, gone in zip(cells, absent, strict=True)
         ]
-    try:
-        return pa.array(strings, pa.large_string())
-    except UnicodeError:  # lone surrogates
-        held = [None if w is None else w.encode("utf-8", "surrogatepass") for w in strings]
-        known = [None if w is None else repair_bytes(w).decode() for w in held]
-        return pa.array(known, pa.large_string())
+    return pa.array(
+        [None if each is None else _repair_string(each) for each in strings], pa.large_string()
+    )
+
+
+def _repair_string(text: str) -> str:
+    """Write half of a pair of surrogates as `repair_bytes` does, whatever other cells hold."""
+    if text.isascii():
+        return text
+    return repair_bytes(text.encode("utf-8", "surrogatepass")).decode()
 
 
 def _object_string(cell: object, is_stop: Callable[[BaseException], bool]) -> str | None:
@@ -173,24 +178,29 @@ def make_readable(arrow: Any) -> Any:
 
 
 def _repair_strings(column: Any) -> Any:
-    """Replace invalid bytes of strings, each by a character of its own."""
+    """Replace invalid bytes of strings, each by a character of its own, and each cell by itself."""
     import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
 
     wide = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
     if column.type not in wide:
         return column
+    held = column.cast(wide[column.type])
+    # A cell that another one's bytes would have repaired is repaired without them, too.
+    alone = not any(pc.any(pc.match_substring(held, each)).as_py() for each in _PRIVATE_BYTES)
     try:
-        column.validate(full=True)
+        if alone:
+            column.validate(full=True)
+            return column
     except pa.ArrowInvalid:
-        cells = column.cast(wide[column.type]).to_pylist()
-        texts = [None if cell is None else repair_bytes(cell).decode() for cell in cells]
-        return pa.chunked_array([pa.array(texts, column.type)])
-    return column
+        pass
+    texts = [None if cell is None else repair_bytes(cell).decode() for cell in held.to_pylist()]
+    return pa.chunked_array([pa.array(texts, column.type)])
 
 
 def may_be_repaired(held: bytes) -> bool:
     """Whether a text may hold characters that `repair_bytes` writes for bytes."""
-    return b"\xee\xbe" in held or b"\xee\xbf" in held
+    return any(each in held for each in _PRIVATE_BYTES)
 
 
 def repair_bytes(held: bytes) -> bytes:
