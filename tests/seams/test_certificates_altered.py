@@ -152,3 +152,24 @@ def test_no_factor_is_written_with_hundreds_of_digits(epsilon):
     exponent = float(told.partition("10^(")[2].partition(")")[0])
     assert math.log(10) * exponent >= epsilon
     assert len(told) < 400
+
+
+@pytest.mark.slow
+def test_what_a_verification_cannot_notice_is_said_not_to_be_checked():
+    """Each field that may be altered without a word, while the sampling comes out bit for bit."""
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=50, gamma=0.2, workers=1)
+    released = hs.release(np.mean, np.linspace(0, 1, 50), hs.Laplace(moved, epsilon=1))
+    record = json.loads(hs.certify(released).record)
+    for place, field, value, told in (
+        (record["certificate"], "charged", "a budget that never ends", "terms of a budget"),
+        (record["certificate"], "person", True, "each row is one person"),
+        (record["certificate"], "confirmed", "", "tried just before the release"),
+        (record["certificate"]["sampling"], "function", "census", "name of the function"),
+        (record, "value", 0.25, "not changed since"),
+    ):
+        kept, place[field] = place[field], value
+        check = hs.verify(hs.Statement(record=json.dumps(record)), np.mean, workers=1)
+        assert check.reproduced, field
+        assert any(told in each for each in check.unchecked)
+        place[field] = kept
