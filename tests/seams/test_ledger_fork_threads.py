@@ -1,7 +1,9 @@
 """Threads and forks: nothing hangs, nothing is overspent, no connection is shared with a child."""
 
+import copy
 import gc
 import os
+import pickle
 import random
 import signal
 import threading
@@ -229,3 +231,23 @@ def test_eight_threads_share_a_ledger(book, url):
     assert len({e.key for e in book.entries("b") if e.key}) == len(
         [e.key for e in book.entries("b") if e.key]
     )
+
+
+def charge_once(url):
+    """What a process that was told the address does."""
+    with hs.Ledger(url, create=False) as ledger:
+        return ledger.charge("plan", SMALL).number
+
+
+def test_a_ledger_is_not_pickled_and_says_what_to_do(tmp_path):
+    """Another process is given its address; a copy would hold a lock that guards nothing."""
+    url = f"sqlite:///{tmp_path}/budget.db"
+    with hs.Ledger(url) as ledger:
+        ledger.open_budget("plan", G(epsilon=1.0))
+        for send in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="open it there"):
+                send(ledger)
+        with pytest.raises(TypeError, match="open it there"):
+            pickle.dumps({"held": [ledger]})
+        assert charge_once(url) == 1
+        assert ledger.charge("plan", SMALL).number == 2

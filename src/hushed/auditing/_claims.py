@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import get_args
 
+from hushed._ground.checks import require_one_of
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -24,7 +26,7 @@ class ZeroConcentrated:
     Raises
     ------
     ParameterError
-        If rho leaves its range.
+        If rho leaves its range, or there is no such relation.
 
     Notes
     -----
@@ -39,6 +41,7 @@ class ZeroConcentrated:
             raise ParameterError(
                 f"rho must be 0 or more and finite, got {self.rho}", parameter="rho"
             )
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class Renyi:
     Raises
     ------
     ParameterError
-        If a number leaves its range.
+        If a number leaves its range, or there is no such relation.
 
     Notes
     -----
@@ -77,6 +80,7 @@ class Renyi:
             raise ParameterError(
                 f"epsilon must be 0 or more and finite, got {self.epsilon}", parameter="epsilon"
             )
+        require_one_of("neighbours", self.neighbours, get_args(Neighbours))
 
 
 Claim = Guarantee | ZeroConcentrated | Renyi

@@ -164,7 +164,10 @@ def _rules(report: AuditReport) -> dict[str, bool]:
         "named": set(report.named) <= set(report.tried) and (violated or not report.named),
         "bounds": report.epsilon_low >= 0 and 0 <= report.delta_low <= 1 and report.measured >= 0,
         "population": (report.population is not None) == (report.mode == "population"),
-        "weight": report.mode == "fixed" or report.weight is None,
+        "weight": report.weight is None
+        or (
+            (report.mode, type(report.weight)) == ("fixed", float) and 0 <= report.weight < math.inf
+        ),
         "outcomes": report.outcomes is None
         or (report.mode == "fixed" and are_of(report.outcomes, seen)),
     }

@@ -42,6 +42,7 @@ def _sizes_of_population(check: PopulationCheck) -> dict[str, bool]:
         "functions": 1 <= len(check.columns) <= check.functions,
         "level": 0 < check.level < 1,
         "deviations": list(drawn) == sorted(drawn)
+        and check.level > 0
         and len(drawn) + 1 >= 1 / decimal_of(check.level),
         "null": (check.null == "simulated") != tables,
         "user": said.get("user", check.user) == check.user,

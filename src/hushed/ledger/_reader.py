@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Self
+from typing import NoReturn, Self
 
 from hushed._ground.checks import require_count
 from hushed._ground.notebook import Card, Shown, draw_gauge
@@ -31,6 +31,12 @@ class LedgerReader(Shown):
         self._store: Store = connect(url, create=create, timeout=timeout)
         self._balances = BalanceCache(self._store)
         watch(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Ledger cannot be copied or pickled, for it holds connections and locks: give its "
+            "address to the other process, and open it there by hs.Ledger(url, create=False)"
+        )
 
     def _card(self) -> Card:
         """List the budgets; the address may hold a password, and is not shown."""

@@ -11,6 +11,7 @@ from hushed.guarantee import Guarantee
 
 _WEAK = 4.6  # nats, which make 99 % out of even odds
 _LARGEST = 700.0  # whose exponential is a double
+_LONGEST = 1e15  # of whose exponential the digits of the exponent are written out
 
 
 def describe_factor(promise: Guarantee, what: str, change: str, reach: str = "") -> str:
@@ -18,8 +19,10 @@ def describe_factor(promise: Guarantee, what: str, change: str, reach: str = "")
     epsilon = upper_double(promise.epsilon)
     if epsilon < _LARGEST:
         factor = format_up(round_up(math.exp(epsilon)), 4)
-    else:
+    elif epsilon < _LONGEST:
         factor = f"10^{math.ceil(epsilon / math.log(10)) + 1}"
+    else:
+        factor = f"10^({format_up(epsilon / 2.302, 4)})"
     slack = f", up to a slack of {format_up(promise.delta, 3)}" if promise.delta else ""
     weak = (
         " That is a weak promise: whoever holds both tables for equally likely may become nearly "

@@ -115,6 +115,8 @@ def _of_parameters(certificate: Certificate, mechanism: StatisticMechanism) -> l
             found.append("mechanism.parameters.spacing and candidates are not of that statistic")
         if not FINGERPRINT.fullmatch(str(stated["fingerprint"])):
             found.append("mechanism.parameters.fingerprint is none")
+        elif is_rebuilt(certificate) and stated["least"] != fresh["least"]:
+            found.append("mechanism.parameters.least is not that of so many candidates")
     if certificate.statistic != mechanism.statistic.description():
         found.append("statistic is not described in full")
     return found

@@ -122,7 +122,7 @@ def _promise(certificate: Certificate) -> str:
     stated = certificate.mechanism.stated
     who = "its author promises" if stated else "is promised"
     covered = " This holds for every such pair of tables" + (
-        "." if _holds_always(certificate) else " of which the reason given below holds."
+        "." if holds_always(certificate) else " of which the reason given below holds."
     )
     return (
         f"What {who}: epsilon = {format_up(g.epsilon)}, "
@@ -131,7 +131,7 @@ def _promise(certificate: Certificate) -> str:
     )
 
 
-def _holds_always(certificate: Certificate) -> bool:
+def holds_always(certificate: Certificate) -> bool:
     """Whether hushed itself proved it for every table; a stated reason may leave tables out."""
     proven = ("blocks", ObjectiveDraw.name)
     return (

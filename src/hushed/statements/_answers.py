@@ -195,7 +195,7 @@ ANSWERS = Kind(
     unchecked=(
         "that the query ran as it is asked here, and on the table that is named",
         "that the noise was drawn, and the values were not changed since",
-        "variances, and means whose error bar is their whole range, beyond the bounds of their "
-        "columns; remarks on the numbers",
+        "variances, and means at an end of their range, beyond the bounds of their columns; "
+        "remarks on the numbers",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hushed.mechanisms._bound_search import BoundSearch
 from hushed.releasing import Certificate, Release
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._stored import read_release, write_release
+from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._words import describe_outsider
 
@@ -51,19 +53,32 @@ def _read(text: str) -> Reading:
         tables=(Table(name="What was released", lines=_list_values(value)),),
         outsider=describe_outsider(
             certificate.guarantee,
-            "the function, its settings and the public population",
+            _name_public(certificate),
             _name_ground(certificate),
         ),
         paragraphs=tuple(split_paragraph(each) for each in certificate.explain().split("\n\n")),
     )
 
 
+def _name_public(certificate: Certificate) -> str:
+    """Name what is told without any limit: a replaced unit leaves the number of them as it is."""
+    promise = certificate.guarantee
+    people = certificate.person or promise.unit == "user"
+    asked = "statistic" if certificate.statistic is not None else "function"
+    found = [f"the {asked}", "its settings"]
+    if certificate.sampling is not None:
+        found.append("the public population")
+    if promise.neighbours == "replace-one":
+        found.append(f"the number of {'people' if people else 'rows'}")
+    return f"{', '.join(found[:-1])} and {found[-1]}"
+
+
 def _name_ground(certificate: Certificate) -> str:
     """Name what a promise rests on that was stated, and neither proven nor sampled."""
     if certificate.mechanism.stated:
         return "the word of the author of the mechanism"
-    proven = certificate.statistic is not None or certificate.mechanism.name == "blocks"
-    return "" if proven or certificate.sampling else "the reason that was given for the sensitivity"
+    proven = certificate.sampling or holds_always(certificate)
+    return "" if proven else "the reason that was given for the sensitivity"
 
 
 def _check_value(value: Any, certificate: Certificate) -> None:
@@ -77,6 +92,8 @@ def _check_value(value: Any, certificate: Certificate) -> None:
         )
     if made.name == BoundSearch.name and not _is_candidate(value, certificate):
         raise ParameterError("the release is none of the bounds that the search chose from")
+    if not _is_in_range(value, certificate):
+        raise ParameterError("the release is no value of the range that its certificate names")
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
     if not isinstance(value, np.ndarray):
@@ -86,6 +103,20 @@ def _check_value(value: Any, certificate: Certificate) -> None:
             f"the release has {value.size} numbers, and its certificate speaks of "
             f"{certificate.mechanism.values}"
         )
+
+
+def _is_in_range(value: Any, certificate: Certificate) -> bool:
+    """Whether a value lies in the public range, or among the categories, where there are some."""
+    made = certificate.mechanism
+    asked = made.parameters if made.name == "blocks" else certificate.statistic or {}
+    named = dict[str, Any](asked)
+    if value is None or not {"categories", "low"} & set(named):
+        return True
+    if "categories" in named:
+        return any(type(value) is type(each) and value == each for each in named["categories"])
+    low, high = float(named["low"]), float(named["high"])
+    spare = math.ulp(max(abs(low), abs(high)))  # ends of a ladder are rounded
+    return type(value) is float and low - spare <= value <= high + spare
 
 
 def _is_candidate(value: Any, certificate: Certificate) -> bool:
@@ -193,5 +224,9 @@ RELEASES = Kind(
     charged=True,
     write_again=lambda reading: _write(reading.subject),
     checked="digests; the value is of the size and type that its certificate speaks of",
-    unchecked=("that this value was released, and not changed since",),
+    unchecked=(
+        "that this value was released, and not changed since",
+        "the name of the function, the terms of a budget, whether each row is one person, and that "
+        "the function was tried just before the release: its maker wrote them",
+    ),
 )

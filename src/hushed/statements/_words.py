@@ -14,6 +14,7 @@ from hushed.releasing._factor_words import describe_factor
 _SAME_PERSON = (
     " A person has to be the same one in all of them, by whatever column each release knows people"
 )
+_OTHERS = {"user": "the rows of all others", "row": "all other rows"}
 _ONE = {"user": "one person with all rows", "row": "one row"}
 
 
@@ -59,11 +60,12 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
             f"{_name_draws(promise)}."
         )
     return (
-        f"About {_whom(promise)}: somebody who knows all other rows, and for whom it is even odds "
-        f"{_question(promise)}, guesses right with a probability of at most {sure} %, in place of "
-        f"50 %.{fails} About everybody together: what the numbers say, and whatever follows from "
-        "that for people like those in the table, whether they are in it or not. Without any "
-        f"limit: {public}, and that this was asked. Other releases from the same rows add to it."
+        f"About {_whom(promise)}: somebody who knows {_OTHERS[promise.unit]}, and for whom it is "
+        f"even odds {_question(promise)}, guesses right with a probability of at most {sure} %, "
+        f"in place of 50 %.{fails} About everybody together: what the numbers say, and whatever "
+        "follows from that for people like those in the table, whether they are in it or not. "
+        f"Without any limit: {public}, and that this was asked. Other releases from the same rows "
+        "add to it."
     )
 
 

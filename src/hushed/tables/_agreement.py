@@ -186,12 +186,20 @@ def _check_bars(answer: Answer, followed: Followed) -> list[str]:
 def _follow_means(answer: Answer, each: Aggregate, parts: Sequence[Part], missing: int) -> bool:
     """Whether the error bars of means follow from their values and numbers of rows."""
     told = zip(*(column[each.name] for column in (*_columns(answer), answer.present)), strict=True)
-    slack = _ROUNDED * (each.high - each.low)
+    spread = error_bounds(parts, _beta(answer))[-1]
     for mean, low, high, rows in told:
         bar = follow_mean(each, parts, mean, rows, _beta(answer), missing)
+        # A mean is rounded, and its bar is farther out, as rows are more than the fewest.
+        turned = rows / (rows - spread) if rows > spread else 1.0
+        slack = _ROUNDED * (each.high - each.low) + 4 * _ulp(each) * turned
         if bar is not None and max(abs(bar[0] - low), abs(bar[1] - high)) > slack:
             return False
     return True
+
+
+def _ulp(each: Aggregate) -> float:
+    """How far apart doubles are at the ends of a column, which may be far from its range."""
+    return math.ulp(max(abs(each.low), abs(each.high)))
 
 
 def _bar_of(
@@ -210,7 +218,7 @@ def _bar_of(
         return lambda value, low, high: low is None and high is None  # noqa: ARG005
     floor, top = each.low, each.high
     if each.kind == "variance":
-        floor, top = 0.0, ((each.high - each.low) / 2) ** 2 * (1 + 1e-9)
+        floor, top = 0.0, ((each.high - each.low) / 2 + 2 * _ulp(each)) ** 2 * (1 + 1e-9)
     slack = _SLACK * (top - floor)  # quotients round
     return lambda value, low, high: floor <= low <= value + slack and value - slack <= high <= top
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
 
 Interval = tuple[Any, Any]
+_NEAR = 1e-9  # of a range: a value so near to an end of it may have been clipped
 
 
 def evaluate(
@@ -120,9 +122,10 @@ def follow_mean(
 ) -> tuple[float, float] | None:
     """Follow the error bar of a mean from its value and its rows; None where it was clipped."""
     centre, reach = _middle(parts[0])
-    if not rows >= 1 or abs(mean - centre) >= reach:
-        return None
     errors, ends = error_bounds(parts, beta), (aggregate.low, aggregate.high)
+    near = _NEAR * (aggregate.high - aggregate.low) + math.ulp(max(map(abs, ends)))
+    if rows >= 1 and min(mean - aggregate.low, aggregate.high - mean) <= near:
+        return None
     low, high = _ratio((mean - centre) * rows, errors[0], rows, errors[1], -reach, reach)
     bar = _clip(centre + low, *ends), _clip(centre + high, *ends)
     return widen(aggregate, bar, rows - errors[-1], missing)
