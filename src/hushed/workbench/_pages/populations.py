@@ -94,7 +94,7 @@ def _tell(state: JobState) -> dict[str, Any]:
     picture = draw_histogram(
         told.deviations,
         told.statistic,
-        title="largest difference from public shares, with noise",
+        title="largest difference of shares, with noise",
         marked="private table",
         sentence=f"Where the private table stands among {len(told.deviations)} public tables: "
         f"{told.verdict}.",
