@@ -43,7 +43,7 @@ WORK = Work(
     title="Check a population",
     name="A check",
     empty="Nothing here yet. A check tells whether private rows contradict a public population; it "
-    "reads the rows, and costs.",
+    "reads the rows and costs privacy.",
     words_of=read_check,
     show=_show,
 )
