@@ -1,5 +1,6 @@
 """Assertions for test suites: they fail where they must, and say why."""
 
+import inspect
 import math
 
 import numpy as np
@@ -23,7 +24,7 @@ def noisy_sum(scale):
 def test_a_right_mechanism_passes_and_tells_what_it_would_have_caught():
     """Laplace noise of scale 1 for a sum of shares."""
     report = assert_private(
-        noisy_sum(1.0), 1.0, pairs=PAIRS, batch=True, bits=False, samples=20_000
+        noisy_sum(1.0), PAIRS, claim=1.0, batch=True, bits=False, samples=20_000
     )
     assert report.verdict == "not refuted"
     assert report.claim == hs.Guarantee(epsilon=1.0)
@@ -33,7 +34,7 @@ def test_a_right_mechanism_passes_and_tells_what_it_would_have_caught():
 def test_a_broken_mechanism_fails_with_event_frequencies_and_epsilon():
     """Half of the noise: the message has all that is needed to see why."""
     with pytest.raises(AssertionError) as failure:
-        assert_private(noisy_sum(0.5), 1.0, pairs=PAIRS, batch=True, samples=20_000, bits=False)
+        assert_private(noisy_sum(0.5), PAIRS, claim=1.0, batch=True, samples=20_000, bits=False)
     text = str(failure.value)
     assert "VIOLATED" in text
     assert "event:" in text
@@ -49,7 +50,7 @@ def test_the_rate_of_false_alarms_is_that_of_the_confidence():
     for seed in range(15):
         try:
             assert_private(
-                noisy_sum(1.0), 1.0, pairs=PAIRS, batch=True, samples=2000, confidence=0.9,
+                noisy_sum(1.0), PAIRS, claim=1.0, batch=True, samples=2000, confidence=0.9,
                 seed=seed, bits=False,
             )  # fmt: skip
         except AssertionError:
@@ -77,7 +78,7 @@ def test_a_share_of_pairs_may_move_farther():
 def test_numbers_of_numpy_are_claims(claim):
     """As numbers of Python are."""
     found = assert_private(
-        noisy_sum(2.0), claim, pairs=PAIRS, batch=True, samples=1_000, bits=False
+        noisy_sum(2.0), PAIRS, claim=claim, batch=True, samples=1_000, bits=False
     )
     assert found.claim == hs.Guarantee(epsilon=1.0)
 
@@ -85,14 +86,14 @@ def test_numbers_of_numpy_are_claims(claim):
 def test_mistakes_are_no_failures_of_the_mechanism():
     """A test that was set up wrongly ends with the library's own error."""
     with pytest.raises(ParameterError):
-        assert_private(noisy_sum(1.0), math.inf, pairs=PAIRS, batch=True)
+        assert_private(noisy_sum(1.0), PAIRS, claim=math.inf, batch=True)
     for truth in (True, np.True_):
         with pytest.raises(ParameterError, match="claim must be an epsilon"):
-            assert_private(noisy_sum(1.0), truth, pairs=PAIRS, batch=True)
+            assert_private(noisy_sum(1.0), PAIRS, claim=truth, batch=True)
     with pytest.raises(ParameterError):
         assert_sensitivity(np.mean, -1.0, UNIT, rows=4)
     with pytest.raises(ParameterError, match="an epsilon, such as"):
-        assert_private(noisy_sum(1.0), "1.0", pairs=PAIRS, batch=True)
+        assert_private(noisy_sum(1.0), PAIRS, claim="1.0", batch=True)
     with pytest.raises(ParameterError, match=r"PublicTable\(rows\)"):
         assert_sensitivity(np.mean, 1.0, np.zeros(9), rows=4)
 
@@ -105,9 +106,9 @@ def test_a_mechanism_of_diffprivlib_is_tested_as_documented():
     def release(rows):
         return mechanisms.Laplace(epsilon=1.0, sensitivity=1.0).randomise(float(rows.sum()))
 
-    assert_private(release, 1.0, pairs=PAIRS, samples=20_000, bits=False)
+    assert_private(release, PAIRS, claim=1.0, samples=20_000, bits=False)
     with pytest.raises(AssertionError):
-        assert_private(release, 0.1, pairs=PAIRS, samples=20_000, bits=False)
+        assert_private(release, PAIRS, claim=0.1, samples=20_000, bits=False)
 
 
 @pytest.mark.slow
@@ -121,6 +122,15 @@ def test_a_measurement_of_opendp_is_tested_as_documented():
     def release(rows):
         return noise(float(rows.sum()))
 
-    assert_private(release, 1.0, pairs=PAIRS, samples=3_000, bits=False)
+    assert_private(release, PAIRS, claim=1.0, samples=3_000, bits=False)
     with pytest.raises(AssertionError):
-        assert_private(release, 0.1, pairs=PAIRS, samples=3_000, bits=False)
+        assert_private(release, PAIRS, claim=0.1, samples=3_000, bits=False)
+
+
+def test_the_assertion_and_the_audit_take_their_arguments_alike():
+    """One order for both, and the claim by name: neither call can be taken for the other."""
+    first = [list(inspect.signature(each).parameters)[:3] for each in (hs.audit, assert_private)]
+    assert first == [["mechanism", "pairs", "claim"]] * 2
+    for each in (hs.audit, assert_private):
+        with pytest.raises(TypeError):
+            each(noisy_sum(1.0), PAIRS, 1.0)

@@ -30,9 +30,9 @@ __all__ = ["assert_private", "assert_sensitivity"]
 
 def assert_private(
     mechanism: Any,
-    claim: Claim | float,
-    *,
     pairs: str | PopulationPairs | Iterable[Any],
+    *,
+    claim: Claim | float,
     samples: int = 50_000,
     confidence: float = 0.999,
     batch: bool = False,
@@ -49,10 +49,10 @@ def assert_private(
     mechanism : callable, Command, object with a method draw, or OpenDP measurement
         As `hushed.audit` takes it: ``mechanism(rows, rng) -> output``, or with ``batch``
         ``mechanism(rows, rng, size) -> outputs``, which is many times faster.
-    claim : Guarantee, ZeroConcentrated, Renyi or float
-        What the mechanism promises; a number is an epsilon for one replaced row.
     pairs : str, PopulationPairs, or iterable of Pair or (rows, neighbour)
         What to run it on; see `hushed.audit`.
+    claim : Guarantee, ZeroConcentrated, Renyi or float
+        What the mechanism promises; a number is an epsilon for one replaced row.
     samples : int, default 50_000
         Runs on each side of the pairs, all in all.
     confidence : float, default 0.999
@@ -87,7 +87,7 @@ def assert_private(
     --------
     >>> def noisy_count(rows, rng, size):
     ...     return sum(rows) + rng.laplace(scale=0.5, size=size)  # twice too little
-    >>> assert_private(noisy_count, 1.0, pairs=[([0, 1], [1, 1])], batch=True, samples=5_000)
+    >>> assert_private(noisy_count, [([0, 1], [1, 1])], claim=1.0, batch=True, samples=5_000)
     Traceback (most recent call last):
     ...
     AssertionError: VIOLATED: the claim ...

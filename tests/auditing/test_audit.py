@@ -615,3 +615,12 @@ class TestKinds:
 
 
 MODULE_RNG = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("given", [1, 0.5])
+def test_a_number_as_a_claim_is_answered_with_the_guarantee_to_write(given):
+    """In the words of Python."""
+    with pytest.raises(ParameterError) as refused:
+        audit(lambda rows, rng: 0.0, [([0.0], [1.0])], claim=given)
+    advised = str(refused.value).partition("write claim=")[2]
+    assert advised == f"hs.Guarantee(epsilon={given})"

@@ -209,7 +209,7 @@ def test_vectors_are_moved_into_a_ball():
         ({"candidates": [1, 2], "aggregate": "median"}, "aggregate must be one of"),
         ({"low": 0, "high": 1, "aggregate": "mean", "prior": [1, 2]}, "leave prior out"),
         ({"low": 0, "high": 1, "delta": 1e-6}, "leave delta out"),
-        ({"low": 1, "high": 0}, "high must be above low"),
+        ({"low": 1, "high": 0}, "high must be above the low end of the range, which is 1; got 0"),
         ({"aggregate": "vector", "centre": [0]}, "needs radius, delta"),
         ({"low": 0, "high": 1, "prior": [1, 2]}, "a list of 101 numbers"),
         ({"low": 0, "high": 1, "prior": [-1] * 101}, "0 or more"),

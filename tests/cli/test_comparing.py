@@ -277,3 +277,39 @@ def test_both_have_an_example_in_their_help(run):
     for name in ("compare", "statistic"):
         said = run(name, "--help").stdout
         assert "Example: hushed" in said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("median", *RANGE),
+        ("quantile", "--q", 0.9, *RANGE, "--unit", "person"),
+        ("mode", *CATEGORIES, "--column", "type", "--delta", 1e-6),
+    ],
+)
+def test_the_recommended_way_is_given_as_the_next_command(run, words):
+    """It runs as it is printed, with the private file named, and releases."""
+    source = ("--population", "stays.csv") if words[0] == "mode" else UNIFORM
+    more = () if words[0] == "mode" else ("--column", "stay")
+    rows = 60 if words[0] == "mode" else 50
+    said = run("compare", *words, *source, "--rows", rows, "--epsilon", 2)
+    command = re.search(r"Next, on the private rows: hushed (.*)", said.stdout)
+    assert command is not None, said.stdout + said.stderr
+    told = run(*command[1].replace("PRIVATE.csv", "stays.csv").split(), *more)
+    assert told.returncode == 0, told.stderr
+    assert "epsilon = 2," in told.stdout
+
+
+def test_a_way_that_the_command_does_not_have_gives_no_next_command(run):
+    """A function is no statistic."""
+    said = run("compare", "f.py:f", *UNIFORM, "--rows", 20, "--epsilon", 2, *RANGE)
+    assert "Recommended" in said.stdout
+    assert "Next, on" not in said.stdout
+
+
+def test_an_option_that_the_command_finds_out_itself_is_not_guessed_at(run):
+    """``--rows`` belongs to ``compare``; ``hushed statistic`` counts the file."""
+    for option, advice in (("--rows", "the rows of the file are counted"), ("--hihg", "'--high'")):
+        said = " ".join(run("statistic", "median", "one.csv", option, 5).stderr.split())
+        assert advice in said.replace("│ ", "")
+        assert "'--noise'" not in said

@@ -219,7 +219,10 @@ def test_a_nominal_budget_is_opened_marked_and_charged(folder):
     refused = CliRunner().invoke(app, [*release, "proven"])
     assert refused.exit_code == 2
     message = json.loads(refused.stdout)["error"]["message"]
-    assert "data_dependent=True in its limit (--data-dependent). Nothing was charged" in message
+    assert (
+        "data_dependent=True in its limit (hushed ledger open LEDGER NAME --epsilon EPSILON "
+        "--data-dependent). Nothing was charged" in message
+    )
     assert message.count("--data-dependent") == 1
     opened = run("open", URL, "nominal", *limit, "--data-dependent")
     assert "nominal, not a privacy guarantee" in opened.stdout
@@ -364,3 +367,18 @@ def test_every_ledger_that_a_command_opens_is_closed(folder, monkeypatch):
         assert CliRunner().invoke(app, words).exit_code == code
     assert len(opened) == len(closed) == 5
     assert set(map(id, opened)) == set(map(id, closed))
+
+
+@pytest.mark.parametrize("unit", ["row", "user"])
+def test_a_budget_that_takes_no_query_says_so_when_it_is_opened(unit):
+    """With the command of one that does; a budget for queries opens without a remark."""
+    said = run("open", URL, unit, "--epsilon", 1, "--unit", unit).stderr
+    assert "no charge of hushed query" in said
+    options = re.search(r"--epsilon EPSILON (.*)", said)[1].split()
+    assert {"--neighbours", "add-remove"} <= set(options)
+    other = run("open", URL, "queries", "--epsilon", 1, *options)
+    assert other.exit_code == 0
+    assert other.stderr == ""
+    with hs.Ledger(URL) as book:
+        limit = book.balance("queries").budget.limit
+    assert (limit.neighbours, limit.unit) == ("add-remove", unit)

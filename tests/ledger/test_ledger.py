@@ -358,7 +358,10 @@ def test_every_mismatch_is_named_with_the_budget_that_would_do(plain):
     text = str(both.value)
     assert "is for replace-one neighbours, the charge for add-remove" in text
     assert "protects one row, the charge one user" in text
-    assert "neighbours='add-remove', unit='user' in its limit (--neighbours add-remove " in text
+    assert (
+        "neighbours='add-remove', unit='user' in its limit "
+        "(hushed ledger open LEDGER NAME --epsilon EPSILON --neighbours add-remove " in text
+    )
     assert "add-remove --unit user). Nothing was charged" in text
     assert "query tables" not in text  # without user=COLUMN it would still be for add-remove
     with pytest.raises(ParameterError) as more:

@@ -331,3 +331,18 @@ def test_a_private_table_shows_what_is_asked_and_no_row(shown):
     assert "asked: nothing yet" in shown["table"]._repr_mimebundle_()["text/plain"]
     rows = pa.table({"x": ["SECRET"]})
     assert "SECRET" not in hs.table(rows)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda epsilon: hs.Laplace(hs.proven_sensitivity(1.0, argument="a count"), epsilon=epsilon),
+        lambda epsilon: hs.Smooth(hs.statistics.median(rows=9, low=0, high=1), epsilon=epsilon),
+    ],
+)
+def test_a_mechanism_says_that_it_protects_hardly_anybody(make):
+    """From the epsilon on at which a query says so, and in its words."""
+    text = "keeps hardly anything private"
+    assert text in make(1e4)._repr_mimebundle_()["text/plain"]
+    assert text in make(10.0)._repr_html_()
+    assert text not in make(9.9)._repr_mimebundle_()["text/plain"]

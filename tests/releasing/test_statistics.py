@@ -226,7 +226,10 @@ def test_a_series_is_a_column(kind):
 def test_an_empty_range_is_refused_in_plain_words(ends):
     """The message says which one has to be larger, and nothing of powers of two."""
     low, high = ends
-    with pytest.raises(ParameterError, match=f"high must be above low, got {high} and {low}$"):
+    with pytest.raises(
+        ParameterError,
+        match=f"high must be above the low end of the range, which is {low}; got {high}$",
+    ):
         hs.statistics.median(rows=10, low=low, high=high)
 
 

@@ -119,9 +119,9 @@ def test_a_confidence_that_no_audit_reaches_is_refused(confidence):
     """Nothing would ever be refuted: an assertion that cannot fail."""
     naked = hs.testing.assert_private
     with pytest.raises(ParameterError, match="contradicts nothing"):
-        naked(noisy(np.sum, 1e-3), 0.1, pairs=[([0.0], [1.0])], batch=True, confidence=confidence)
+        naked(noisy(np.sum, 1e-3), [([0.0], [1.0])], claim=0.1, batch=True, confidence=confidence)
     with pytest.raises(AssertionError, match=r"confidence 0\.999999:"):
-        naked(noisy(np.sum, 1e-3), 0.1, pairs=[([0.0], [1.0])], batch=True, confidence=1 - 1e-10)
+        naked(noisy(np.sum, 1e-3), [([0.0], [1.0])], claim=0.1, batch=True, confidence=1 - 1e-10)
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])

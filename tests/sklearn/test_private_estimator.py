@@ -154,7 +154,7 @@ class TestTheObjectiveRoute:
             (Ridge(), {"labels": (0, 1), "bounds": None}, "bounds=(low, high)"),
             (Ridge(), {"labels": (0, 1), "delta": 1e-6}, "delta = 0"),
             (Ridge(), {"labels": (0, 1), "clip": -1.0}, "clip"),
-            (Ridge(), {"labels": (0, 1), "bounds": (1, 0)}, "below its high"),
+            (Ridge(), {"labels": (0, 1), "bounds": (1, 0)}, "below the high"),
             (Ridge(), {"labels": (0, 1), "bounds": ([-1], [1])}, "two lists of 2 numbers"),
             (Ridge(), {"labels": (0, 1), "points": [[0, 0]]}, "releases coefficients"),
         ],

@@ -479,7 +479,10 @@ def test_a_table_is_refused_by_its_public_size_and_types_only():
     [
         (lambda: hs.statistics.quantile(1.5, low=0, high=1), "q must lie"),
         (lambda: hs.statistics.quantile("half", low=0, high=1), "q must be a number"),
-        (lambda: hs.statistics.median(low=1, high=1), "high must be above low"),
+        (
+            lambda: hs.statistics.median(low=1, high=1),
+            "high must be above the low end of the range, which is 1; got 1",
+        ),
         (lambda: hs.statistics.median(low=0, high=math.inf), "finite"),
         (lambda: hs.statistics.median(rows=0, low=0, high=1), "rows must be"),
         (lambda: hs.statistics.median(low=0, high=1, unit="user"), "unit must be"),

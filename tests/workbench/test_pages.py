@@ -6,6 +6,7 @@ import html
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from starlette.testclient import TestClient
 import hushed as hs
 from hushed._ground.printing import shown
 from hushed._web.messages import Typed
+from hushed._web.svg import WIDTH, Axis, Bar, draw_axes, draw_bars
 from hushed.workbench._bench import _environment
 from hushed.workbench._views.addresses import read_segment, write_segment
 
@@ -568,3 +570,16 @@ def test_whatever_a_template_shows_is_spelled_out() -> None:
         told = "x\\u202e&lt;b&gt;"
         assert shown.render(a=held) == f"{told}<i>{told}</i>1.5"
     assert shown.render(a=Typed("\u202e<b>")).startswith("\u202e&lt;b&gt;<i>")
+
+
+def test_a_long_title_and_a_name_of_a_bar_have_room_in_their_picture():
+    """A title is written from the right end where its middle would put it beyond; names keep."""
+    axis = partial(Axis, low=0, high=1, ticks=())
+    for title in ("cost", "x" * 40, "x" * 47):
+        shapes = draw_axes(axis(title=title), axis(title="y"), WIDTH, 190)
+        (drawn,) = [each for each in shapes if each.text == title]
+        half = {"middle": 0.5, "end": 0.0}[drawn.anchor]
+        assert drawn.x + half * 7 * len(title) <= WIDTH
+    bars = [Bar(name="blocks, public guess", value=1.0), Bar(name="smooth", value=2.0)]
+    words = [each.text for each in draw_bars(bars, sentence="").shapes]
+    assert {"blocks, public guess", "smooth"} <= set(words)

@@ -14,6 +14,7 @@ from typing import Literal
 from hushed._ground.printing import format_up, shown
 
 WIDTH = 340  # what a phone has room for
+_LETTER = 7  # what a letter of a word in a picture takes at most, on average
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 34  # around a plot, for its axes
 
 Anchor = Literal["start", "middle", "end"]
@@ -101,7 +102,11 @@ def draw_axes(x: Axis, y: Axis, width: int, height: int) -> list[Shape]:
         where = y.at(value, bottom, TOP)
         shapes.append(draw_line([(LEFT, where), (right, where)], "grid"))
         shapes.append(write_word(LEFT - 6, where + 4, text, "tick", anchor="end"))
-    shapes.append(write_word((LEFT + right) / 2, height - 4, x.title, "title", anchor="middle"))
+    middle = (LEFT + right) / 2
+    if len(x.title) * _LETTER > 2 * (width - middle):  # it would be cut off at the right end
+        shapes.append(write_word(width, height - 4, x.title, "title", anchor="end"))
+    else:
+        shapes.append(write_word(middle, height - 4, x.title, "title", anchor="middle"))
     shapes.append(write_word(0, 12, y.title, "title"))
     return shapes
 
@@ -169,7 +174,8 @@ class Bar:
 
 def draw_bars(bars: Sequence[Bar], *, sentence: str, table: Cells = ()) -> Picture:
     """Draw bars from zero, one under the other, with their error bars."""
-    step, name_width, width = 22, 110, WIDTH
+    step, width = 22, WIDTH
+    name_width = min(150, max(110, _LETTER * max((len(each.name) for each in bars), default=0)))
     height = step * len(bars) + 24
     numbers = [n for b in bars for n in (b.value, b.low, b.high) if n is not None]
     low, high = min([0.0, *numbers]), max([0.0, *numbers])
@@ -203,7 +209,7 @@ def draw_bars(bars: Sequence[Bar], *, sentence: str, table: Cells = ()) -> Pictu
     return Picture(width=width, height=height, sentence=sentence, shapes=tuple(shapes), table=table)
 
 
-def shorten(name: str, most: int = 16) -> str:
+def shorten(name: str, most: int = 21) -> str:
     """Cut a name that has no room; the table beside the picture has all of it."""
     text = shown(name)
     return text if len(text) <= most else f"{text[: most - 1]}…"

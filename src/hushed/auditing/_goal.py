@@ -362,6 +362,13 @@ def adapt_claim(claim: Claim) -> AuditedClaim:
         )
     raise ParameterError(
         "claim must be hs.Guarantee(epsilon=...), ZeroConcentrated(rho=...) or "
-        f"Renyi(order=..., epsilon=...), got {type(claim).__name__}",
+        f"Renyi(order=..., epsilon=...), got {type(claim).__name__}{_meant(claim)}",
         parameter="claim",
     )
+
+
+def _meant(claim: object) -> str:
+    """Write the claim of an epsilon that was given as a plain number."""
+    if isinstance(claim, bool) or not isinstance(claim, int | float):
+        return ""
+    return f"; for that epsilon write claim=hs.Guarantee(epsilon={claim!r})"

@@ -11,6 +11,7 @@ import typer
 import hushed as hs
 from hushed.cli import _options as shared
 from hushed.cli._inputs import find_user, read_function
+from hushed.cli._next_command import next_command
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._panels import NOISE, OUTPUT, SAMPLING
@@ -88,6 +89,9 @@ def compare(
             print_note(f"page written to {html}")
         if not json:
             print_line(found.explain())
+            command = "" if ".py:" in asked else next_command(asked, found, described, unit)
+            if command:
+                print_line(f"\nNext, on the private rows: {command}")
 
 
 def _read_function(

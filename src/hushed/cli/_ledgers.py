@@ -91,14 +91,22 @@ def open_budget(
             book.open_budget(budget, limit, method=method, slack=slack, order=order, note=remark)
             found = book.balance(budget)
         result.update(_record(found))
-        if (unit, neighbours) == ("user", "replace-one"):
-            print_note(
-                "a budget for users with replace-one neighbours takes releases with --user, and no "
-                "charge of hushed query; for queries with --user open one with --neighbours "
-                "add-remove --unit user"
-            )
+        if neighbours == "replace-one":
+            print_note(_tell_queries_apart(unit))
         if not json:
             print_line(found.explain())
+
+
+def _tell_queries_apart(unit: Unit) -> str:
+    """Say before the first refusal that queries need a budget of another kind."""
+    whose, of, more = "rows", "hushed release, statistic and blocks", ""
+    if unit == "user":
+        whose, of, more = "users", "releases with --user", " --unit user"
+    return (
+        f"a budget for {whose} with replace-one neighbours takes {of}, and no charge of hushed "
+        "query; for queries open one with hushed ledger open LEDGER NAME --epsilon EPSILON "
+        f"--neighbours add-remove{more}"
+    )
 
 
 def show(

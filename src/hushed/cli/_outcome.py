@@ -17,7 +17,7 @@ import typer
 
 from hushed._ground.printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
-from hushed.cli._spelling import describe_error
+from hushed.cli._spelling import Hint, describe_error
 from hushed.errors import HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
@@ -67,7 +67,7 @@ def finish(
     json: bool,
     stopped: str = "stopped; nothing was released",
     refused: int = REFUSED,
-    hints: Mapping[str, str] | None = None,
+    hints: Mapping[str, Hint] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 

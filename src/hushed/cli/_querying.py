@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +23,7 @@ from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
 from hushed.cli._query_file import check_files, read_question, write_files
 from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
 from hushed.cli._records import Account, take_records
-from hushed.cli._spelling import spell_option
+from hushed.cli._spelling import Hint, spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import ParameterError
 from hushed.tables._export import declared_types
@@ -32,7 +34,17 @@ from hushed.tables._quote_for import QuotedErrors
 from hushed.tables._storage import plain_rows
 
 _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
-_HINTS = {  # in place of those in Python
+
+
+def _spell_types(hint: str) -> str:
+    """Spell the advice to declare the type of a column, which names it."""
+    declared = literal_eval(hint.partition("types=")[2])
+    return "to read strings as numbers, declare the column type: " + " ".join(
+        f"--type {quote(f'{column}={kind}')}" for column, kind in declared.items()
+    )
+
+
+_HINTS: dict[str, Hint] = {  # in place of those in Python
     "count": "add --count, --sum COLUMN:LOW:HIGH or another one",
     "header": 'give --header "patient;city;cost"',
     "keys": "give --keys A,B,C or --select-partitions",
@@ -41,7 +53,7 @@ _HINTS = {  # in place of those in Python
     "rows": "give --about-rows, such as --about-rows 100",
     "noise": "leave --delta out, or ask for --noise gaussian",
     "table": "name one with --table NAME",
-    "types": "to read strings as numbers, declare the column type: --type COLUMN=float",
+    "types": _spell_types,
     "user": "give --user COLUMN",
 }
 

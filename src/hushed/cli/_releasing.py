@@ -59,7 +59,7 @@ def sensitivity(
         if not json:
             print_line(
                 f"sensitivity {format_up(s.value)} in the {s.norm} norm: "
-                f"movement {s.rank} of {s.pairs}; "
+                f"number {s.rank} of {s.pairs} sampled movements, counted from the smallest; "
                 f"gamma = {format_up(s.gamma)} ({asked.protect}, {asked.calibration})"
             )
             print_notes(remarks)

@@ -6,7 +6,8 @@ hint in Python; the hint on the command line stands here, or with the command.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,7 +18,10 @@ from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import brief, suggest
 from hushed.errors import HushedError, ParameterError
 
-_HINTS = {  # of options that several commands share
+Hint = str | Callable[[str], str]
+"""What an error advises on the command line: words, or a function of the advice in Python."""
+
+_HINTS: dict[str, Hint] = {  # of options that several commands share
     "budget": "give --budget NAME",
     "data_dependent": "--data-dependent admits it, and marks the result",
     "ledger": "give --ledger URL",
@@ -44,6 +48,12 @@ _OTHER_WORDS = {  # by option: words of SQL and of other tools, without their da
     "--mechanism": "method",
     "--note": "comment label",
     "--plot": "figure chart",
+}
+_NOT_ASKED = {  # by command: what it finds out itself, and another command asks
+    "statistic": {
+        "rows": "leave it out, for the rows of the file are counted; their number is public "
+        "unless --private-count is given"
+    },
 }
 _WRONG_USE: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -77,7 +87,12 @@ class SpellingCommand(TyperCommand):
         own = [name for each in self.params for name in each.opts]
         word = given.lstrip("-")
         meant = [each for each in own if word in _OTHER_WORDS.get(each, "").split()]
-        wrong.message += f"; did you mean {meant[0]!r}?" if meant else suggest(given, own)
+        if word in _NOT_ASKED.get(str(wrong.ctx.info_name), {}):
+            wrong.message += f"; {_NOT_ASKED[str(wrong.ctx.info_name)][word]}"
+        elif meant:
+            wrong.message += f"; did you mean {meant[0]!r}?"
+        else:
+            wrong.message += _suggest_near(word, own)
         wrong.possibilities = None
 
     def invoke(self, ctx: Any) -> Any:
@@ -88,6 +103,12 @@ class SpellingCommand(TyperCommand):
             return super().invoke(ctx)
         finally:
             _options.reset(before)
+
+
+def _suggest_near(word: str, known: Sequence[str]) -> str:
+    """Ask whether an option was meant that is nearly the same, dashes aside."""
+    names = {each.lstrip("-"): each for each in known}
+    return re.sub(r"'(.+?)'", lambda found: repr(names[found[1]]), suggest(word, names))
 
 
 def _read_strictly(parameter: Any) -> None:
@@ -110,15 +131,15 @@ def _read_strictly(parameter: Any) -> None:
     parameter.process_value = process
 
 
-def describe_error(error: HushedError, hints: Mapping[str, str]) -> str:
+def describe_error(error: HushedError, hints: Mapping[str, Hint]) -> str:
     """Message of an error in the words of the command line."""
     name, message, hint = error.parameter or "", error.message, error.hint
     option = _find_option(name)
     if option is None:
         return str(error)
     if hint:  # that names the option
-        hint = (_HINTS | dict(hints)).get(name, f"see {option.opts[0]}")
-        return f"{message}; {hint}"
+        said = (_HINTS | dict(hints)).get(name, f"see {option.opts[0]}")
+        return f"{message}; {said if isinstance(said, str) else said(hint)}"
     if not isinstance(error, ParameterError):
         return message
     said = message.removeprefix(f"{name} ")

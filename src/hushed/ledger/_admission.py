@@ -103,7 +103,8 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
     if promise.data_dependent and not limit.data_dependent:
         asked.append("data_dependent=True")
         options.append("--data-dependent")
-    spelled = f"{', '.join(asked)} in its limit ({' '.join(options)})"
+    command = f"hushed ledger open LEDGER NAME --epsilon EPSILON {' '.join(options)}"
+    spelled = f"{', '.join(asked)} in its limit ({command})"
     others = []
     if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
         others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, cast
 
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
+from hushed._ground.weak_promises import epsilon_warnings
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate
@@ -35,6 +36,7 @@ class OnStatistic(Shown):
                 ("promise", f"epsilon {format_up(promise.epsilon)}{slack}"),
                 ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
                 (self.accuracy_name, f"at most {format_up(self.accuracy())}"),
+                *(("remark", each) for each in epsilon_warnings(promise.epsilon, promise.unit)),
             ),
         )
 

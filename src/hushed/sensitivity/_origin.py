@@ -14,7 +14,7 @@ from hushed.errors import ParameterError
 from hushed.sensitivity._ranks import Calibration
 
 if TYPE_CHECKING:
-    from hushed.sensitivity._record import Sensitivity
+    from hushed.sensitivity._record import Sampling, Sensitivity
 
 _SAMPLED = "sampled: movement"  # begins the argument of a sampled sensitivity
 
@@ -70,6 +70,25 @@ def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: i
     """Say why a sampled sensitivity holds."""
     part = f", divided by {blocks} blocks" if blocks > 1 else ""
     return f"{_SAMPLED} {rank} of {pairs}, {calibration} calibration{part}"
+
+
+def describe_rank(sampling: Sampling) -> str:
+    """Say in plain words what rank, calibration and gamma mean."""
+    pairs = f"{sampling.pairs} pairs of neighbouring tables"
+    if sampling.reach().whole:
+        pairs = f"{sampling.pairs} tables, each with many neighbours of which the farthest counts,"
+    whose = "the real pair"
+    if sampling.protect != "record":
+        whose = "any promised pair of the real table"
+    counted = "and includes the risk that the sampled movements mislead"
+    if sampling.calibration == "marginal":
+        counted = "over the sampled movements and the real pair together"
+    return (
+        f"In plain words: the answer was computed on {pairs} drawn from the population, and the "
+        f"movement that is kept is number {sampling.rank} of {sampling.pairs}, counted from the "
+        f"smallest. Gamma bounds the probability that {whose} moves farther, {counted}"
+        f" (calibration {sampling.calibration!r})."
+    )
 
 
 def compute_fingerprint(sensitivity: Sensitivity) -> str:

@@ -25,6 +25,7 @@ from hushed.sensitivity._neighbourhood import Neighbourhood, Position
 from hushed.sensitivity._origin import (
     check_origin,
     compute_fingerprint,
+    describe_rank,
     shift_gamma,
 )
 from hushed.sensitivity._ranks import Calibration
@@ -384,9 +385,10 @@ class Sensitivity(Shown):
         Returns
         -------
         str
-            A sentence, then one paragraph for each remark: that most pairs move the answer by
-            little or nothing, that a much larger movement was seen, that whole places of the table
-            may be left out, or that the answers are too coarse to tell so small a movement.
+            What was kept, and what its rank and gamma mean; then one paragraph for each remark:
+            that most pairs move the answer by little or nothing, that a much larger movement was
+            seen, that whole places of the table may be left out, or that the answers are too
+            coarse to tell so small a movement.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling
@@ -403,7 +405,8 @@ class Sensitivity(Shown):
             remarks += describe_resolution(undivided, sampling.largest, sampling.dtype)
         whom = f"protect={sampling.protect!r}, {sampling.neighbours} neighbours"
         text = f"{size}: {self.argument}; gamma = {format_up(self.gamma)} ({whom})."
-        return "\n\n".join([text, *(f"{each}." for each in remarks)])
+        plain = describe_rank(sampling)
+        return "\n\n".join([f"{text} {plain}", *(f"{each}." for each in remarks)])
 
     def shifted(self, tau: float) -> Sensitivity:
         """Carry a sampled sensitivity to private rows drawn from a nearby distribution.

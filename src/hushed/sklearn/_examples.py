@@ -216,7 +216,11 @@ def read_ranges(bounds: Any, features: int) -> tuple[tuple[float, ...], tuple[fl
             parameter="bounds",
         ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise ParameterError("each low must be below its high, both finite", parameter="bounds")
+        raise ParameterError(
+            "bounds must be (low, high), where each low is below the high of the same feature, and "
+            "both are finite",
+            parameter="bounds",
+        )
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     return tuple(middle.tolist()), tuple(half.tolist())
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hushed._ground.printing import flat, format_exactly, format_up, shown
+from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, ParameterError
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._words import describe_outsider, describe_promise
@@ -17,7 +18,6 @@ from hushed.tables._answers import percent
 from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
-from hushed.tables._warnings import epsilon_warnings
 
 _ASSUMED = (
     "The query was run as it is asked here, on the table that is named; no row of it was made from "

@@ -24,10 +24,14 @@ def check_range(low: Any, high: Any) -> tuple[float, float]:
     """Read a public range: two doubles whose difference leaves room for rounding."""
     ends = read_finite("low", low), read_finite("high", high)
     if ends[0] >= ends[1]:
-        raise ParameterError(f"high must be above low, got {high} and {low}", parameter="high")
+        raise ParameterError(
+            f"high must be above the low end of the range, which is {low}; got {high}",
+            parameter="high",
+        )
     if not _LEAST_SPAN <= ends[1] - ends[0] <= _LARGEST_SPAN:
         raise ParameterError(
-            f"high must be above low, by 2**-900 or more and 1e300 at most, got {low} and {high}",
+            f"high must be above the low end of the range, which is {low}, by 2**-900 or more and "
+            f"1e300 at most; got {high}",
             parameter="high",
         )
     return ends

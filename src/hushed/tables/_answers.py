@@ -11,6 +11,7 @@ from typing import Any
 
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import brief, flat, format_down, format_up, shown
+from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table, list_edges, list_lines
@@ -19,7 +20,6 @@ from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
-from hushed.tables._warnings import epsilon_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

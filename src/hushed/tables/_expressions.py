@@ -188,7 +188,7 @@ class _Checker:
         if found not in types:
             raise self.refuse(
                 f"{_excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here",
-                **type_advice(found),
+                **type_advice({node: found}),
             )
 
     def infer_call(self, function: str, one: ast.expr) -> ColumnType:
@@ -247,7 +247,7 @@ class _Checker:
         raise self.refuse(
             f"{_excerpt(left)} is of type {types[0]} and {_excerpt(right)} of type {types[1]}: "
             "they cannot be compared (write a date as 'YYYY-MM-DD')",
-            **type_advice(*types),
+            **type_advice({left: types[0], right: types[1]}),
         )
 
     def _require_day(self, constant: ast.expr) -> None:
@@ -272,11 +272,20 @@ def _excerpt(node: ast.expr) -> str:
     return text if len(text) <= _LONGEST_NAME and text.isprintable() else brief(text)
 
 
-def type_advice(*types: StoredType) -> dict[str, str]:
+def type_advice(types: Mapping[ast.expr, StoredType]) -> dict[str, str]:
     """Fields of an error that advise, where a string column may hold numbers."""
-    if "string" not in types:
+    texts = [node for node, found in types.items() if found == "string"]
+    if not texts:
         return {}
-    hint = "to read strings as numbers, declare the column type: types={'COLUMN': 'float'}"
+    columns = [*filter(None, map(column_of, texts))]
+    return number_advice(columns[0] if len(columns) == 1 else "COLUMN")
+
+
+def number_advice(column: str) -> dict[str, str]:
+    """Fields of an error that advise to read a column of strings as numbers."""
+    if len(column) > _LONGEST_NAME or not column.isprintable():
+        column = "COLUMN"
+    hint = f"to read strings as numbers, declare the column type: types={{{column!r}: 'float'}}"
     return {"parameter": "types", "hint": hint}
 
 

@@ -13,6 +13,7 @@ from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above
 from hushed._ground.printing import Spelling, format_up, shown, spell_argument
+from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._payments import check_ledger
@@ -33,7 +34,6 @@ from hushed.tables._query import Query
 from hushed.tables._release import plan_query
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice
-from hushed.tables._warnings import epsilon_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from hushed._ground.printing import brief
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.statistics._candidates import CANDIDATES, Spacing, choose_spacing
-from hushed.tables._expressions import Expression, find_column, is_sendable, type_advice
+from hushed.tables._expressions import Expression, find_column, is_sendable, number_advice
 from hushed.tables._grid import FARTHEST
 
 Bound = float | Literal["search"]
@@ -237,7 +237,7 @@ def require_numeric(known: Mapping[str, StoredType], column: str, what: str) -> 
     if found not in ("int", "float", "bool"):
         raise ParameterError(
             f"column {brief(column)} is of type {found}; {what} needs int, float or bool",
-            **type_advice(found),
+            **(number_advice(column) if found == "string" else {}),
         )
 
 

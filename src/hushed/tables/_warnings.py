@@ -1,4 +1,4 @@
-"""Warnings from noisy numbers and from epsilon; nothing here sees the rows."""
+"""Warnings from noisy numbers; nothing here sees the rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from hushed._ground.printing import format_up, shown
 from hushed.tables._plan import Choice, Part
 from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
-
-_LARGE = 10.0  # from here on odds may grow by 22,000
 
 _ADVICE = (
     "If there should be more, check the type of the column, its decimal points (1234.50) and its "
@@ -27,16 +25,6 @@ def present_rows(
         if each.kind in ("mean", "variance"):
             found[each.name] = tuple(noisy[_last_index(parts, each)])
     return found
-
-
-def epsilon_warnings(epsilon: float, unit: str) -> tuple[str, ...]:
-    """Warn of an epsilon of 10 or more; nothing below."""
-    if epsilon < _LARGE:
-        return ()
-    return (
-        f"epsilon {format_up(epsilon)} keeps hardly anything private: one {unit} may make answers "
-        f"e^{format_up(epsilon)} times as likely.",
-    )
 
 
 def data_warnings(

@@ -43,7 +43,7 @@ WORK = Work(
     title="Check a population",
     name="A check",
     empty="Nothing here yet. A check tells whether private rows contradict a public population; it "
-    "reads the rows, and costs.",
+    "reads the rows and costs privacy.",
     words_of=read_check,
     show=_show,
 )
@@ -94,7 +94,7 @@ def _tell(state: JobState) -> dict[str, Any]:
     picture = draw_histogram(
         told.deviations,
         told.statistic,
-        title="largest difference from public shares, with noise",
+        title="largest difference of shares, with noise",
         marked="private table",
         sentence=f"Where the private table stands among {len(told.deviations)} public tables: "
         f"{told.verdict}.",

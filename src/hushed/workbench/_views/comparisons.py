@@ -84,6 +84,6 @@ def draw_routes(compared: hs.Comparison) -> Picture | None:
     first = compared.routes[0].name
     return draw_bars(
         bars,
-        sentence=f"{what} of {len(bars)} ways to release the answer; the least has {first}.",
+        sentence=f"{what} of {len(bars)} ways to release the answer; {first} has the smallest.",
         table=tuple(list_cells(compared)),
     )
