@@ -68,19 +68,16 @@ def main(place: str) -> None:
     tempfile.tempdir = place
     watching = threading.Thread(target=_end_with_server, args=(line.fileno(), place), daemon=True)
     watching.start()
-    try:
-        _serve_all(line)
-    finally:  # whoever watches may be slower than the end
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _serve_all(line: Connection) -> None:
     tables: dict[str, Table] = {}
-    with suppress(EOFError, OSError):  # the server is gone
+    try:
         line.send_bytes(READY)
         while True:
             told = json.loads(line.recv_bytes())
             line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
+    except (EOFError, OSError):  # the server is gone
+        pass
+    finally:  # whoever watches may be slower than the end
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _end_with_server(line: int, place: str) -> None:
