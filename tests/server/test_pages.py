@@ -153,8 +153,11 @@ def test_a_session_ends(team, monkeypatch):
     told = sam.get(f"requests/{other}").text
     assert "declined: who asked was let out, or the token was revoked" in told
     bo = enter(team, "bo")
-    person = team.person("bo")
+    person, cookies = team.person("bo"), dict(bo.client.cookies)
     sam.post(f"people/{person}/active", {"active": "no"})
+    assert bo.get("requests").status_code == 401
+    sam.post(f"people/{person}/active", {"active": "yes"})
+    bo.client.cookies.update(cookies)  # the refusal took it
     assert bo.get("requests").status_code == 401
 
 
@@ -494,6 +497,20 @@ def test_the_process_of_the_pages_parses_no_condition_and_names_no_file(team, mo
         page = browser.get("datasets/stays").text
         assert "Cannot be asked" in page
         assert str(team.folder) not in page
+
+
+@pytest.mark.slow
+def test_17_a_form_of_very_many_rows_is_not_written_out(team):
+    """Each row of the form has all of its choices: a small body would be megabytes of page."""
+    ana = enter(team, "ana")
+    for part in ("stat.{}.kind", "where.{}.column"):
+        fields = {part.format(i): "" for i in range(1, 51)} | {"max_rows": "1", "epsilon": "0.1"}
+        for path in ("question", "question/edit"):
+            assert "at most 50" not in ana.post(f"datasets/stays/{path}", fields).text
+            found = ana.post(f"datasets/stays/{path}", fields | {part.format(51): ""})
+            assert found.status_code == 422
+            assert "at most 50" in found.text
+            assert len(found.text) < 10_000
 
 
 def test_a_link_from_elsewhere_goes_on_to_the_page(quiet):

@@ -45,6 +45,10 @@ def test_5_what_is_set_aside_is_there_when_all_else_is_spent(team):
     assert found[-1].json()["code"] == "quota_exceeded"
     assert team.charges() == charges == 7  # six answers, and what was set aside
     assert len(team.desk.ledger.entries("stays/bo/2")) == 4
+    entries = team.send("GET", "/v1/datasets/stays/entries", team.sam).json()["items"]
+    requests = [each["request"] for each in entries]
+    assert requests[0] is None  # to set aside is no request
+    assert all(requests[1:])
     assert team.desk.ledger.balance("stays").epsilon_left == 0.0
     made = found[0].json()["id"]
     assert team.answer(team.bo, made).status_code == 200

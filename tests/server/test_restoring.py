@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from tests.server.conftest import make_folder, open_team
@@ -13,15 +14,16 @@ from tests.server.test_on_postgres import make
 from hushed import Guarantee, Ledger
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger._together import reading
-from hushed.server import _restoring
+from hushed.server import _desk, _life, _restoring
 from hushed.server._app import open_desk
-from hushed.server._audit import verify_trail
+from hushed.server._audit import trail_head, verify_trail
 from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._mark import Spent, read_mark, write_mark
 from hushed.server._requests import find_request
 from hushed.server._restoring import restore_server
+from hushed.server._runners import Failed, Runners
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
 
@@ -109,8 +111,6 @@ def test_22_a_copy_that_lacks_nothing_is_put_back(tmp_path):
 
 def test_22_no_answer_is_seen_before_the_mark_tells_of_it(team, tmp_path, monkeypatch):
     """A copy of between the charge and the answer would draw another answer for one charge."""
-    from hushed.server import _desk
-
     copy, wrote = tmp_path / "copy.db", _desk.write_mark
 
     def write(path, head, spent):
@@ -119,14 +119,14 @@ def test_22_no_answer_is_seen_before_the_mark_tells_of_it(team, tmp_path, monkey
         wrote(path, head, spent)
 
     stored = []
-    keep = Desk.require_marked
+    keep = Desk.mark_end
     monkeypatch.setattr(_desk, "write_mark", write)
 
-    def require(desk, request):
+    def mark(desk, request):
         stored.append(request)
         keep(desk, request)
 
-    monkeypatch.setattr(Desk, "require_marked", require)
+    monkeypatch.setattr(Desk, "mark_end", mark)
     with monkeypatch.context() as dead:
         dead.setattr(Desk, "start", lambda *_: None)
         made = team.ask(team.ana, "one", wait=0).json()["id"]
@@ -134,15 +134,48 @@ def test_22_no_answer_is_seen_before_the_mark_tells_of_it(team, tmp_path, monkey
     recover(team.desk)
     team.desk.queue.find(made).result(60)
     assert find_request(team.desk.ledger, made).state == "answered"
-    for path in ("answer", "certificate"):
-        found = team.send("GET", f"/v1/requests/{made}/{path}", team.ana)
+    for path in (f"/{made}/answer", f"/{made}/certificate", f"/{made}", ""):
+        found = team.send("GET", f"/v1/requests{path}", team.ana)
         assert found.json()["code"] == "ledger_unavailable"
     stored.clear()
-    monkeypatch.setattr(Desk, "require_marked", keep)
+    monkeypatch.setattr(Desk, "mark_end", keep)
     assert team.answer(team.ana, made).status_code == 200
     number = read_mark(team.folder / "server.mark")[0]
     with Ledger(f"sqlite:///{copy}") as old, reading(old) as connection:
         assert int(verify_trail(connection).partition(":")[0]) < number
+
+
+@pytest.mark.parametrize("end", ["insert_certificate", "write_failure"])
+def test_22_who_looks_while_an_end_is_written_does_not_take_its_mark_away(team, monkeypatch, end):
+    """The mark is moved once more after the end is stored; until then nobody sees the end."""
+    kept, wrote, looked, full = getattr(_life, end), _desk.write_mark, [], []
+
+    def write(*told):
+        looked.append(team.answer(team.ana, made).json()["code"])
+        full.append("now")
+        return kept(*told)
+
+    def write_mark(*told):
+        if full:
+            raise LedgerUnavailable("no room")
+        wrote(*told)
+
+    monkeypatch.setattr(_life, end, write)
+    monkeypatch.setattr(_desk, "write_mark", write_mark)
+    if end == "write_failure":
+        monkeypatch.setattr(Runners, "answer", Mock(side_effect=Failed("rows")))
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        made = team.ask(team.ana, "one", wait=0).json()["id"]
+    recover(team.desk)
+    team.desk.queue.find(made).result(60)
+    assert looked == ["not_ready"]
+    assert team.answer(team.ana, made).json().get("code") == "ledger_unavailable"
+    full.clear()
+    team.answer(team.ana, made)
+    with reading(team.desk.ledger) as connection:
+        assert read_mark(team.folder / "server.mark") == trail_head(connection)
+    assert team.desk.unmarked == set()
 
 
 @pytest.mark.parametrize("step", ["_swap", "_mark", "_end_open"])

@@ -27,7 +27,8 @@ from hushed.server._log import Log
 from hushed.server._people import find_caller
 from hushed.server._problems import CODES
 from hushed.server._requests import readable_at
-from hushed.server._tokens import make_token
+from hushed.server._setup import invite
+from hushed.server._tokens import Scope, make_token
 from hushed.tables._prepared import Prepared
 
 START = "2026-01-01T00:00:00.000000+00:00"
@@ -213,6 +214,13 @@ def test_11_revoked_expired_and_narrowed_tokens(team):
     assert find_caller(team.desk.ledger, far, "11.1.2.3") is None
     away = team.send("PATCH", path.removesuffix("/tokens"), team.sam, json={"active": False})
     assert away.json()["active"] is False
+    assert team.send("GET", "/v1/me", team.ana).content == unknown.content
+    back = team.send("PATCH", path.removesuffix("/tokens"), team.sam, json={"active": True})
+    assert back.json()["active"] is True
+    assert team.send("GET", "/v1/me", team.ana).content == unknown.content  # perhaps stolen
+    team.send("PATCH", path.removesuffix("/tokens"), team.sam, json={"active": False})
+    fresh = invite(team.folder, "ana", "analyst", [], days=1, scope=Scope())  # in again by that
+    assert team.send("GET", "/v1/me", fresh).status_code == 200
     assert team.send("GET", "/v1/me", team.ana).content == unknown.content
 
 

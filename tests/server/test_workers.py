@@ -17,6 +17,7 @@ from hushed.ledger._laws import write_law
 from hushed.server import _judging, _processes, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
+from hushed.server._processes import Worker
 from hushed.server._workers import Unforeseen, Workers
 
 QUANTILES = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50}
@@ -213,3 +214,20 @@ def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
     assert done == ["bo"] + ["ana"] * 9
     assert not workers._asking
     assert not workers._running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ready", [False, True], ids=["starting", "idle"])
+def test_a_process_whose_server_is_gone_leaves_no_folder(ready):
+    """While it starts, and while nothing is asked of it."""
+    for _ in range(3):  # it is a race between two threads of the process
+        worker = Worker()
+        try:
+            assert Path(worker._place).is_dir()
+            if ready:
+                worker.wait()
+            worker._line.close()
+            worker._process.wait(60)
+            assert not Path(worker._place).exists()
+        finally:
+            worker.end()

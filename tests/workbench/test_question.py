@@ -87,6 +87,12 @@ def test_a_form_asks_what_the_methods_of_a_table_ask(described):
         ({"max_rows": "0"}, "max_rows", "1 or more"),
         ({"stat.3.kind": "top_k", "stat.3.column": "ward"}, "stat.3.kind", "query of its own"),
         ({"stat.2.search": "upper"}, "stat.2.search", "how the bounds are known"),
+        (
+            {f"where.{i}.column": "age" for i in range(20, 32)}
+            | {f"where.{i}.value": "1" for i in range(20, 32)},
+            ".value",
+            "at most 10 conditions",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_told_at_its_field(described, typed, field, told):

@@ -97,7 +97,13 @@ def _bound(described: Known[Builder], form: Form, table: Builder) -> Builder:
 
 def _keep_rows(described: Known[Builder], form: Form, table: Builder) -> Builder:
     """Keep the rows that fulfil every condition."""
-    for row in form.numbered("where")[:_MOST_CONDITIONS]:
+    rows = form.numbered("where")
+    if len(rows) > _MOST_CONDITIONS:
+        form.refuse(
+            f"where.{rows[_MOST_CONDITIONS]}.value",
+            f"a question has at most {_MOST_CONDITIONS} conditions: write more of them as one text",
+        )
+    for row in rows[:_MOST_CONDITIONS]:
         name = f"where.{row}"
         column = form.text(f"{name}.column")
         if column:

@@ -90,11 +90,18 @@ class Desk:
                 write_mark(self.mark, head, spent)
                 self._marked = head[0]
 
-    def require_marked(self, request: str) -> None:
-        """Show nothing of an end that an older copy of the ledger may lack unnoticed."""
-        if request in self.unmarked:
-            self.move_mark()
-            self.unmarked.discard(request)
+    def mark_end(self, request: str) -> None:
+        """Move the mark over the end of a request, which is in the ledger by now."""
+        self.move_mark()
+        self.unmarked.discard(request)
+
+    def require_marked(self, found: Request) -> None:
+        """Show nothing of an end that an older copy of the ledger may lack unnoticed.
+
+        What was read before its end is not marked yet: its end may be written a moment later.
+        """
+        if found.has_ended() and found.id in self.unmarked:
+            self.mark_end(found.id)
 
     def grid(self, dataset: str) -> float:
         """Seconds between the moments at which answers become readable."""

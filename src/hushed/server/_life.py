@@ -284,7 +284,7 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
-    desk.require_marked(request.id)
+    desk.mark_end(request.id)
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -318,7 +318,7 @@ def fail_request(desk: Desk, request: Request, reason: str) -> None:
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
-    desk.require_marked(request.id)
+    desk.mark_end(request.id)
 
 
 def recover(desk: Desk) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Role = Literal["analyst", "steward"]
 MACHINE = "at the machine"  # who acts with the commands; the name of no person
+SHARE = "share "  # with which the key of a charge begins that is no request, but a share set aside
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _NOBODY = f"hsh_{'0' * 12}_{'A' * 43}_00000000"
 
@@ -83,7 +84,7 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
 
 
 def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
-    """Let somebody in again, or out: all tokens stop counting at once."""
+    """Let somebody in again, or out: all tokens stop counting at once, and never count again."""
     with writing(ledger) as connection:
         found = require_person(connection, person)
         values = {"id": person, "active": int(active)}
@@ -91,6 +92,10 @@ def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None
         action = "let in" if active else "let out"
         add_event(connection, actor=actor, action=action, about=found["name"])
         if not active:
+            statement = (
+                "UPDATE @.hushed_s_tokens SET revoked = :at WHERE person = :id AND revoked IS NULL"
+            )
+            run(connection, statement, {"at": now(), "id": person})
             _tell_gone(connection, decline_gone(connection, person=person))
 
 
@@ -308,7 +313,7 @@ def _write_share(
         with writing(ledger) as connection:
             give(connection)
         return
-    charge = Charge(guarantee=aside, note=f"set aside for {budget}", key=f"share {budget}")
+    charge = Charge(guarantee=aside, note=f"set aside for {budget}", key=f"{SHARE}{budget}")
     charge_together(ledger, (above,), charge, lambda connection, _: give(connection))
 
 

@@ -60,12 +60,16 @@ class Request:
             raise DamagedLedger(f"the request {self.id} is {self.state}, and has no charge")
         return self.entry, self.charged_at
 
+    def has_ended(self) -> bool:
+        """Whether it was answered or has failed, told or not."""
+        return self.state in _ENDED
+
     def shown_state(self) -> State:
         """Give the state as it may be told: an answer is there when its time has come.
 
         A clock that was set back does not hide what was readable before it was set.
         """
-        if self.state not in _ENDED or self.readable_at is None or self.done_at is None:
+        if not self.has_ended() or self.readable_at is None or self.done_at is None:
             return self.state
         moment = datetime.now(UTC)
         done, readable = map(datetime.fromisoformat, (self.done_at, self.readable_at))

@@ -107,6 +107,7 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
 
 def show_request(desk: Desk, found: Request) -> ShownRequest:
     """Show a request to whom it belongs, and to a steward."""
+    desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
     asked = Ask.model_validate_json(found.body)
     state = found.shown_state()
     with reading(desk.ledger) as connection:
@@ -147,7 +148,7 @@ def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
     if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
         raise Problem("forbidden")
     found = require_visible(desk, caller, request)
-    desk.require_marked(found.id)
+    desk.require_marked(found)
     state = found.shown_state()
     if state != "answered":
         raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)

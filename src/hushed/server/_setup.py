@@ -28,7 +28,15 @@ from hushed.server._config import (
 from hushed.server._datasets import may_change, open_all, open_dataset, register, require_budget
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
-from hushed.server._people import MACHINE, Role, add_person, add_token, list_people, set_quota
+from hushed.server._people import (
+    MACHINE,
+    Role,
+    add_person,
+    add_token,
+    list_people,
+    set_active,
+    set_quota,
+)
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._sessions import write_address
@@ -202,7 +210,7 @@ def invite(
     Either is shown this once.
 
     Shares are caps, or set aside. Somebody who is in already gets another token, and the shares
-    that are given.
+    that are given; somebody who was let out is in again, with this token alone.
     """
     settings, ledger = open_server(folder)
     with ledger:
@@ -214,6 +222,8 @@ def invite(
         if known and known[0]["role"] != role:
             raise ParameterError(f"{name} is in already, as {known[0]['role']}")
         person = known[0]["id"] if known else add_person(ledger, name, role, actor=MACHINE)
+        if known and not known[0]["active"]:  # else what is printed would open nothing
+            set_active(ledger, person, True, actor=MACHINE)
         for dataset, cap in shares:
             above = settings.dataset[dataset].budget
             set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE, reserve=reserve)

@@ -69,13 +69,15 @@ def main(place: str) -> None:
     watching = threading.Thread(target=_end_with_server, args=(line.fileno(), place), daemon=True)
     watching.start()
     tables: dict[str, Table] = {}
-    line.send_bytes(READY)
-    while True:
-        try:
+    try:
+        line.send_bytes(READY)
+        while True:
             told = json.loads(line.recv_bytes())
-        except (EOFError, OSError):  # the server is gone
-            return
-        line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
+            line.send_bytes(json.dumps(_serve(line, told, tables)).encode())
+    except (EOFError, OSError):  # the server is gone
+        pass
+    finally:  # whoever watches may be slower than the end
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _end_with_server(line: int, place: str) -> None:

@@ -28,6 +28,7 @@ from hushed.server._seen import show_dataset, show_quote
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset, ShownQuote
 
+_MOST_ROWS = 50  # each is written out with all of its choices; a question has fewer
 _SHOWN_HERE = ("bad_query", "bad_value", "too_many", "dataset_changed", "dataset_unavailable")
 
 
@@ -57,6 +58,7 @@ def make_router(house: House) -> APIRouter:
     payer = house.visitors.of_role("analyst")
 
     def compose(told: ShownDataset, fields: Mapping[str, str], problem: str = "") -> AskForm:
+        _require_few_rows(fields)
         described = know(told)
         question = read_question(described, fields)
         first = fields.get("action") == "add-stat"
@@ -132,6 +134,12 @@ def make_router(house: House) -> APIRouter:
         return house.go(f"/requests/{made.id}")
 
     return router
+
+
+def _require_few_rows(fields: Mapping[str, str]) -> None:
+    rows = Form(fields)
+    if max(len(rows.numbered(part)) for part in ("stat", "where")) > _MOST_ROWS:
+        raise Problem("bad_query", f"a form has at most {_MOST_ROWS} statistics, and conditions")
 
 
 def _begin(told: ShownDataset) -> dict[str, str]:

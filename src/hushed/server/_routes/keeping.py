@@ -14,6 +14,7 @@ from hushed.server._audit import list_events
 from hushed.server._callers import Callers, Shown, require_keeper
 from hushed.server._desk import Desk
 from hushed.server._people import (
+    SHARE,
     Caller,
     Role,
     add_person,
@@ -274,7 +275,7 @@ def show_entries(desk: Desk, dataset: str, *, after: int, most: int) -> Listed[S
             epsilon=each.guarantee.epsilon,
             delta=each.guarantee.delta,
             note=each.note,
-            request=each.key,
+            request=None if each.key is None or each.key.startswith(SHARE) else each.key,
             digest=each.digest,
         )
         for each in found
