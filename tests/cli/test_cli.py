@@ -104,7 +104,7 @@ class TestSensitivity:
         """Ranges, laws, files and simulators can be named; each yields two columns here."""
         done = run("sensitivity", "f.py:line", "--rows", 20, "--population", *population.split())
         assert done.exit_code == 0, done.stderr
-        assert "movement 112 of 112" in done.stdout
+        assert "number 112 of 112 sampled movements" in done.stdout
 
     @pytest.mark.parametrize("population", ["uniform:0:1", "normal:3", "exponential:1,2"])
     def test_a_population_in_another_spelling_is_answered_with_the_right_one(
