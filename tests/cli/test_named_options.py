@@ -71,10 +71,9 @@ def test_other_words_lead_to_options_that_exist():
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 FOREIGN = {"--nthreads", "--nworkers", "--address"}  # of Dask and Ray
-OF_OTHERS = {(    ("_next_command", "--bound"),  # of the command that a comparison leads to
-    ("_next_command", "--mechanism"),
-    ("_next_command", "--noise"),
-"_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
+OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
+# The command that a comparison leads to.
+OF_OTHERS |= {("_next_command", each) for each in ("--bound", "--mechanism", "--noise")}
 FOLDER = Path(hushed.cli.__file__).parent
 
 
