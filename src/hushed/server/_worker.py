@@ -113,7 +113,7 @@ def _work(table: Table, told: dict[str, Any]) -> dict[str, Any]:
                 return answer(table, told)
         with _limits(told["check_memory"], told["check_seconds"]):
             return judge(table, told)
-    except MemoryError:
+    except (MemoryError, SystemError):  # Python raises either where memory is not granted
         return {"problem": "too_much"}
     except Exception as error:  # its text may be of an engine
         return {"error": type(error).__name__}
