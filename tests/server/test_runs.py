@@ -37,8 +37,8 @@ import ctypes, json, os, signal, sys, time
 def spoil(run):
     def spoiled(ready, plan, beta, clock, left_out=None):
         import hushed.server._worker as worker
-        open(os.environ["HUSHED_TEST_EVIL"] + ".begun", "w").close()
         doing = open(os.environ["HUSHED_TEST_EVIL"]).read()
+        open(os.environ["HUSHED_TEST_EVIL"] + ".begun", "w").close()
         if doing == "hang":
             import tempfile
             with open(tempfile.mkdtemp(prefix="hushed-") + "/spilt", "w") as file:
