@@ -45,7 +45,8 @@ def spoil(run):
                 file.write("{CANARY}")
             time.sleep(600)
         if doing == "eat":
-            eaten = [bytearray(10**8) for _ in range(1000)]
+            import numpy as np
+            eaten = [np.empty(10**8, "u1") for _ in range(1000)]  # asked for, not filled
         if doing == "segfault":
             ctypes.string_at(0)
         if doing == "exit":
