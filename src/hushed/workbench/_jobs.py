@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -98,7 +99,7 @@ def new_job(
     kind: str, draft: str, words: Sequence[str], *, identity: str = "", kept: str = ""
 ) -> Job:
     """Describe a job; one that pays is given an id that follows from what is paid for."""
-    made = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    made = datetime.now(UTC).isoformat(timespec="microseconds")  # two within a second have an order
     known = identity or uuid.uuid4().hex
     return Job(id=known, kind=kind, draft=draft, words=tuple(words), made=made, kept=kept)
 

@@ -127,6 +127,15 @@ def test_a_failure_is_told_in_the_words_of_the_command(workspace):
     assert not list_jobs(home, "another draft")
 
 
+@pytest.mark.slow
+def test_jobs_of_one_second_are_listed_from_the_last_to_the_first(workspace):
+    """A page shows the last job of a draft, also where the one before took no second."""
+    home, jobs = workspace / "jobs", [new_job("trial", "d", ["--version"]) for _ in range(6)]
+    for each in jobs:
+        start_job(home, workspace, each)
+    assert [each.job.id for each in list_jobs(home, "d")] == [each.id for each in reversed(jobs)]
+
+
 def test_names_of_jobs_lead_nowhere_else(tmp_path):
     """Only 32 hexadecimal digits name a job."""
     for name in ("../x", "a" * 31, "A" * 32, ""):
