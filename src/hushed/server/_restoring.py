@@ -21,6 +21,7 @@ from hushed.ledger._together import entry_within, keep_within, reading, writing
 from hushed.server._alone import locked_file, require_own, serving_alone
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._disk import sync_folder
 from hushed.server._life import FAILURE
 from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
 from hushed.server._opening import mark_path, read_key
@@ -123,11 +124,7 @@ def _swap(fresh: Path, path: Path) -> str:
     with fresh.open("rb") as file:
         os.fsync(file.fileno())
     fresh.rename(path)
-    place = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
+    sync_folder(path.parent)
     return kept
 
 

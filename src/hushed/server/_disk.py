@@ -1,0 +1,26 @@
+"""Files that are on the disk when a function returns, whole, whatever happens to the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace the text of a private file, all of it or nothing."""
+    fresh = path.with_name(f"{path.name}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Bring the names in a folder to the disk: without it, a new name may be lost."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
