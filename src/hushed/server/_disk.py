@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -24,3 +26,13 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def one_by_one(path: Path) -> Iterator[None]:
+    """Wait for all other processes that work on a file, by a lock beside it."""
+    import fcntl  # noqa: PLC0415  (not on all systems)
+
+    with path.with_name(f"{path.name}.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # ends with the file, however this process ends
+        yield

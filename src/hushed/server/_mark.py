@@ -123,9 +123,13 @@ def read_spent(path: Path) -> dict[str, Spent]:
         ) from None
 
 
-def check_mark(connection: Transaction, path: Path) -> None:
-    """Refuse a ledger whose trail does not hold the event of the mark."""
-    number, digits = read_mark(path)
+def check_mark(connection: Transaction, mark: tuple[int, str]) -> int:
+    """Refuse a ledger whose trail does not hold the event of the mark; its number.
+
+    The mark is read before anything else of the transaction. Somebody may move it at any time, and
+    a mark that is newer than what a transaction sees would look like a ledger that was set back.
+    """
+    number, digits = mark
     end = trail_head(connection)[0]
     if end < number:
         raise DamagedLedger(
@@ -140,3 +144,4 @@ def check_mark(connection: Transaction, path: Path) -> None:
             f"event {number} of the trail is not the one of the mark: the ledger was rewritten, or "
             "is another one"
         )
+    return number

@@ -131,14 +131,15 @@ def _swap(fresh: Path, path: Path) -> str:
 def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
     """Check a ledger from end to end, and book what it lacks; the server can start on it then."""
     path = mark_path(folder, settings)
+    mark = read_mark(path)
     with reading(ledger) as connection:
         require_version(connection)
         require_own(connection, key_id(public_key(read_key(folder))))
         verify_trail(connection)
-        number, end = read_mark(path)[0], trail_head(connection)[0]
+        number, end = mark[0], trail_head(connection)[0]
         lost = max(0, number - end)
         if not lost:
-            check_mark(connection, path)  # another trail is no older one
+            check_mark(connection, mark)  # another trail is no older one
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:
