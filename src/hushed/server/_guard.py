@@ -60,6 +60,10 @@ class Guard:
         else:
             try:
                 await self._app(scope, replay(body, receive), send_safely)
+            except asyncio.CancelledError:  # the server stops, and has waited for this long enough
+                if not status:
+                    again = Problem("ledger_unavailable", wait=1)
+                    await show_problem(again)(scope, receive, send_safely)
             except Exception as error:  # whoever serves would log its text, and the lines around it
                 self._log("unforeseen", error=type(error).__name__)
                 if not status:
