@@ -85,7 +85,11 @@ def open_desk(
 ) -> Desk:
     """Open ledger and data sets; no row is read. Several desks may share processes."""
     settings, ledger, key = open_own(folder)
-    datasets = open_all(folder, settings, ledger)
+    try:
+        datasets = open_all(folder, settings, ledger)
+    except BaseException:
+        ledger.close()
+        raise
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
@@ -138,25 +142,29 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Answer what was charged before a crash, at once and then again and again."""
+    """Answer what was charged before a crash, at once and then again and again.
+
+    A sweep that runs at the end is waited for: it would open the ledger that was closed.
+    """
+    ending = asyncio.Event()
 
     async def sweep() -> None:
-        while True:
+        while not ending.is_set():
             try:
                 await run_in_threadpool(desk.keep_alone)
                 await run_in_threadpool(recover, desk)
                 await run_in_threadpool(expire, desk)
             except Exception as error:  # whatever it was, the next sweep comes
                 desk.log("sweep failed", error=type(error).__name__)
-            await asyncio.sleep(SWEEP_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
 
     task = asyncio.create_task(sweep())
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        ending.set()
+        await task
         await run_in_threadpool(desk.close)
 
 

@@ -137,3 +137,4 @@ class Desk:
         with suppress(HushedError):
             self.move_mark()
         self._held.close()
+        self.ledger.close()

@@ -147,15 +147,8 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     import tomli_w  # noqa: PLC0415
 
     settings, ledger = open_server(folder)
-    if name in settings.dataset:
-        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
-    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
-    try:
-        whole = Settings.model_validate({"dataset": {name: section}})
-    except ValidationError as error:
-        raise ParameterError(explain(error)) from None
-    found = whole.dataset[name]
     with ledger:
+        found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
         known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
         if known is None:
@@ -173,6 +166,18 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
 
 
+def _read_dataset(
+    settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
+) -> DatasetSettings:
+    if name in settings.dataset:
+        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
+    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
+    try:
+        return Settings.model_validate({"dataset": {name: section}}).dataset[name]
+    except ValidationError as error:
+        raise ParameterError(explain(error)) from None
+
+
 def _from_folder(folder: Path, source: str) -> str:
     if "://" in source:
         return source
@@ -182,8 +187,8 @@ def _from_folder(folder: Path, source: str) -> str:
 def confirm_dataset(folder: Path, name: str) -> None:
     """Take a data set as it is now, with the same budget: somebody has looked at the change."""
     settings, ledger = open_server(folder)
-    found = _require_dataset(settings, name)
     with ledger:
+        found = _require_dataset(settings, name)
         table = open_dataset(folder, found)
         require_budget(ledger, found)
         register(ledger, name, found, table, MACHINE)
