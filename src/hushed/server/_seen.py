@@ -84,7 +84,8 @@ def show_requests(
 ) -> Listed[ShownRequest]:
     """Show requests, the newest first: those of the caller, or all to a steward."""
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
-    return Listed(items=[show_request(desk, each) for each in found], cursor=more)
+    desk.require_marked(*found)
+    return Listed(items=[_show(desk, each) for each in found], cursor=more)
 
 
 def find_requests(
@@ -108,6 +109,10 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
 def show_request(desk: Desk, found: Request) -> ShownRequest:
     """Show a request to whom it belongs, and to a steward."""
     desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
+    return _show(desk, found)
+
+
+def _show(desk: Desk, found: Request) -> ShownRequest:
     asked = Ask.model_validate_json(found.body)
     state = found.shown_state()
     with reading(desk.ledger) as connection:
