@@ -170,7 +170,7 @@ def test_a_stop_takes_back_what_runs_in_a_session_of_the_caller(spark, tmp_path)
             run_trials(stuck, 60, seed=3, workers=spark)
     finally:
         signal.signal(signal.SIGINT, before)
-    tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 30
+    tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 120
     while tracker.getActiveJobsIds() and time.monotonic() < end:
         time.sleep(0.1)
     assert not tracker.getActiveJobsIds()
