@@ -30,6 +30,7 @@ from hushed.server._approving import expire
 from hushed.server._callers import Callers
 from hushed.server._datasets import open_all
 from hushed.server._desk import Desk
+from hushed.server._functions import open_functions
 from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
@@ -38,7 +39,7 @@ from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
 from hushed.server._told import Told
@@ -103,12 +104,17 @@ def open_desk(
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
+    registered = open_functions(folder, settings, ledger)
+    for found in registered.values():
+        if found.stale:
+            log("function cannot be asked", function=found.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
     reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
         datasets=datasets,
+        functions=registered,
         key=key,
         log=log,
         workers=judging,
@@ -138,6 +144,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(functions.make_router(desk, callers))
     app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     house = make_house(desk, callers)

@@ -30,7 +30,7 @@ from hushed.ledger._together import (
 from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Judged, judge, tell_run
+from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
-FAILURE = "the query failed on the rows; the charge stays"
+FAILURE = "it failed on the rows; the charge stays"
 
 
-def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
+def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
     """Take a request: the same key again gives the same request, and costs nothing."""
     known = find_known(desk, caller, grant.dataset, key, asked)
     if known is not None:
@@ -103,7 +103,7 @@ def which_is_full(desk: Desk, grant: Grant, error: Overspent, judged: Judged) ->
     return "budget_exceeded"
 
 
-def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request | None:
+def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
     """Find what was taken under a key before; another question under it is refused."""
     known = find_by_key(desk.ledger, caller.id, key)
     if known is not None and known.digest != asked.digest(dataset):
@@ -116,7 +116,9 @@ def budget_of(desk: Desk, grant: Grant) -> str:
     return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
 
 
-def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def _new(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
         id=str(uuid.uuid4()),
@@ -135,7 +137,7 @@ def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
 
 
 def _charge(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
 ) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
 
@@ -152,7 +154,7 @@ def charge_request(
     desk: Desk,
     request: Request,
     name: str,
-    asked: Ask,
+    asked: Asked,
     judged: Judged,
     write: Callable[[Transaction, Request], None],
 ) -> Request:
@@ -187,7 +189,9 @@ def charge_request(
     return made[-1]
 
 
-def hold(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def hold(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Let a costly request wait for approval, uncharged. It has to fit the share already."""
     try:
         desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
@@ -232,6 +236,9 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     dataset = desk.datasets.get(request.dataset)
     if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
+    name = read_asked(request.body).function
+    if name is not None and (name not in desk.functions or desk.functions[name].stale):
+        return  # so does a function that is not there, or not as it was
     if not desk.alone:
         return  # it waits until nobody else may be answering it
     desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
@@ -253,9 +260,10 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 
 
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
-    asked = Ask.model_validate_json(request.body)
+    told = tell_run(desk, dataset, read_asked(request.body), request.question)
+    told["terms"] = _tell_terms(desk, request)
     try:
-        text = desk.runners.answer(tell_run(desk, dataset, asked, request.question))
+        text = desk.runners.answer(told)
     except Unread:
         return_attempt(desk.ledger, request)
         desk.log("data set unavailable", request=request.id)
@@ -267,6 +275,11 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         fail_request(desk, request, str(reason))
     else:
         keep_answer(desk, request, text)
+
+
+def _tell_terms(desk: Desk, request: Request) -> str:
+    """Say what the charge counts towards, for the certificate of a release."""
+    return terms_of(desk.ledger.balance(request.budget).budget, request.charge()[0])
 
 
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
@@ -287,7 +300,8 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
     """End a request; the trail tells the moment at which it could be seen, and not the true one."""
-    at = end_request(connection, request, state, desk.grid(request.dataset))
+    grid = desk.grid(request.dataset, read_asked(request.body).function)
+    at = end_request(connection, request, state, grid)
     add_event(connection, actor="server", action=state, about=request.id, at=at)
 
 
