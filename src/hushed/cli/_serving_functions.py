@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from hushed._functions._loading import read_function
 from hushed._ground.printing import format_up
-from hushed.cli._inputs import find_user, in_blocks, read_function
+from hushed.cli._inputs import find_user, in_blocks
 from hushed.cli._options import FunctionArgument, JsonOption
 from hushed.cli._outcome import finish, print_line
 from hushed.cli._records import Sampling, Source, take_records
@@ -64,7 +65,8 @@ def add_function(
         from hushed.server._registering import add_function as register  # noqa: PLC0415
 
         found = require_dataset(read_settings(folder), dataset)
-        if not asked.rows:
+        sizes = asked.rows or []
+        if not sizes:
             raise ParameterError(
                 "give public numbers of rows, or people, that the promise is to be for, each with "
                 "--rows: that of the table is private",
@@ -75,7 +77,7 @@ def add_function(
         source, columns = public.read(asked.user, private=private if private.is_file() else None)
         whose = find_user(asked.user, public.frame, columns, source)
         f = in_blocks(read_function(function), asked.block_rows, whose)
-        rows = asked.rows[0] if len(asked.rows) == 1 else asked.rows
+        rows = sizes[0] if len(sizes) == 1 else sizes
         s = asked.measure(f, source, rows=rows, norm=_NORMS[noise], user=whose)
         terms = {
             "noise": noise,

@@ -26,7 +26,8 @@ class ServedRelease(Release):
     request : str
         Id of the request; ``client.answer(request)`` reads the release again, at no cost.
     envelope : str
-        DSSE envelope, signed by the server; `hushed.verify` reads it.
+        DSSE envelope, signed by the server; `hushed.verify` reads it, and samples again where it
+        is given the function and the public population.
     """
 
     request: str = ""

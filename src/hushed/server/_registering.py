@@ -222,14 +222,16 @@ def _rehearse(
         "run_seconds": limits.run_seconds,
         "check_seconds": limits.run_seconds,
         "check_memory": limits.run_memory,
+        "aloud": True,
     }
     workers = Workers(1)
     try:
         workers.ask(MACHINE, told)
     except (Problem, Unforeseen) as error:
+        why = error.detail if isinstance(error, Problem) and error.detail else str(error)
         raise BadFunction(
             "in a process of the server it is not the function that was sampled, or takes more "
-            f"than run_seconds and run_memory allow ({error}): it was not registered"
+            f"than run_seconds and run_memory allow; it was not registered: {why}"
         ) from None
     finally:
         workers.processes.close()

@@ -28,7 +28,9 @@ from hushed.tables._engine import ConnectionLost
 from hushed.tables._whole import read_columns
 
 if TYPE_CHECKING:
+    from hushed.guarantee import Guarantee
     from hushed.mechanisms import Mechanism
+    from hushed.privacy_loss import PrivacyProfile
     from hushed.releasing import Certificate
     from hushed.tables import Table
 
@@ -51,12 +53,12 @@ def load(told: Mapping[str, Any]) -> Loaded:
     """Load a function as it was registered; its own words are not told."""
     file = str(told["source"]).rpartition(":")[0]
     if digest_file(file) != told["code"] or digest_file(told["sampled"]) != told["digest"]:
-        raise Changed
+        raise Changed("its file, or what was sampled, is another one")
     try:
         f = read_function(told["source"])
         found = pickle.loads(Path(told["sampled"]).read_bytes())  # noqa: S301  (by its digest)
-    except Exception:
-        raise Changed from None
+    except Exception as error:
+        raise Changed(f"it cannot be loaded ({type(error).__name__}: {error})") from None
     if told["block_rows"] is not None:
         f = Blockwise(f, rows=told["block_rows"], user=found.sampling.user)
     return Loaded(function=f, sensitivity=found)
@@ -83,8 +85,8 @@ def judge_function(told: dict[str, Any]) -> dict[str, Any]:
             quote = tell_quote(foresee(admitted))
             return tell_price(admitted.guarantee, admitted.loss) | {"quote": quote}
         priced = price_release(loaded.function, mechanism)
-    except (Changed, BadFunction):
-        return _CHANGED
+    except (Changed, BadFunction) as error:  # why it is, is for the person at the machine alone
+        return _CHANGED | ({"detail": str(error)} if told.get("aloud") else {})
     except ParameterError as error:
         return {"problem": "bad_value", "detail": error.message}
     return tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
@@ -117,9 +119,18 @@ class _Paid:
         self._told = told
         self.kept = ""
 
-    def charge(self, budget: str, guarantee: Any, **more: Any) -> SimpleNamespace:  # noqa: ARG002
+    def charge(
+        self,
+        budget: str,  # noqa: ARG002
+        guarantee: Guarantee,  # noqa: ARG002
+        note: str = "",  # noqa: ARG002
+        *,
+        loss: PrivacyProfile | None = None,  # noqa: ARG002
+        key: str | None = None,  # noqa: ARG002
+        question: str = "",
+    ) -> SimpleNamespace:
         """Take the charge for the question that it was made for, and for no other one."""
-        if more["question"] != self._told["question"]:
+        if question != self._told["question"]:
             raise ParameterError("another question was charged")
         return SimpleNamespace(number=1, terms=self._told["terms"])
 
