@@ -11,7 +11,7 @@ from hushed._rows._ranges import Range, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations import Population, PublicTable
 from hushed.populations._sources import description
-from hushed.sklearn._examples import Scheme
+from hushed.sklearn._examples import NO_TIMES, Scheme, as_table, holds_times
 
 _FEW = 2  # rows by which columns are known
 _ENCODED = "encoded for the fit: what is missing is the middle of its range, or 0 without one"
@@ -136,8 +136,10 @@ def name_columns(rows: Any) -> tuple[str, ...]:
 
 def encode_table(rows: Any, scheme: Scheme) -> Any:
     """Encode public rows that end with the label: of a classifier the position of the class."""
+    if holds_times(rows):
+        raise BadRows(f"the population: {NO_TIMES}")
     try:
-        table = np.asarray(rows, dtype=np.float64)
+        table = as_table(rows)
     except (TypeError, ValueError):
         table = np.empty(0)
     if table.ndim != 2 or table.shape[1] != scheme.features + scheme.labelled:
