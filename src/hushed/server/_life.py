@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -308,7 +309,7 @@ def _end(desk: Desk, connection: Transaction, request: Request, state: State) ->
 def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
-    """Certify an answer with the charge behind it."""
+    """Certify an answer with the charge behind it, as of its charge: when a run ended is not told."""
     budget = ledger.balance(entry.budget).budget
     found = LedgerEntry(
         budget=entry.budget,
@@ -319,7 +320,9 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    charged = datetime.fromisoformat(request.charge()[1])
+    return replace(made, created=charged.isoformat(timespec="seconds"))
 
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:
