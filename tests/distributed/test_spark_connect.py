@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 from tests.clusters import SOURCE
+from tests.engines import QUICK
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +39,7 @@ PROGRAM = """
         run_trials(draws, 20, seed=3, workers=session)
     except hs.errors.ParameterError as error:
         say(error)
-    asked = dict(rows=20, calibration="marginal", pairs=300)
+    asked = dict(rows=20, calibration="marginal", pairs=60)
     unit = hs.populations.Uniform(low=0, high=1)
     engine = hs.engines.Spark(session, slots=2)
     here = hs.sample_sensitivity(spread, unit, workers=1, **asked)
@@ -75,6 +76,7 @@ def test_a_session_of_connect_gives_the_bits_of_one_process(tmp_path):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.driver.extraJavaOptions": QUICK,
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": str(tmp_path),
     }
