@@ -323,6 +323,38 @@ class TestBadInput:
             PrivateEstimator(**known | options).fit(np.zeros((20, 1)), np.zeros(20))
 
 
+def _framed(rng, count):
+    return pd.DataFrame(visits(rng, count), columns=["x", "y"])
+
+
+RANGED = {"x": (-WIDE, WIDE), "y": (-9.0, 9.0)}
+RANGED_POPULATIONS = {
+    "table": hs.populations.PublicTable(_framed(np.random.default_rng(1), 400), bounds=RANGED),
+    "array": hs.populations.PublicTable(
+        visits(np.random.default_rng(1), 400), bounds=list(RANGED.values())
+    ),
+    "simulator": hs.populations.Simulator(_framed, bounds=RANGED),
+}
+
+
+@pytest.mark.parametrize("name", RANGED_POPULATIONS)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_ranges_of_a_population_are_those_of_its_columns_as_they_are_encoded(name, scaled):
+    """They were held against scaled rows, or looked for by name in an array: both was refused."""
+    rows = visits(np.random.default_rng(0), 20)
+    model = PrivateEstimator(
+        LinearRegression(),
+        RANGED_POPULATIONS[name],
+        gamma=0.4,
+        calibration="marginal",
+        bounds=(-WIDE, WIDE) if scaled else None,
+        workers=1,
+    ).fit(rows[:, :1], rows[:, 1])
+    end = 1.0 if scaled else WIDE
+    found = [each[:3] for each in model.certificate_.sampling.support]
+    assert found == [("0", -end, end), ("1", -9.0, 9.0)]
+
+
 DAYS = np.datetime64("2020-01-01", "D") + np.arange(400)
 TIMES = {
     "array": lambda unit: DAYS.astype(f"M8[{unit}]")[:, None],
