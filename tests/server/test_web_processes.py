@@ -1,24 +1,26 @@
 """Several web processes of one server: each promise holds across them, and through their deaths.
 
 Two desks of one test process stand for two web processes where the moment counts: they share
-nothing but the database, the mark and what the keeper hands on. Real processes are killed at the
-end.
+nothing but the database, the mark and what the keeper hands on. `test_web_kills` kills real ones.
 """
 
 from __future__ import annotations
 
 import random
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -39,7 +41,7 @@ from typer.testing import CliRunner
 from hushed.cli import app
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
-from hushed.server import _desk, _life, _people, serve
+from hushed.server import _desk, _life, _people, _web_processes, serve
 from hushed.server._app import make_app, open_desk, sweep
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._desk import Desk
@@ -53,6 +55,7 @@ from hushed.server._setup import confirm_dataset, invite
 from hushed.server._shared import Shared, SharedRates, make_shared
 from hushed.server._tokens import Scope
 from hushed.server._told import Told
+from hushed.server._web_processes import WebProcesses
 
 MOST = 5.0  # seconds that one waits for another who may not come: it passes without, too
 
@@ -528,3 +531,57 @@ def test_the_queue_is_that_of_all(pair, monkeypatch):
     sweep(pair.keeper)
     wait_for(lambda: not pair.keeper.queue.count())
     assert two.ask(two.bo, "two").status_code == 201
+
+
+@dataclass
+class Crew:
+    """A keeper whose web processes are programs of a test."""
+
+    web: WebProcesses
+    logged: StringIO
+
+    def told(self, event: str) -> int:
+        return self.logged.getvalue().count(f'"event": "{event}"')
+
+
+@pytest.fixture
+def crew(tmp_path: Path, monkeypatch: Any) -> Iterator[Callable[[str], Crew]]:
+    make_folder(tmp_path)
+    logged = StringIO()
+    desk = open_desk(tmp_path / "stats", Log(logged), Mock(), Mock())
+    program = tmp_path / "program"
+    monkeypatch.setattr(_web_processes, "sys", SimpleNamespace(executable=str(program)))
+    with ExitStack() as held:
+
+        def start(text: str) -> Crew:
+            program.write_text(f"#!/bin/sh\n{text}\n")
+            program.chmod(0o700)
+            shared = held.enter_context(make_shared())
+            listening = held.enter_context(socket.create_server(("127.0.0.1", 0)))
+            web = WebProcesses(
+                desk=desk, folder=tmp_path, listening=listening, shared=shared, number=1
+            )
+            held.enter_context(web.serving())
+            return Crew(web, logged)
+
+        yield start
+    desk.ledger.close()
+
+
+@pytest.mark.slow
+def test_a_web_process_that_cannot_start_is_tried_again(crew, monkeypatch):
+    """A database may be away for a while: the keeper waits, and goes on trying."""
+    monkeypatch.setattr(_web_processes, "_PAUSE_SECONDS", 0.01)
+    found = crew("exit 7")
+    wait_for(lambda: found.told("web process ended") >= 3)
+    assert '"code": 7' in found.logged.getvalue()
+    assert found.web.count_ready() == 0
+
+
+@pytest.mark.slow
+def test_a_frozen_web_process_is_replaced(crew, monkeypatch):
+    """It tells nothing, and may hold what others wait for: it is killed."""
+    monkeypatch.setattr(_web_processes, "_SILENT_SECONDS", 0.2)
+    found = crew("exec sleep 600")
+    wait_for(lambda: found.told("web process ended") >= 2)
+    assert f'"code": {-signal.SIGKILL}' in found.logged.getvalue()

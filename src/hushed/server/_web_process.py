@@ -68,7 +68,11 @@ def main(folder: str, listening: int, line_number: int, shared: int) -> None:
     told = Told.read(line.hear())
     threading.Thread(target=_end_with_keeper, args=(line,), daemon=True).start()
     log = Log()
-    desk = open_desk(Path(folder), log, told=told)
+    try:
+        desk = open_desk(Path(folder), log, told=told)
+    except Exception as error:  # such as a database that is away; its keeper tries again
+        log("web process cannot start", error=type(error).__name__)
+        sys.exit(1)
     desk.shared = Shared(shared)
     desk.errand = lambda request: line.tell(RUN, request)
     counting = threading.Thread(target=_count, args=(line, log, desk.workers), daemon=True)
@@ -94,13 +98,9 @@ def _end_with_keeper(line: Line) -> None:
 
 
 def _count(line: Line, log: Log, workers: Any) -> None:
-    """Tell again and again what was counted: what a killed process did not tell is lost."""
-    before: Any = None
+    """Tell what was counted, and that this lives; what a killed one did not tell is lost."""
     while True:
-        found = log.read_counts(), workers.ended
-        if found != before:
-            _tell_counts(line, log, workers)
-        before = found
+        _tell_counts(line, log, workers)
         time.sleep(COUNT_SECONDS)
 
 

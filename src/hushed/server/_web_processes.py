@@ -27,7 +27,8 @@ from hushed.server._shared import Shared
 from hushed.server._told import Told
 
 PROGRAM = "hushed.server._web_process"
-_STOP_SECONDS = 15.0  # that one has to end what it is answering, when the server is stopped
+_STOP_SECONDS = 10.0  # that one has to end what it is answering, when the server is stopped
+_SILENT_SECONDS = 60.0  # after which one that tells nothing is frozen, and may hold locks
 _PAUSE_SECONDS = 1.0  # before the next try, if one has ended before it was ready
 Counts = Counter[tuple[str, ...]]
 
@@ -125,8 +126,9 @@ class WebProcesses:
         """Do what one asks for until it ends; its exit status."""
         with web.line as line, suppress(EOFError, OSError):
             line.send_bytes(Told.of(self.desk).write())
-            while True:
+            while line.poll(_SILENT_SECONDS):
                 self._heed(web, json.loads(line.recv_bytes()))
+            web.process.kill()
         try:
             return web.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:  # it does not speak, and does not end
