@@ -53,7 +53,7 @@ def test_it_stands_at_the_line_that_called():
         {"rows": 4},  # 0.8 of a place
         {"neighbours": "add-remove", "rows": [3, 4]},
     ],
-    ids=str,
+    ids=["symmetric", "worst", "simultaneous", "table", "everyone", "few", "add-remove"],
 )
 def test_nothing_is_said_where_nobody_is_left_out(settings):
     """Because of the declaration, the promise, or a gamma that has no room for a place."""

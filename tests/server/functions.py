@@ -117,12 +117,13 @@ def _made() -> tuple[Path, dict[str, str]]:
     make_server(folder)
     column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
     told = {"source": str(place / "stays.csv"), "user": "patient", "column": column}
+    told |= {"max_delta": 0.01}
     limit = Guarantee(epsilon=3.0, gamma=0.65, neighbours="add-remove", unit="user")
     add_dataset(folder, "stays", told, limit)
     with pytest.MonkeyPatch.context() as patch:
         for name in NAMES:
             register(place, name)
-            patch.setattr(_registering, "_rehearse", lambda *_: None)  # seconds for each
+            patch.setattr(_registering, "_rehearse", lambda *_, **__: "")  # seconds for each
     share = [("stays", Guarantee(epsilon=1.0))]
     tokens = {
         name: invite(folder, name, "analyst", share, days=30, scope=Scope())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+from tests.commands import ended
 from tests.server.conftest import CANARY, open_team
 from tests.server.functions import (
     copy_place,
@@ -18,6 +20,7 @@ from tests.server.functions import (
     register,
     sample,
 )
+from tests.server.test_pages import enter
 
 import hushed as hs
 from hushed._functions._loading import read_function
@@ -27,8 +30,10 @@ from hushed.populations import PublicTable
 from hushed.server import _judging
 from hushed.server._functions import open_functions
 from hushed.server._life import recover
+from hushed.server._processes import Processes
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
+from hushed.server._workers import Workers
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +98,7 @@ def test_an_analyst_sees_prices_and_releases_a_function(team, tmp_path, monkeypa
         f = read_function(f"{tmp_path / 'fees.py'}:mean_cost")
         public = PublicTable(public_rows(), name="public-fees.csv")
         verified = hs.verify(released.envelope, f, population=public, key=client.key, workers=1)
-    assert verified.passed, verified
+    assert verified.reproduced, verified.explain()
     (charge,) = team.desk.ledger.entries("stays")
     assert (charge.guarantee.epsilon, charge.guarantee.gamma) == (0.25, 0.1)
     assert charge.question == find_request(team.desk.ledger, released.request).question
@@ -112,10 +117,10 @@ def test_what_was_sampled_costs_its_gamma_once(team):
     assert team.ask(team.ana, "query", epsilon=0.1).status_code == 201
     balance = team.desk.ledger.balance("stays")
     assert balance.entries == 3
-    assert balance.gamma_used == 0.1
+    assert balance.gamma_used == pytest.approx(0.1 / 0.65)  # the share that is used
     assert balance.epsilon_used == pytest.approx(0.3)
     assert ask(team, team.ana, "other", name="talking").status_code == 201
-    assert team.desk.ledger.balance("stays").gamma_used == 0.2
+    assert team.desk.ledger.balance("stays").gamma_used == pytest.approx(0.2 / 0.65)
 
 
 @pytest.mark.parametrize(
@@ -406,3 +411,99 @@ def test_another_function_under_the_name_is_no_answer_to_what_was_charged(tmp_pa
         assert team.answer(team.ana, made).json()["code"] == "failed"
         assert team.charges() == 1
         assert ask(team, team.ana, "two").status_code == 201
+
+
+def test_a_process_that_has_loaded_a_function_does_nothing_else(team):
+    """Neither the one that judges nor the one that reads: each is ended with its answer."""
+    judging, reading = Workers(1), Runners()
+    team.desk.workers, team.desk.runners = judging, reading
+    try:
+        seen = []
+        taken = Processes._take
+
+        def see(self):
+            seen.append(taken(self))
+            return seen[-1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Processes, "_take", see)
+            patch.setattr(Processes, "warm", lambda _: None)
+            assert ask(team, team.ana, "one").status_code == 201
+            price = {"epsilon": 0.1}
+            team.send("POST", "/v1/functions/mean_cost/quote", team.ana, json=price)
+        assert [each.asked for each in seen] == [1, 1, 1]
+        assert not [each for each in seen if each.is_alive()]
+    finally:
+        judging.processes.close()
+        reading.processes.close()
+
+
+def test_functions_on_the_pages(team):
+    """Listed on the data set's page, priced, paid once, and read; a steward sees what was asked."""
+    ana, sam = enter(team, "ana"), enter(team, "sam", "steward")
+    assert "/pages/functions/mean_cost" in ana.get("datasets/stays").text
+    page = ana.get("functions/mean_cost").text
+    assert "Mean cost of a stay." in page
+    assert "guesses right" in page
+    assert ana.post("functions/mean_cost/price", {"epsilon": "a lot"}).status_code == 422
+    assert "0.5 at most" in ana.post("functions/mean_cost/price", {"epsilon": "0.7"}).text
+    priced = ana.post("functions/mean_cost/price", {"epsilon": "0.25"}).text
+    told = dict(re.findall(r'name="(key|epsilon|delta)" value="([^"]*)"', priced))
+    assert team.charges() == 0
+    for _ in range(2):
+        paid = ana.post("functions/mean_cost/requests", told | {"note": "for the report"})
+        assert paid.status_code == 200
+    request = str(paid.url).rpartition("/")[2]
+    assert finish(team, request).state == "answered"
+    assert team.charges() == 1
+    shown = ana.get(f"requests/{request}").text
+    assert "Release of mean_cost" in shown
+    assert "What is promised" in shown
+    value = json.loads(team.answer(team.ana, request).text)["value"]
+    assert f"{value:.6g}" in shown
+    for kind, begins in (("csv", '"value"'), ("json", "{"), ("certificate", "{"), ("page", "<!")):
+        assert ana.get(f"requests/{request}/files/{kind}").text.startswith(begins)
+    assert "Release of mean_cost" in sam.get("requests").text
+    assert sam.post("functions/mean_cost/requests", told).status_code == 403
+    assert team.charges() == 1
+
+
+def test_a_dear_release_on_the_page_of_approvals(tmp_path):
+    """A steward sees which function, its error and what it does to the budgets, and approves."""
+    for team in open_functions_team(tmp_path, stays="approve_above = 0.2"):
+        made = ask(team, team.ana, "one", epsilon=0.3).json()["id"]
+        sam = enter(team, "sam", "steward")
+        page = sam.get("approvals").text
+        assert "ana: Release of mean_cost" in page
+        assert "in 95 % of draws" in page
+        price = re.search(r'name="price" value="([^"]+)"', page)[1]
+        assert sam.post(f"requests/{made}/approve", {"price": price}).status_code == 200
+        assert finish(team, made).state == "answered"
+        assert team.charges() == 1
+
+
+def test_the_command_samples_tries_and_registers(tmp_path):
+    """From the command to a function that `check` finds, and that is found to have changed."""
+    copy_place(tmp_path)
+    public_rows().to_csv(tmp_path / "public.csv", index=False)
+    words = ["serve", "add-function", "trimmed", "stays", "fees.py:mean_cost"]
+    words += ["--population", "public.csv", "--frame", "pandas", "--rows", "61", "--gamma", "0.1"]
+    words += ["--symmetric", "--says", "A mean.", "--folder", "stats", "--json"]
+    with warnings.catch_warnings():
+        warnings.resetwarnings()  # tests alone make them errors
+        found = ended(*words, cwd=tmp_path)
+        assert found.returncode == 0, found.stderr
+        told = json.loads(found.stdout)
+        assert (told["function"], told["gamma"]) == ("trimmed", 0.1)
+        assert 0 < told["sensitivity"] <= 50 / 61
+        again = ended(*words, cwd=tmp_path)
+        assert (again.returncode, "--replace" in again.stderr) == (1, True)
+        private = ended(*words[:6], "stays.csv", *words[7:], "--replace", cwd=tmp_path)
+        assert (private.returncode, "private rows" in private.stderr) == (1, True)
+    checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+    assert "function trimmed: can be asked, of stays" in checked.stdout
+    code = tmp_path / "fees.py"
+    code.write_text(code.read_text() + "\n")
+    checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "function trimmed: its file, or what was sampled, was changed" in checked.stderr

@@ -261,7 +261,7 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._routes.asking import write_csv
+    from hushed.server._seen import write_csv
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})

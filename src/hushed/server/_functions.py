@@ -187,16 +187,3 @@ def is_changed(folder: Path, name: str, record: Record) -> bool:
     found = record.source.rpartition(":")[0]
     code, sampled = digest_file(folder / found), digest_file(sampled_file(folder, name))
     return (code, sampled) != (record.code, record.sampled)
-
-
-def check_functions(
-    folder: Path, settings: Settings, ledger: Ledger
-) -> tuple[list[str], list[str]]:
-    """Look at the functions without running any: what is right, and what is not."""
-    facts, problems = [], []
-    for each in open_functions(folder, settings, ledger).values():
-        if each.stale:
-            problems.append(f"function {each.id}: {each.stale}")
-        else:
-            facts.append(f"function {each.id}: can be asked, of {each.dataset}")
-    return facts, problems

@@ -1,4 +1,4 @@
-"""What the person at the machine does with functions: register one that was sampled.
+"""What the person at the machine does with functions: register one that was sampled, and try it.
 
 Here, and nowhere else of a server, is code named.
 """
@@ -24,12 +24,13 @@ from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._population_words import describe_source
 from hushed.releasing._pricing import foresee
 from hushed.server._config import DatasetSettings, Limits, Settings, explain, most_epsilon
-from hushed.server._datasets import find_source, open_dataset, require_dataset
+from hushed.server._datasets import Dataset, find_source, open_dataset, require_dataset
 from hushed.server._functions import (
     PLACE,
     Function,
     Record,
     digest_file,
+    open_functions,
     record_file,
     register_function,
     sampled_file,
@@ -40,7 +41,7 @@ from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 from hushed.server._problems import Problem
 from hushed.server._sampled import calibrate
-from hushed.server._sources import fingerprint
+from hushed.server._sources import Source, fingerprint
 from hushed.server._workers import Unforeseen, Workers
 from hushed.statements._releases import tell_outsider
 
@@ -99,7 +100,11 @@ def add_function(
         }
         try:
             record = Record.model_validate(told | facts | dict(terms))
-            _rehearse(folder, name, record, fresh, found, table, settings)
+            function = Function(id=name, folder=folder, record=record)
+            opened = find_source(folder, found), fingerprint(table)
+            why = _rehearse(function, found, opened, settings, sampled=fresh)
+            if why:
+                raise BadFunction(f"{why}; it was not registered")
             fresh.replace(sampled)
         except ValidationError as error:
             raise ParameterError(explain(error)) from None
@@ -167,7 +172,7 @@ def _foresee(
     """Tell what a release promises, in data and in words; refuse what the budget never takes."""
     most = min(terms.get("max_epsilon") or math.inf, most_epsilon(found, limits))
     noise = terms["noise"]
-    delta = 0.0 if noise == "laplace" else max(found.max_delta, _LEAST_DELTA)
+    delta = _delta(noise, found)
     if noise == "gaussian" and not found.max_delta:
         raise ParameterError("Gaussian noise takes a delta: max_delta of the data set is 0")
     admitted = admit_mechanism(calibrate(sensitivity, noise, {"epsilon": most, "delta": delta}))
@@ -200,25 +205,26 @@ def _require_budget(ledger: Ledger, name: str, promise: Guarantee) -> None:
 
 
 def _rehearse(
-    folder: Path,
-    name: str,
-    record: Record,
-    sampled: Path,
+    function: Function,
     found: DatasetSettings,
-    table: Table,
+    opened: tuple[Source, str],
     settings: Settings,
-) -> None:
-    """Have it judged as a request is: in a new process it must be the same function."""
-    limits = settings.limits
+    sampled: Path | None = None,
+) -> str:
+    """Have it judged as a request is: in a new process it must be the same function.
+
+    What keeps it from that, in words for the machine; empty if nothing does.
+    """
+    limits, record = settings.limits, function.require_record()
+    told = function.told() | ({} if sampled is None else {"sampled": str(sampled)})
     most = min(record.max_epsilon or math.inf, most_epsilon(found, limits))
-    function = Function(id=name, folder=folder, record=record)
-    delta = 0.0 if record.noise == "laplace" else max(found.max_delta, _LEAST_DELTA)
-    told = {
+    asked = {"epsilon": most, "delta": _delta(record.noise, found)}
+    question = {
         "do": "check",
-        "source": asdict(find_source(folder, found)),
-        "fingerprint": fingerprint(table),
-        "asked": {"epsilon": most, "delta": delta},
-        "function": function.told() | {"sampled": str(sampled)},
+        "source": asdict(opened[0]),
+        "fingerprint": opened[1],
+        "asked": asked,
+        "function": told,
         "run_seconds": limits.run_seconds,
         "check_seconds": limits.run_seconds,
         "check_memory": limits.run_memory,
@@ -226,12 +232,31 @@ def _rehearse(
     }
     workers = Workers(1)
     try:
-        workers.ask(MACHINE, told)
+        workers.ask(MACHINE, question)
     except (Problem, Unforeseen) as error:
         why = error.detail if isinstance(error, Problem) and error.detail else str(error)
-        raise BadFunction(
-            "in a process of the server it is not the function that was sampled, or takes more "
-            f"than run_seconds and run_memory allow; it was not registered: {why}"
-        ) from None
+        return f"in a process of the server it is not the function that was sampled: {why}"
     finally:
         workers.processes.close()
+    return ""
+
+
+def _delta(noise: str, found: DatasetSettings) -> float:
+    """Choose a delta where a price is only tried."""
+    return 0.0 if noise == "laplace" else max(found.max_delta, _LEAST_DELTA)
+
+
+def check_functions(
+    folder: Path, settings: Settings, ledger: Ledger, datasets: Mapping[str, Dataset]
+) -> tuple[list[str], list[str]]:
+    """Try the functions on public rows: those that can be asked, and those that cannot."""
+    facts, problems = [], []
+    for each in open_functions(folder, settings, ledger).values():
+        dataset, why = datasets.get(each.dataset), each.stale
+        if not why and dataset is not None and not dataset.stale:
+            why = _rehearse(each, dataset.settings, (dataset.source, dataset.known), settings)
+        if why:
+            problems.append(f"function {each.id}: {why}")
+        else:
+            facts.append(f"function {each.id}: can be asked, of {each.dataset}")
+    return facts, problems

@@ -244,12 +244,12 @@ def _require_text(text: str | None) -> str:
     return text
 
 
-def write_csv(text: str) -> str:
-    """Write an answer, as it is stored, as CSV that no spreadsheet runs."""
+def write_stored(text: str) -> str:
+    """Write an answer, as it is stored, as CSV."""
     if is_release(text):
         numbers = np.atleast_1d(read_release(text)[0]).ravel()
         return "\n".join(['"value"', *(repr(float(each)) for each in numbers), ""])
-    return _write_table(Answer.from_json(text))
+    return write_csv(Answer.from_json(text))
 
 
 def is_release(text: str) -> bool:
@@ -257,8 +257,8 @@ def is_release(text: str) -> bool:
     return bool(json.loads(text)["schema"] == "hushed release")
 
 
-def _write_table(answer: Answer) -> str:
-    """Write a table; its keys may come from data subjects."""
+def write_csv(answer: Answer) -> str:
+    """Write an answer as CSV that no spreadsheet runs: keys may come from data subjects."""
     keys = {
         name: tuple(_tame(each) if isinstance(each, str) else each for each in column)
         for name, column in answer.keys.items()

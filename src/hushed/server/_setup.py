@@ -33,7 +33,6 @@ from hushed.server._datasets import (
     require_budget,
     require_dataset,
 )
-from hushed.server._functions import check_functions
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import (
@@ -246,10 +245,13 @@ def invite(
 
 def check_server(folder: Path) -> Check:
     """Look at everything that can be looked at without starting; no row is read."""
+    from hushed.server._registering import check_functions  # noqa: PLC0415  (it loads all)
+
     settings, ledger = open_server(folder)
     facts, problems = [], []
     with ledger:
-        for each in open_all(folder, settings, ledger).values():
+        datasets = open_all(folder, settings, ledger)
+        for each in datasets.values():
             if each.stale:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
@@ -259,7 +261,7 @@ def check_server(folder: Path) -> Check:
                     f"data set {each.id}: its login may change the table; give it one that may "
                     "read this table and nothing else (GRANT SELECT)"
                 )
-        known, wrong = check_functions(folder, settings, ledger)
+        known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():
             try:

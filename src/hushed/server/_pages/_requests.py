@@ -24,7 +24,7 @@ from hushed.server._seen import (
     require_visible,
     show_request,
     show_requests,
-    write_csv,
+    write_stored,
 )
 from hushed.server._sessions import PAGES
 from hushed.statements import open_signed, public_key
@@ -117,7 +117,7 @@ def _read(house: House, caller: Caller, identity: str) -> str | None:
 
 
 def _write_csv(house: House, caller: Caller, identity: str) -> str:
-    return write_csv(read_answer(house.desk, caller, identity))
+    return write_stored(read_answer(house.desk, caller, identity))
 
 
 def _write_page(house: House, caller: Caller, identity: str) -> str:

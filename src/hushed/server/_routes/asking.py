@@ -26,7 +26,7 @@ from hushed.server._seen import (
     show_request,
     show_requests,
     show_share,
-    write_csv,
+    write_stored,
 )
 from hushed.server._shown import (
     Listed,
@@ -237,7 +237,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         """Read the answer: the same bytes, for ever, at no cost."""
         text = read_answer(desk, caller, request)
         if "text/csv" in accept:
-            return Response(write_csv(text), media_type="text/csv")
+            return Response(write_stored(text), media_type="text/csv")
         return Response(text, media_type="application/json")
 
     @router.get(
