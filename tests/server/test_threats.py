@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
 import sqlite3
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -259,11 +261,11 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._routes.asking import write_csv
+    from hushed.server._seen import write_csv
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
-    text = write_csv(table.count().release(epsilon=1.0))
+    text = write_csv(table.count().release(epsilon=1.0).to_json())
     cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
@@ -667,6 +669,28 @@ def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
         assert (made.status_code, made.json()["state"]) == (202, "charged")
         assert team.desk.ledger.answer("stays", 1) is not None  # the run had ended
         assert len(slept) == 1
+
+
+class Slow(Here):
+    """Reads rows, and ends in another second than the one of the charge."""
+
+    def answer(self, told):
+        time.sleep(1.1)
+        return super().answer(told)
+
+
+@pytest.mark.slow
+def test_1_a_certificate_does_not_tell_when_the_run_ended(team):
+    """Whoever pays chooses the moment of the charge, and could so find the time of a run."""
+    team.desk.runners = Slow()
+    made = team.ask(team.ana, "one").json()
+    assert made["state"] == "answered"
+    found = team.send("GET", f"/v1/requests/{made['id']}/certificate", team.ana).json()
+    told = json.loads(base64.b64decode(found["payload"]))
+    seconds = "2026-01-01T00:00:00"
+    assert told["created"][: len(seconds)] == made["charged_at"][: len(seconds)]
+    later = re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", json.dumps(told))
+    assert {*later} == {made["charged_at"][: len(seconds)]}  # nor does another part
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from hushed.server._approving import expire
 from hushed.server._callers import Callers
 from hushed.server._datasets import open_all
 from hushed.server._desk import Desk
+from hushed.server._functions import open_functions
 from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
@@ -38,7 +39,7 @@ from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
 from hushed.server._told import Told
@@ -93,18 +94,27 @@ def open_desk(
     A web process is told what the server was started with, whatever the file says by now.
     """
     settings, ledger, key = open_own(folder, None if told is None else told.settings)
-    datasets = open_all(folder, settings, ledger)
+    try:
+        datasets = open_all(folder, settings, ledger)
+    except BaseException:
+        ledger.close()
+        raise
     if told is not None:
         datasets = {name: told.hold(each) for name, each in datasets.items()}
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
+    registered = open_functions(folder, settings, ledger)
+    for found in registered.values():
+        if found.stale:
+            log("function cannot be asked", function=found.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
     reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
         datasets=datasets,
+        functions=registered,
         key=key,
         log=log,
         workers=judging,
@@ -134,6 +144,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(functions.make_router(desk, callers))
     app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     house = make_house(desk, callers)
@@ -148,21 +159,25 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Sweep at once and then again and again, unless another process of this server does."""
+    """Sweep at once and then again and again, unless another process of this server does.
+
+    A sweep that runs at the end is waited for: it would open the ledger that was closed.
+    """
+    ending = asyncio.Event()
 
     async def sweep_often() -> None:
-        while True:
+        while not ending.is_set():
             await run_in_threadpool(sweep, desk)
-            await asyncio.sleep(SWEEP_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
 
     task = asyncio.create_task(sweep_often()) if desk.errand is None else None
     try:
         yield
     finally:
+        ending.set()
         if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await task
         await run_in_threadpool(desk.close)
 
 

@@ -11,7 +11,7 @@ from hushed.errors import KeyInUse, Overspent
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, judge
+from hushed.server._judging import judge, read_asked
 from hushed.server._life import budget_of, charge_request, run_request, which_is_full
 from hushed.server._people import (
     MACHINE,
@@ -47,7 +47,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         return _require_decided(desk, steward, request)
     asker = require_four_eyes(desk, steward, found)
     grant = require_share(desk, found)
-    asked = Ask.model_validate_json(found.body)
+    asked = read_asked(found.body)
     dataset = desk.datasets[found.dataset]
     judged = judge(desk, steward.id, dataset, asked)
 

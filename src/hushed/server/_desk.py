@@ -18,6 +18,7 @@ from hushed.server._audit import told_after, trail_head
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._disk import one_by_one
+from hushed.server._functions import Function
 from hushed.server._log import Log
 from hushed.server._mark import Tally, check_mark, read_mark, write_mark
 from hushed.server._queue import FairQueue, Job
@@ -47,6 +48,7 @@ class Desk:
     mark: Path  # the file that tells how far the trail had come
     workers: Workers = field(repr=False)  # judge questions
     runners: Runners = field(repr=False)  # read rows
+    functions: dict[str, Function] = field(default_factory=dict)
     stopping: bool = False
     alone: bool = True  # no other process serves this ledger
     queue: FairQueue = field(init=False, repr=False)
@@ -132,11 +134,14 @@ class Desk:
         """Count what waits for a run or is under way, of everybody."""
         return self.queue.count() if self.errand is None else count_charged(self.ledger)
 
-    def grid(self, dataset: str) -> float:
+    def grid(self, dataset: str, function: str | None = None) -> float:
         """Seconds between the moments at which answers become readable."""
         found = self.datasets.get(dataset)
         own = None if found is None else found.settings.answer_grid
-        return self.settings.limits.answer_grid if own is None else own
+        grid = self.settings.limits.answer_grid if own is None else own
+        asked = self.functions.get(function or "")
+        record = None if asked is None else asked.record
+        return grid if record is None else max(grid, record.answer_grid)
 
     def start(self, request: Request, work: Callable[[], None]) -> None:
         """Run a request in the background when its turn has come, unless it waits or runs."""
@@ -169,3 +174,4 @@ class Desk:
         with suppress(HushedError):
             self.move_mark()
         self._held.close()
+        self.ledger.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from hushed.ledger._together import (
 from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Judged, judge, tell_run
+from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -57,10 +58,10 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
-FAILURE = "the query failed on the rows; the charge stays"
+FAILURE = "it failed on the rows; the charge stays"
 
 
-def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
+def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
     """Take a request: the same key again gives the same request, and costs nothing."""
     known = find_known(desk, caller, grant.dataset, key, asked)
     if known is not None:
@@ -103,7 +104,7 @@ def which_is_full(desk: Desk, grant: Grant, error: Overspent, judged: Judged) ->
     return "budget_exceeded"
 
 
-def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request | None:
+def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
     """Find what was taken under a key before; another question under it is refused."""
     known = find_by_key(desk.ledger, caller.id, key)
     if known is not None and known.digest != asked.digest(dataset):
@@ -116,7 +117,9 @@ def budget_of(desk: Desk, grant: Grant) -> str:
     return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
 
 
-def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def _new(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
         id=str(uuid.uuid4()),
@@ -135,7 +138,7 @@ def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
 
 
 def _charge(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
 ) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
 
@@ -152,7 +155,7 @@ def charge_request(
     desk: Desk,
     request: Request,
     name: str,
-    asked: Ask,
+    asked: Asked,
     judged: Judged,
     write: Callable[[Transaction, Request], None],
 ) -> Request:
@@ -187,7 +190,9 @@ def charge_request(
     return made[-1]
 
 
-def hold(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def hold(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Let a costly request wait for approval, uncharged. It has to fit the share already."""
     try:
         desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
@@ -232,6 +237,9 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     dataset = desk.datasets.get(request.dataset)
     if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
+    name = read_asked(request.body).function
+    if name is not None and (name not in desk.functions or desk.functions[name].stale):
+        return  # so does a function that is not there, or not as it was
     if not desk.alone:
         return  # it waits until nobody else may be answering it
     desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
@@ -253,9 +261,10 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 
 
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
-    asked = Ask.model_validate_json(request.body)
+    told = tell_run(desk, dataset, read_asked(request.body), request.question)
+    told["terms"] = _tell_terms(desk, request)
     try:
-        text = desk.runners.answer(tell_run(desk, dataset, asked, request.question))
+        text = desk.runners.answer(told)
     except Unread:
         return_attempt(desk.ledger, request)
         desk.log("data set unavailable", request=request.id)
@@ -267,6 +276,11 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         fail_request(desk, request, str(reason))
     else:
         keep_answer(desk, request, text)
+
+
+def _tell_terms(desk: Desk, request: Request) -> str:
+    """Say what the charge counts towards, for the certificate of a release."""
+    return terms_of(desk.ledger.balance(request.budget).budget, request.charge()[0])
 
 
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
@@ -287,14 +301,15 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
     """End a request; the trail tells the moment at which it could be seen, and not the true one."""
-    at = end_request(connection, request, state, desk.grid(request.dataset))
+    grid = desk.grid(request.dataset, read_asked(request.body).function)
+    at = end_request(connection, request, state, grid)
     add_event(connection, actor="server", action=state, about=request.id, at=at)
 
 
 def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
-    """Certify an answer with the charge behind it."""
+    """Certify an answer with the charge behind it, as of its charge: when a run ended is not told."""
     budget = ledger.balance(entry.budget).budget
     found = LedgerEntry(
         budget=entry.budget,
@@ -305,7 +320,9 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    charged = datetime.fromisoformat(request.charge()[1])
+    return replace(made, created=charged.isoformat(timespec="seconds"))
 
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:

@@ -270,7 +270,9 @@ def set_quota(
             raise ParameterError("a share is for an analyst: a steward asks nothing")
         statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
         known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
-    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta)
+    # A gamma is charged once for what was sampled, to the data set: it is never set aside.
+    gamma = 0.0 if reserve else limit.gamma
+    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta, gamma=gamma)
     told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
     for number in count(max(known, default=0) + 1):
         budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")

@@ -53,7 +53,10 @@ class Workers:
             except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
                 self.processes.drop(worker)
                 raise
-            self.processes.give_back(worker)
+            if "function" in told:  # it may have left something behind
+                self.processes.drop(worker)
+            else:
+                self.processes.give_back(worker)
         if found.get("problem") == "too_much":
             raise _too_much(told)
         if "error" in found:

@@ -249,8 +249,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the estimator cannot be released on that route, or an option is none; nothing is
             charged.
         BadRows
-            If the rows are no table of numbers, or public rows or points have columns of other
-            names, or in another order; nothing is charged, no cell is shown.
+            If the rows are no table of numbers, as dates, or public rows or points have columns
+            of other names, or in another order; nothing is charged, no cell is shown.
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
