@@ -46,6 +46,35 @@ class Cluster:
         with Client(self.address.replace("dask", "tcp"), set_as_default=False) as client:
             client.wait_for_workers(count, timeout=120)
 
+    @contextlib.contextmanager
+    def joined(self, *options, **named):
+        """Add a worker that has come to the scheduler, and that is gone from there at the end."""
+        from distributed import Client
+
+        name = f"guest-{len(self.parts)}"
+        with warnings.catch_warnings():  # of a guest with other packages
+            warnings.simplefilter("ignore")
+            client = Client(self.address.replace("dask", "tcp"), set_as_default=False)
+
+        def find():
+            told = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+            return any(each["name"] == name for each in told.values())
+
+        def wait(there):
+            end = time.monotonic() + 120
+            while find() is not there and time.monotonic() < end:
+                time.sleep(0.05)
+            assert find() is there, f"{name} has not {'come' if there else 'gone'}"
+
+        with client:
+            process = self.add("--name", name, *options, **named)
+            try:
+                wait(there=True)
+                yield process
+            finally:
+                kill(process)
+                wait(there=False)
+
     def add(self, *options, nanny=True, python=sys.executable, at=None, host=True, **environment):
         """Start a worker, which knows the scheduler by its address or another one."""
         options = (*options, "--nthreads", "1", "--memory-limit", "0")

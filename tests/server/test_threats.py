@@ -732,6 +732,21 @@ def test_11_a_narrowed_steward_sees_no_other_data_set(team):
     ]
 
 
+@pytest.mark.slow
+def test_11_a_narrowed_token_sees_no_page_end_of_others(team):
+    """Where a page of requests ends told how many there were of other data sets, and when."""
+    assert team.ask(team.ana, "one").status_code == 201
+    for name, token in (("ana", team.ana), ("sam", team.sam)):
+        path = f"/v1/people/{team.person(name)}/tokens"
+        for datasets, seen in ((["stays"], 1), (["other"], 0), (["other", "stays"], 1), ([], 0)):
+            asked = {"days": 1, "datasets": datasets}
+            narrow = team.send("POST", path, team.sam, json=asked).json()["token"]
+            told = team.send("GET", "/v1/requests?most=1", narrow).json()
+            assert len(told["items"]) == seen
+            assert (told["cursor"] is not None) == bool(seen)
+        assert len(team.send("GET", "/v1/requests?most=1", token).json()["items"]) == 1
+
+
 def test_13_nobody_is_sent_on_to_another_address(quiet):
     """A redirect would name http, at which a token travels for everybody to read."""
     found = quiet.client.get(

@@ -309,7 +309,7 @@ def _end(desk: Desk, connection: Transaction, request: Request, state: State) ->
 def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
-    """Certify an answer as of the charge behind it: when a run has ended is not told."""
+    """Certify an answer as of the charge behind it: when its run ended is not told."""
     budget = ledger.balance(entry.budget).budget
     found = LedgerEntry(
         budget=entry.budget,

@@ -261,7 +261,8 @@ def set_quota(
 
     A limit is never changed: a new share is a new budget, and what was spent before stays charged
     to the budget of the data set, which binds everybody. A share that is set aside is charged to
-    that budget now, in the transaction that gives it.
+    that budget now, in the transaction that gives it. Given again before anything of it is spent,
+    as by somebody who did not hear that it was given, it is the same share, paid once.
     """
     limit = next(each for each in ledger.budgets() if each.name == above).limit
     with reading(ledger) as connection:
@@ -275,6 +276,9 @@ def set_quota(
     share = replace(limit, epsilon=cap.epsilon, delta=cap.delta, gamma=gamma)
     told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
     for number in count(max(known, default=0) + 1):
+        same = _find_unspent(ledger, person, dataset, share) if reserve else None
+        if same is not None:
+            return same
         budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
         grant = Grant(dataset=dataset, budget=budget, reserved=reserve)
         try:
@@ -297,6 +301,15 @@ def set_quota(
             _write_share(ledger, above, share if reserve else None, budget, give)
             break
     return grant
+
+
+def _find_unspent(ledger: Ledger, person: str, dataset: str, share: Guarantee) -> Grant | None:
+    """Find the share that counts, if it was set aside in this size and nothing of it is spent."""
+    for each in list_grants(ledger, person):
+        if each.dataset == dataset and each.reserved:
+            there = ledger.balance(each.budget)
+            return each if not there.entries and there.budget.limit == share else None
+    return None
 
 
 class _Taken(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,13 +118,26 @@ def _find(ledger: Ledger, where: str, **values: str) -> Request | None:
 
 
 def list_requests(
-    ledger: Ledger, *, person: str | None, cursor: str, most: int, state: str | None = None
+    ledger: Ledger,
+    *,
+    person: str | None,
+    cursor: str,
+    most: int,
+    state: str | None = None,
+    datasets: Sequence[str] | None = None,
 ) -> tuple[Request, ...]:
-    """List requests, the newest first, older than a cursor."""
+    """List requests, the newest first, older than a cursor; of some data sets, if they are given.
+
+    The database looks for no other ones: where a page ends would tell of them.
+    """
+    if datasets is not None and not datasets:
+        return ()
+    named = {f"dataset{number}": each for number, each in enumerate(datasets or ())}
     own = "" if person is None else "AND person = :person "
     own += "" if state is None else "AND state = :state "
+    own += f"AND dataset IN ({', '.join(f':{name}' for name in named)}) " if named else ""
     before = "AND asked_at < :cursor " if cursor else ""
-    values: dict[str, Any] = {"most": most}
+    values: dict[str, Any] = {"most": most} | named
     values |= {} if person is None else {"person": person}
     values |= {} if state is None else {"state": state}
     values |= {"cursor": cursor} if cursor else {}

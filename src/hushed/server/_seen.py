@@ -163,9 +163,15 @@ def find_requests(
 ) -> tuple[list[Request], str | None]:
     """Find the requests that a caller sees, and the cursor of those that follow."""
     person = caller.id if caller.role == "analyst" else None
-    found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
-    seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
-    return seen, found[-1].asked_at if len(found) == most else None
+    seen = list_requests(
+        desk.ledger,
+        person=person,
+        cursor=cursor,
+        most=most,
+        state=state,
+        datasets=caller.scope.datasets,
+    )
+    return list(seen), seen[-1].asked_at if len(seen) == most else None
 
 
 def require_visible(desk: Desk, caller: Caller, request: str) -> Request:

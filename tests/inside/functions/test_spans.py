@@ -215,13 +215,16 @@ def test_only_what_is_overdue_is_repeated_and_once():
 
 @pytest.mark.slow
 def test_many_trials_take_little_memory_and_time():
-    """300,000 results on a fast engine: 6 seconds of one core, and 60 MB above the start."""
+    """300,000 results on a fast engine: three times what they take here, and 60 MB more."""
 
     def one(generators):
         return np.array([[g.random()] for g in generators])
 
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = run_trials(one, 300_000, seed=3, workers=Unruly(slots=8))
-    assert len(found) == 300_000
-    assert time.process_time() - begun < 6
+    def spend(workers):
+        begun = time.process_time()
+        assert len(run_trials(one, 300_000, seed=3, workers=workers)) == 300_000
+        return time.process_time() - begun
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert spend(Unruly(slots=8)) < 3 * spend(1) + 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
