@@ -27,15 +27,22 @@ NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of th
 def run_server(
     context: typer.Context,
     folder: FolderOption = Path(),
+    web: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Processes that answer over HTTP; more than 1 need a ledger on PostgreSQL.",
+        ),
+    ] = 1,
 ) -> None:
-    """Serve a team over HTTP, on this computer. Experimental: one process, TLS by a proxy."""
+    """Serve a team over HTTP, on this computer. Experimental: TLS is the work of a proxy."""
     if context.invoked_subcommand is not None:
         return
     with finish(json=False, stopped="the server has stopped; what was charged stays"):
         from hushed.server import serve as serve_team  # noqa: PLC0415
 
         print_note("experimental: read what is missing in docs/operating.md first")
-        serve_team(folder)
+        serve_team(folder, web=web)
 
 
 def init(
@@ -317,7 +324,7 @@ def decline(
 
 serve = typer.Typer(
     invoke_without_command=True,
-    help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process; "
+    help="Serve a team: answers over HTTP against a budget. Experimental.\n\n"
     "docs/operating.md says what is missing.",
     pretty_exceptions_show_locals=False,
     add_completion=False,

@@ -42,6 +42,7 @@ from hushed.server._problems import Problem, ProblemBody
 from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
+from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -82,11 +83,24 @@ def create_app(folder: str | Path = ".") -> Guard:
 
 
 def open_desk(
-    folder: Path, log: Log, workers: Workers | None = None, runners: Runners | None = None
+    folder: Path,
+    log: Log,
+    workers: Workers | None = None,
+    runners: Runners | None = None,
+    told: Told | None = None,
 ) -> Desk:
-    """Open ledger and data sets; no row is read. Several desks may share processes."""
-    settings, ledger, key = open_own(folder)
-    datasets = open_all(folder, settings, ledger)
+    """Open ledger and data sets; no row is read. Several desks may share processes.
+
+    A web process is told what the server was started with, whatever the file says by now.
+    """
+    settings, ledger, key = open_own(folder, None if told is None else told.settings)
+    try:
+        datasets = open_all(folder, settings, ledger)
+    except BaseException:
+        ledger.close()
+        raise
+    if told is not None:
+        datasets = {name: told.hold(each) for name, each in datasets.items()}
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
@@ -145,26 +159,36 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Answer what was charged before a crash, at once and then again and again."""
+    """Sweep at once and then again and again, unless another process of this server does.
 
-    async def sweep() -> None:
-        while True:
-            try:
-                await run_in_threadpool(desk.keep_alone)
-                await run_in_threadpool(recover, desk)
-                await run_in_threadpool(expire, desk)
-            except Exception as error:  # whatever it was, the next sweep comes
-                desk.log("sweep failed", error=type(error).__name__)
-            await asyncio.sleep(SWEEP_SECONDS)
+    A sweep that runs at the end is waited for: it would open the ledger that was closed.
+    """
+    ending = asyncio.Event()
 
-    task = asyncio.create_task(sweep())
+    async def sweep_often() -> None:
+        while not ending.is_set():
+            await run_in_threadpool(sweep, desk)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
+
+    task = asyncio.create_task(sweep_often()) if desk.errand is None else None
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
+        ending.set()
+        if task is not None:
             await task
         await run_in_threadpool(desk.close)
+
+
+def sweep(desk: Desk) -> None:
+    """Answer what was charged before a crash, and end what waited too long."""
+    try:
+        desk.keep_alone()
+        recover(desk)
+        expire(desk)
+    except Exception as error:  # whatever it was, the next sweep comes
+        desk.log("sweep failed", error=type(error).__name__)
 
 
 def _handle_errors(app: FastAPI, house: House) -> None:

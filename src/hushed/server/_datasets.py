@@ -10,8 +10,8 @@ from typing import Any
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
-from hushed.ledger._together import reading, writing
-from hushed.server._audit import add_event
+from hushed.ledger._together import reading
+from hushed.server._audit import add_event, telling
 from hushed.server._config import FILE, DatasetSettings, Settings, digest_of, source_of
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
@@ -101,7 +101,7 @@ def register(
         "budget": settings.budget,
         "print": fingerprint(table),
     }
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         run(
             connection,
             "INSERT INTO @.hushed_s_datasets VALUES (:id, :digest, :budget, :print) "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,11 @@ from hushed.ledger._together import (
     entry_within,
     keep_within,
     reading,
-    writing,
 )
-from hushed.server._audit import add_event
+from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
-from hushed.server._mark import check_mark
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -68,7 +67,7 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Req
     if known is not None:
         return known
     limits = desk.settings.limits
-    if desk.queue.count() >= limits.queue:
+    if desk.count_waiting() >= limits.queue:
         raise Problem("busy", wait=5)
     if count_open(desk.ledger, caller.id) >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
@@ -171,7 +170,8 @@ def charge_request(
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
-        check_mark(connection, desk.mark)  # in a ledger that was set back it would not be answered
+        trail_head(connection, lock=True)  # from here on nobody else changes people or requests
+        desk.check_mark(connection)  # in a ledger that was set back it would not be answered
         own, share = entries[0], entries[-1]
         charged = replace(
             request,
@@ -200,7 +200,7 @@ def hold(
         raise Problem("quota_exceeded") from None
     request = _new(desk, caller, grant, key, asked, judged)
     try:
-        with writing(desk.ledger) as connection:
+        with telling(desk.ledger) as connection:
             insert_request(connection, request)
             _check_token(connection, caller, grant)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
@@ -290,14 +290,13 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         name = require_person(connection, request.person)["name"]
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
-    desk.unmarked.add(request.id)
-    with writing(desk.ledger) as connection:
+    with telling(desk.ledger) as connection:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
-    desk.mark_end(request.id)
+    desk.move_mark()
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -310,7 +309,7 @@ def _end(desk: Desk, connection: Transaction, request: Request, state: State) ->
 def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
-    """Certify an answer with the charge behind it."""
+    """Certify an answer as of the charge behind it: when its run ended is not told."""
     budget = ledger.balance(entry.budget).budget
     found = LedgerEntry(
         budget=entry.budget,
@@ -321,18 +320,26 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    charged = datetime.fromisoformat(request.charge()[1])
+    return replace(made, created=charged.isoformat(timespec="seconds"))
 
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:
     """Write down that a request failed after its charge; the words are the same for any reason."""
-    desk.unmarked.add(request.id)
-    with writing(desk.ledger) as connection:
+    with telling(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.charge()[0])
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
-    desk.mark_end(request.id)
+    desk.move_mark()
+
+
+def run_charged(desk: Desk, identity: str) -> None:
+    """Run what another process of this server has charged a moment ago."""
+    found = find_request(desk.ledger, identity)
+    if found is not None and found.state == "charged":
+        desk.start(found, partial(run_request, desk, found))
 
 
 def recover(desk: Desk) -> int:

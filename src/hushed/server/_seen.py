@@ -155,7 +155,8 @@ def show_requests(
 ) -> Listed[ShownRequest]:
     """Show requests, the newest first: those of the caller, or all to a steward."""
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
-    return Listed(items=[show_request(desk, each) for each in found], cursor=more)
+    desk.require_marked(*found)
+    return Listed(items=[_show(desk, each) for each in found], cursor=more)
 
 
 def find_requests(
@@ -163,9 +164,15 @@ def find_requests(
 ) -> tuple[list[Request], str | None]:
     """Find the requests that a caller sees, and the cursor of those that follow."""
     person = caller.id if caller.role == "analyst" else None
-    found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
-    seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
-    return seen, found[-1].asked_at if len(found) == most else None
+    seen = list_requests(
+        desk.ledger,
+        person=person,
+        cursor=cursor,
+        most=most,
+        state=state,
+        datasets=caller.scope.datasets,
+    )
+    return list(seen), seen[-1].asked_at if len(seen) == most else None
 
 
 def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
@@ -179,6 +186,10 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
 def show_request(desk: Desk, found: Request) -> ShownRequest:
     """Show a request to whom it belongs, and to a steward."""
     desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
+    return _show(desk, found)
+
+
+def _show(desk: Desk, found: Request) -> ShownRequest:
     asked = read_asked(found.body)
     state = found.shown_state()
     with reading(desk.ledger) as connection:

@@ -19,6 +19,7 @@ from hushed.server._alone import claim
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import (
     FILE,
+    DatasetSettings,
     Settings,
     explain,
     ledger_address,
@@ -153,15 +154,8 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     import tomli_w  # noqa: PLC0415
 
     settings, ledger = open_server(folder)
-    if name in settings.dataset:
-        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
-    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
-    try:
-        whole = Settings.model_validate({"dataset": {name: section}})
-    except ValidationError as error:
-        raise ParameterError(explain(error)) from None
-    found = whole.dataset[name]
     with ledger:
+        found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
         known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
         if known is None:
@@ -183,6 +177,18 @@ def _numbers(limit: Guarantee) -> tuple[float, float, float]:
     return limit.epsilon, limit.delta, limit.gamma
 
 
+def _read_dataset(
+    settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
+) -> DatasetSettings:
+    if name in settings.dataset:
+        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
+    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
+    try:
+        return Settings.model_validate({"dataset": {name: section}}).dataset[name]
+    except ValidationError as error:
+        raise ParameterError(explain(error)) from None
+
+
 def _from_folder(folder: Path, source: str) -> str:
     if "://" in source:
         return source
@@ -192,8 +198,8 @@ def _from_folder(folder: Path, source: str) -> str:
 def confirm_dataset(folder: Path, name: str) -> None:
     """Take a data set as it is now, with the same budget: somebody has looked at the change."""
     settings, ledger = open_server(folder)
-    found = require_dataset(settings, name)
     with ledger:
+        found = require_dataset(settings, name)
         table = open_dataset(folder, found)
         require_budget(ledger, found)
         register(ledger, name, found, table, MACHINE)

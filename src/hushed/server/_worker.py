@@ -9,6 +9,7 @@ price and no charge.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -113,10 +114,26 @@ def _work(table: Table, told: dict[str, Any]) -> dict[str, Any]:
                 return answer(table, told)
         with _limits(told["check_memory"], told["check_seconds"]):
             return judge(table, told)
-    except (MemoryError, SystemError):  # Python raises either where memory is not granted
-        return {"problem": "too_much"}
     except Exception as error:  # its text may be of an engine
+        if _lacked_memory(error):
+            return {"problem": "too_much"}
         return {"error": type(error).__name__}
+
+
+def _lacked_memory(error: BaseException | None) -> bool:
+    """Whether something failed because memory was not granted, whatever Python made of it.
+
+    An import ends in an ImportError then, and a thread that does not start in a RuntimeError.
+    """
+    while error is not None:
+        if isinstance(error, MemoryError | SystemError | ImportError):
+            return True
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return True
+        if isinstance(error, RuntimeError) and "start new thread" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> Table:

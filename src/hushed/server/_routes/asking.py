@@ -38,6 +38,7 @@ from hushed.server._shown import (
 )
 
 _LONGEST_WAIT = 30.0
+_SHORTEST_LOOK = 0.05  # seconds between two looks at a request, where there is no grid
 _WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
 _WAITING = {"pending": "60", "charged": "1"}  # seconds after which to look again
 DatasetId = Annotated[str, Path(max_length=64)]
@@ -153,7 +154,7 @@ async def answer_taken(desk: Desk, response: Response, made: Request, prefer: st
         response.headers["retry-after"] = _WAITING[state]
     else:
         response.status_code = 201
-    return show_request(desk, made)
+    return await run_in_threadpool(show_request, desk, made)
 
 
 def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request:
@@ -169,20 +170,19 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
 
     It never ends when a run ends: that would tell how long the rows took.
     """
-    ends = asyncio.get_running_loop().time() + seconds
+    clock = asyncio.get_running_loop().time
+    ends = clock() + seconds
     future = desk.queue.find(made.id)
-    if future is not None:
+    if future is not None:  # it runs in this process
         with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
-    found = await run_in_threadpool(find_request, desk.ledger, made.id)
-    if found is None:
-        return made
-    left = ends - asyncio.get_running_loop().time()
-    if left > 0 and found.shown_state() == "charged":
-        # Nobody knows yet when one will be readable that is still charged.
-        await asyncio.sleep(left if found.state == "charged" else min(left, found.wait() + 0.001))
-        return await run_in_threadpool(find_request, desk.ledger, made.id) or found
-    return found
+    while True:
+        made = await run_in_threadpool(find_request, desk.ledger, made.id) or made
+        left = ends - clock()
+        if left <= 0 or made.shown_state() != "charged":
+            return made
+        grid = max(desk.grid(made.dataset), _SHORTEST_LOOK)
+        await asyncio.sleep(min(left, made.next_look(grid) + 0.001))
 
 
 def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
