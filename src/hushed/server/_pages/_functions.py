@@ -34,7 +34,13 @@ def make_router(house: House) -> APIRouter:
         request: Request, caller: Caller, function: str, status: int = 200, **said: Any
     ) -> Response:
         told = show_function(desk, caller, function)
-        empty: dict[str, Any] = {"problem": "", "quote": None, "fields": {}, "errors": {}, "may_pay": False}
+        empty: dict[str, Any] = {
+            "problem": "",
+            "quote": None,
+            "fields": {},
+            "errors": {},
+            "may_pay": False,
+        }
         found = {"active": "datasets", "told": told} | empty | said
         return house.show(request, "page_function.html", status, **found)
 
