@@ -27,12 +27,15 @@ from hushed._functions._loading import read_function
 from hushed.client import ServedRelease, connect
 from hushed.errors import KeyInUse, Overspent, ParameterError
 from hushed.populations import PublicTable
-from hushed.server import _judging
+from hushed.server import _judging, _registering
+from hushed.server._app import open_desk
 from hushed.server._functions import open_functions
 from hushed.server._life import recover
+from hushed.server._log import Log
 from hushed.server._processes import Processes
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
+from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 pytestmark = pytest.mark.slow
@@ -507,3 +510,16 @@ def test_the_command_samples_tries_and_registers(tmp_path):
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
     assert checked.returncode == 1
     assert "function trimmed: its file, or what was sampled, was changed" in checked.stderr
+
+
+def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):
+    """One that was registered again meanwhile is refused there, for the keeper has another one."""
+    told = Told.read(Told.of(team.desk).write())
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    register(tmp_path, "failing", terms={"max_epsilon": 0.4}, replace=True)
+    desk = open_desk(team.folder, Log(team.logged), team.desk.workers, team.desk.runners, told)
+    try:
+        assert "start it again" in desk.functions["failing"].stale
+        assert desk.functions["mean_cost"].stale == ""
+    finally:
+        desk.ledger.close()

@@ -105,6 +105,8 @@ def open_desk(
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
     registered = open_functions(folder, settings, ledger)
+    if told is not None:
+        registered = {name: told.hold_function(each) for name, each in registered.items()}
     for found in registered.values():
         if found.stale:
             log("function cannot be asked", function=found.id)
