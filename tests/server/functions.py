@@ -24,6 +24,7 @@ from hushed.server import _registering
 from hushed.server._registering import add_function
 from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
 from hushed.server._tokens import Scope
+from hushed.spaces import Norm
 
 ROWS = 61
 # One private cost alone is above 1000: what goes wrong there does so on no public row.
@@ -80,7 +81,7 @@ def public_rows(number: int = 3000) -> pd.DataFrame:
     return pd.DataFrame({"patient": np.arange(number), "cost": costs})
 
 
-def sample(place: Path, name: str, gamma: float = 0.1) -> hs.Sensitivity:
+def sample(place: Path, name: str, gamma: float = 0.1, norm: Norm = "l1") -> hs.Sensitivity:
     """Sample a function of the file as the command does: tests alone make warnings errors."""
     with warnings.catch_warnings():
         warnings.resetwarnings()
@@ -89,6 +90,7 @@ def sample(place: Path, name: str, gamma: float = 0.1) -> hs.Sensitivity:
             PublicTable(public_rows(), name="public-fees.csv"),
             rows=ROWS,
             gamma=gamma,
+            norm=norm,
             neighbours="add-remove",
             user="patient",
             symmetric=True,
@@ -117,7 +119,7 @@ def _made() -> tuple[Path, dict[str, str]]:
     column = {"cost": {"kind": "float", "low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
     told = {"source": str(place / "stays.csv"), "user": "patient", "column": column}
     told |= {"max_delta": 0.01}
-    limit = Guarantee(epsilon=3.0, gamma=0.65, neighbours="add-remove", unit="user")
+    limit = Guarantee(epsilon=3.0, delta=0.01, gamma=0.65, neighbours="add-remove", unit="user")
     add_dataset(folder, "stays", told, limit)
     with pytest.MonkeyPatch.context() as patch:
         for name in NAMES:

@@ -350,6 +350,27 @@ def test_a_release_is_readable_on_its_own_grid(tmp_path):
         assert team.answer(team.ana, made).json()["code"] == "not_ready"
 
 
+def test_gaussian_noise_takes_a_delta(tmp_path, monkeypatch):
+    """Its release costs epsilon and delta, of both budgets; without a delta it is refused."""
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    tokens = copy_place(tmp_path)
+    s = sample(tmp_path, "mean_cost", norm="l2")
+    terms = {"noise": "gaussian"}
+    register(tmp_path, "mean_cost", sensitivity=s, terms=terms, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        assert ask(team, team.ana, "none").json()["code"] == "bad_value"
+        assert ask(team, team.ana, "much", delta=0.02).json()["code"] == "bad_value"
+        found = ask(team, team.bo, "one", delta=0.001)
+        assert (found.status_code, found.json()["code"]) == (409, "quota_exceeded")  # of delta 0
+        given = {"epsilon": 0.5, "delta": 0.005}
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        assert team.send("PUT", path, team.sam, json=given).status_code == 200
+        made = ask(team, team.ana, "one", delta=0.001)
+        assert (made.status_code, made.json()["noise"]) == (201, "gaussian")
+        (charge,) = team.desk.ledger.entries("stays")
+        assert (charge.guarantee.epsilon, charge.guarantee.delta) == (0.1, 0.001)
+
+
 class TestRegistering:
     """What the person at the machine is refused, before anything is there."""
 
@@ -366,7 +387,7 @@ class TestRegistering:
             ({"replace": True, "columns": ("patient", "ward")}, "of type string"),
             ({"replace": True, "columns": ("cost",)}, "2 columns"),
             ({"replace": True, "columns": ("cost", "cost")}, "column of the people"),
-            ({"replace": True, "terms": {"noise": "gaussian"}}, "max_delta"),
+            ({"replace": True, "terms": {"noise": "gaussian"}}, "norm 'l2'"),
             ({"replace": True, "terms": {"min_epsilon": -1.0}}, "min_epsilon"),
         ],
     )
