@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
 import sqlite3
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -259,11 +261,11 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._routes.asking import write_csv
+    from hushed.server._seen import write_csv
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
-    text = write_csv(table.count().release(epsilon=1.0))
+    text = write_csv(table.count().release(epsilon=1.0).to_json())
     cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
@@ -669,6 +671,28 @@ def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
         assert len(slept) == 1
 
 
+class Slow(Here):
+    """Reads rows, and ends in another second than the one of the charge."""
+
+    def answer(self, told):
+        time.sleep(1.1)
+        return super().answer(told)
+
+
+@pytest.mark.slow
+def test_1_a_certificate_does_not_tell_when_the_run_ended(team):
+    """Whoever pays chooses the moment of the charge, and could so find the time of a run."""
+    team.desk.runners = Slow()
+    made = team.ask(team.ana, "one").json()
+    assert made["state"] == "answered"
+    found = team.send("GET", f"/v1/requests/{made['id']}/certificate", team.ana).json()
+    told = json.loads(base64.b64decode(found["payload"]))
+    seconds = "2026-01-01T00:00:00"
+    assert told["created"][: len(seconds)] == made["charged_at"][: len(seconds)]
+    later = re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", json.dumps(told))
+    assert {*later} == {made["charged_at"][: len(seconds)]}  # nor does another part
+
+
 @pytest.mark.slow
 def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
     """A token revoked, somebody let out, a share replaced: after the check, before the charge."""
@@ -706,6 +730,21 @@ def test_11_a_narrowed_steward_sees_no_other_data_set(team):
     assert [e["id"] for e in team.send("GET", "/v1/datasets", team.sam).json()["items"]] == [
         "stays"
     ]
+
+
+@pytest.mark.slow
+def test_11_a_narrowed_token_sees_no_page_end_of_others(team):
+    """Where a page of requests ends told how many there were of other data sets, and when."""
+    assert team.ask(team.ana, "one").status_code == 201
+    for name, token in (("ana", team.ana), ("sam", team.sam)):
+        path = f"/v1/people/{team.person(name)}/tokens"
+        for datasets, seen in ((["stays"], 1), (["other"], 0), (["other", "stays"], 1), ([], 0)):
+            asked = {"days": 1, "datasets": datasets}
+            narrow = team.send("POST", path, team.sam, json=asked).json()["token"]
+            told = team.send("GET", "/v1/requests?most=1", narrow).json()
+            assert len(told["items"]) == seen
+            assert (told["cursor"] is not None) == bool(seen)
+        assert len(team.send("GET", "/v1/requests?most=1", token).json()["items"]) == 1
 
 
 def test_13_nobody_is_sent_on_to_another_address(quiet):
