@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -17,7 +18,8 @@ from hushed.cli._private_tables import (
     read_private_table,
     read_table_like,
 )
-from hushed.errors import ParameterError
+from hushed.cli._tables import read_table
+from hushed.errors import BadRows, ParameterError
 
 ODD = ["", "5", "5,6", "5,6,7", '"', '"5,6', "x,y", "inf,nan", "\ufeff5", "\udc80,1", "9" * 400]
 
@@ -90,6 +92,53 @@ def test_without_a_header_there_are_as_many_columns_as_in_the_population(tmp_pat
         told.append(result.stderr)
     assert "rows.csv is read as a row of 2 columns, as many as the population has" in told[0]
     assert told[0] == told[1]
+
+
+NESTED = {
+    "lists": (pa.list_(pa.int64()), [[1], [2, 3]], [None, [], [None]]),
+    "lists of lists": (pa.list_(pa.list_(pa.int64())), [[[1]], [[2], [3]]], [None, [], [[]]]),
+    "records": (pa.struct({"a": pa.int64()}), [{"a": 1}, {"a": 2}], [None, {"a": None}]),
+    "lists of records": (
+        pa.list_(pa.struct({"a": pa.int64(), "b": pa.float64()})),
+        [[{"a": 1, "b": 0.5}], []],
+        [None, [], [{"a": None, "b": None}]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("where", ["one", "all"])
+def test_lists_and_records_have_the_type_of_their_file(tmp_path, kind, where):
+    """Polars told it from the first cells: one that is empty made it another one, or an error."""
+    dtype, cells, odd = NESTED[kind]
+
+    def write(name, given):
+        columns = {"held": pa.array(given, dtype), "cost": [1.0] * len(given)}
+        pq.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    def read(given):
+        path, options = write("private.parquet", given), {"header": None}
+        held = read_table_like(path, public, "polars", **options, columns=("held", "cost")).rows
+        assert held.dtypes == public.frame.dtypes
+        return held["held"].to_list()
+
+    public = hs.populations.PublicTable(
+        read_table(write("public.parquet", cells * 3), "polars").rows, promise="table"
+    )
+    assert read(cells * 2) == cells * 2
+    for each in odd:
+        given = [each, *cells] if where == "one" else [each] * 3
+        assert read(given)[1:] == given[1:]
+
+
+def test_a_map_is_no_record_of_its_first_keys(tmp_path):
+    """The keys of the first row would be the columns of all."""
+    cells = pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"held": cells}), tmp_path / "rows.parquet")
+    with pytest.raises(BadRows, match="'held' is a map"):
+        read_table(tmp_path / "rows.parquet", "polars")
+    assert read_table(tmp_path / "rows.parquet", "pandas").rows["held"].tolist()[1]
 
 
 TIMES = {
