@@ -13,6 +13,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from io import StringIO
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -24,7 +25,8 @@ from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
 from hushed.ledger._together import reading
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
-from hushed.server._guard import find_address
+from hushed.server._config import ServerSettings
+from hushed.server._guard import Guard, find_address
 from hushed.server._log import Log
 from hushed.server._people import find_caller
 from hushed.server._problems import CODES
@@ -820,3 +822,35 @@ def test_a_clock_that_was_set_back_hides_no_answer_and_keeps_nobody_out():
         wait = datetime.fromisoformat(readable_at(START, done.isoformat(), 1.0)) - done
         assert timedelta(0) <= wait <= timedelta(seconds=2)
         assert (done + wait - start) % timedelta(seconds=1) == timedelta(0)
+
+
+def test_a_server_that_stops_tells_to_ask_again():
+    """Uvicorn cancels what is under way, and would answer 500 for it, though it may be paid."""
+    told = []
+
+    async def hang(*_):
+        await asyncio.sleep(60)
+
+    async def send(message):
+        told.append(message)
+
+    async def whole():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def stop(body):
+        scope = {"type": "http", "method": "POST", "path": "/v1/x", "query_string": b""}
+        scope["headers"] = [(b"host", b"127.0.0.1:8642"), (b"content-length", b"0")]
+        guard = Guard(hang, ServerSettings(), body=1024, log=Log(StringIO()))
+        task = asyncio.create_task(guard(scope, body, send))
+        await asyncio.sleep(0)  # it goes as far as it can
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    for body in (whole, hang):  # in the app, and while the body is awaited
+        told.clear()
+        asyncio.run(stop(body))
+        assert [each.get("status") for each in told] == [503, None]
+        found = json.loads(told[1]["body"])
+        assert (found["code"], "you pay once" in found["title"]) == ("ledger_unavailable", True)

@@ -52,21 +52,29 @@ class Guard:
             await send_on(message)
 
         try:
+            await self._serve(scope, receive, send_safely)
+        except asyncio.CancelledError:  # the server stops; what was asked may be paid by now
+            if not status:
+                again = Problem("ledger_unavailable", wait=5)
+                await show_problem(again)(scope, receive, send_safely)
+            raise
+        except Exception as error:  # whoever serves would log its text, and the lines around it
+            self._log("unforeseen", error=type(error).__name__)
+            if not status:
+                await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
+        route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
+        method = scope["method"] if scope["method"] in _METHODS else "-"
+        self._log("http", method=method, route=route, status=status)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
             body = await self._check(scope, receive)
         except Problem as problem:
             refusal = _refuse_early(scope, problem)
             refusal.headers["connection"] = "close"  # what is left of the body is not read
-            await refusal(scope, receive, send_safely)
+            await refusal(scope, receive, send)
         else:
-            try:
-                await self._app(scope, replay(body, receive), send_safely)
-            except Exception as error:  # whoever serves would log its text, and the lines around it
-                self._log("unforeseen", error=type(error).__name__)
-                if not status:
-                    await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
-        route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
-        method = scope["method"] if scope["method"] in _METHODS else "-"
-        self._log("http", method=method, route=route, status=status)
+            await self._app(scope, replay(body, receive), send)
 
     async def _check(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)

@@ -11,7 +11,7 @@ import uvicorn
 
 from hushed.errors import ParameterError
 from hushed.server._app import make_app, open_desk
-from hushed.server._log import Log
+from hushed.server._log import Log, hearing_libraries
 from hushed.server._metrics import telling_metrics
 from hushed.server._patience import Impatient
 
@@ -44,6 +44,7 @@ def serve(folder: str | Path = ".") -> None:
     try:
         desk.serve_alone()
         with ExitStack() as held:
+            held.enter_context(hearing_libraries(desk.log))
             listening = held.enter_context(listen(desk.settings.server.listen))
             if desk.settings.server.metrics is not None:
                 watched = held.enter_context(listen(desk.settings.server.metrics))
