@@ -85,7 +85,7 @@ def hold_out(folder, port, tokens, rate, seconds):
 
 
 def fill(folder, tokens, count):
-    """Write so many requests with their answers; seconds of the clock and the processor a charge."""
+    """Write so many requests with their answers; seconds of clock and processor of each charge."""
     desk = open_desk(folder, Log(io.StringIO()))
     asked = Ask(query=QUERY, epsilon=0.001)
     dataset, seconds = desk.datasets["stays"], []
