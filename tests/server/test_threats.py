@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sqlite3
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ from hushed.server._config import ServerSettings
 from hushed.server._guard import Guard, find_address
 from hushed.server._log import Log
 from hushed.server._people import find_caller
-from hushed.server._problems import CODES
+from hushed.server._problems import CODES, Problem
 from hushed.server._requests import readable_at
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope, make_token
@@ -854,3 +855,29 @@ def test_a_server_that_stops_tells_to_ask_again():
         assert [each.get("status") for each in told] == [503, None]
         found = json.loads(told[1]["body"])
         assert (found["code"], "you pay once" in found["title"]) == ("ledger_unavailable", True)
+
+
+@pytest.mark.slow
+def test_19_people_together_whose_questions_wait_keep_no_steward_out(team):
+    """As many wait to be judged as ten people may have; their tokens can be stopped meanwhile."""
+    waiting, go = threading.Semaphore(0), threading.Event()
+
+    class Hanging:
+        ended = 0
+
+        def ask(self, *_):
+            waiting.release()
+            go.wait()
+            raise Problem("busy")
+
+    team.desk.workers = Hanging()
+    path, body = "/v1/datasets/stays/quote", {"query": QUERY, "epsilon": 0.1}
+    with ThreadPoolExecutor(90) as pool:
+        try:
+            asked = [pool.submit(team.send, "POST", path, team.ana, json=body) for _ in range(80)]
+            assert all(waiting.acquire(timeout=120) for _ in asked)
+            steward = pool.submit(team.send, "GET", "/v1/people", team.sam)
+            assert steward.result(120).status_code == 200
+        finally:
+            go.set()
+    assert {each.result().status_code for each in asked} == {503}

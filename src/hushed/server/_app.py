@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -44,6 +45,9 @@ from hushed.server._sessions import PAGES
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
+# A question that waits to be judged keeps one, and eight of a person may wait. With the usual 40,
+# five people could keep everybody out, the steward who stops their tokens among them.
+THREADS = 240
 
 
 def create_app(folder: str | Path = ".") -> Guard:
@@ -150,6 +154,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
                 desk.log("sweep failed", error=type(error).__name__)
             await asyncio.sleep(SWEEP_SECONDS)
 
+    current_default_thread_limiter().total_tokens = THREADS
     task = asyncio.create_task(sweep())
     try:
         yield
