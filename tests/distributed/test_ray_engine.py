@@ -86,7 +86,7 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
         try:
             run_trials(stuck, 60, seed=3, workers="ray")
         except KeyboardInterrupt:
-            end = time.monotonic() + 30
+            end = time.monotonic() + 120
             while ray.available_resources().get("CPU") != 2 and time.monotonic() < end:
                 time.sleep(0.1)
             say(ray.available_resources().get("CPU"))
@@ -98,7 +98,7 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
     assert said[1] == "True True"
     # Each worker holds a span; any of them may be the first that died too often.
     assert re.search(r"died again and again at trials \d+ to \d+ \(WorkerCrashedError\)", said[2])
-    assert "5 of 100 trials were done, and are lost" in said[2]
+    assert re.search("[1-5] of 100 trials were done, and are lost", said[2])
     assert said[3:] == ["True True", "2.0"]
 
 

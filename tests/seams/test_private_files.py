@@ -7,8 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
+from hushed.cli import app
 from hushed.cli._private_tables import (
     read_column_of_users,
     read_private_column,
@@ -44,11 +46,17 @@ def test_no_row_decides_how_many_columns_or_rows_there_are(tmp_path, lines, odd)
     def rows(columns):
         return lambda path: read_private_table(path, header=False, columns=columns).rows.tolist()
 
-    readers = [place, whose, rows(1), rows(2)]
+    def like(columns):
+        box = hs.populations.Uniform(low=[0] * columns, high=[9] * columns)
+        more = {"header": False, "columns": None}
+        return lambda path: read_table_like(path, box, "numpy", **more).rows.tolist()
+
+    several = [rows(2), like(2)]
+    readers = [place, whose, rows(1), like(1), *several]
     readers += [text] if not any("," in each for each in [*lines, odd]) else []
     for reader in readers:
         before, after = read(lines, reader), read([odd, *lines[1:]], reader)
-        skipped = reader is readers[3]  # of several columns an empty line is no row
+        skipped = reader in several  # of several columns an empty line is no row
         assert len(before) - (not skipped or bool(lines[0])) == len(after) - (
             not skipped or bool(odd)
         )
@@ -64,6 +72,24 @@ def test_the_number_of_columns_is_said_where_no_header_says_it(tmp_path):
         read_private_table(tmp_path / "rows.csv", header=False)
     with pytest.raises(ParameterError, match="without a header"):
         read_private_table(tmp_path / "rows.csv", header=True, columns=2)
+
+
+@pytest.mark.parametrize("name", ["release", "check-population"])
+def test_without_a_header_there_are_as_many_columns_as_in_the_population(tmp_path, name):
+    """One row would change which number is the most frequent, and so what is refused."""
+    (tmp_path / "f.py").write_text("def middle(rows):\n    return rows[:, 1].mean()\n")
+    function = [f"{tmp_path}/f.py:middle"] if name == "release" else []
+    words = [*function, "--population", "uniform:0,9:0,9", "--epsilon", "9", "--no-header"]
+    words += ["--gamma", "0.3", "--workers", "1"] if name == "release" else ["--tables", "19"]
+    told = []
+    for last in ("1,2", "1,2,3"):
+        path = tmp_path / "rows.csv"
+        path.write_text("1,2\n" * 10 + "1,2,3\n" * 10 + f"{last}\n")
+        result = CliRunner().invoke(app, [name, str(path), *words, "--json"])
+        assert result.exit_code == (name != "release"), result.output  # constant, not uniform
+        told.append(result.stderr)
+    assert "rows.csv is read as a row of 2 columns, as many as the population has" in told[0]
+    assert told[0] == told[1]
 
 
 TIMES = {

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import hushed as hs
@@ -320,3 +321,65 @@ class TestBadInput:
         known = {"estimator": Ridge(), "route": "objective", "bounds": (-1, 1), "labels": (0, 1)}
         with pytest.raises(ParameterError, match=words):
             PrivateEstimator(**known | options).fit(np.zeros((20, 1)), np.zeros(20))
+
+
+def _framed(rng, count):
+    return pd.DataFrame(visits(rng, count), columns=["x", "y"])
+
+
+RANGED = {"x": (-WIDE, WIDE), "y": (-9.0, 9.0)}
+RANGED_POPULATIONS = {
+    "table": hs.populations.PublicTable(_framed(np.random.default_rng(1), 400), bounds=RANGED),
+    "array": hs.populations.PublicTable(
+        visits(np.random.default_rng(1), 400), bounds=list(RANGED.values())
+    ),
+    "simulator": hs.populations.Simulator(_framed, bounds=RANGED),
+}
+
+
+@pytest.mark.parametrize("name", RANGED_POPULATIONS)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_ranges_of_a_population_are_those_of_its_columns_as_they_are_encoded(name, scaled):
+    """They were held against scaled rows, or looked for by name in an array: both was refused."""
+    rows = visits(np.random.default_rng(0), 20)
+    model = PrivateEstimator(
+        LinearRegression(),
+        RANGED_POPULATIONS[name],
+        gamma=0.4,
+        calibration="marginal",
+        bounds=(-WIDE, WIDE) if scaled else None,
+        workers=1,
+    ).fit(rows[:, :1], rows[:, 1])
+    end = 1.0 if scaled else WIDE
+    found = [each[:3] for each in model.certificate_.sampling.support]
+    assert found == [("0", -end, end), ("1", -9.0, 9.0)]
+
+
+DAYS = np.datetime64("2020-01-01", "D") + np.arange(400)
+TIMES = {
+    "array": lambda unit: DAYS.astype(f"M8[{unit}]")[:, None],
+    "durations": lambda unit: (DAYS - DAYS[0]).astype(f"m8[{unit}]")[:, None],
+    "objects": lambda unit: [[each] for each in DAYS.astype(f"M8[{unit}]")],
+    "pandas": lambda unit: pd.DataFrame({"day": DAYS.astype(f"M8[{unit}]"), "x": 1.0}),
+    "pandas, dates alone": lambda unit: pd.DataFrame({"day": DAYS.astype(f"M8[{unit}]")}),
+    "polars": lambda unit: pl.DataFrame({"day": pl.Series(DAYS).cast(pl.Datetime(unit))}),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize("where", ["both", "population", "table", "label"])
+def test_a_date_is_no_number_of_units_that_differ(name, where):
+    """Seconds of public rows, nanoseconds of private ones: the movement was 1e9 times too small."""
+    public, private, rng = TIMES[name]("ms"), TIMES[name]("ns"), np.random.default_rng(0)
+    shape = np.shape(public)
+    known, rows = rng.normal(size=shape), rng.normal(size=shape)[:20]
+    given, label, fitted = (public, known[:, 0]), rng.normal(size=20), LinearRegression()
+    if where == "both":
+        rows = private[:20]
+    elif where == "label":
+        given, label = (known, known[:, 0]), np.asarray(private)[:20, 0]
+    elif where == "table":
+        given, fitted = hs.populations.PublicTable(public), PCA(n_components=1)
+    model = PrivateEstimator(fitted, given, gamma=0.4, calibration="marginal", workers=1)
+    with pytest.raises(BadRows, match=r"dates, times|could not be read|arrays of numbers"):
+        model.fit(rows, label)

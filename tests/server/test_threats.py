@@ -264,11 +264,11 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._routes.asking import write_csv
+    from hushed.server._seen import write_csv
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
-    text = write_csv(table.count().release(epsilon=1.0))
+    text = write_csv(table.count().release(epsilon=1.0).to_json())
     cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
@@ -846,8 +846,7 @@ def test_a_server_that_stops_tells_to_ask_again():
         await asyncio.sleep(0)  # it goes as far as it can
         assert not task.done()
         task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+        await task
 
     for body in (whole, hang):  # in the app, and while the body is awaited
         told.clear()

@@ -31,6 +31,7 @@ from hushed.server._approving import expire
 from hushed.server._callers import Callers
 from hushed.server._datasets import open_all
 from hushed.server._desk import Desk
+from hushed.server._functions import open_functions
 from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
@@ -39,9 +40,10 @@ from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
+from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -85,20 +87,38 @@ def create_app(folder: str | Path = ".") -> Guard:
 
 
 def open_desk(
-    folder: Path, log: Log, workers: Workers | None = None, runners: Runners | None = None
+    folder: Path,
+    log: Log,
+    workers: Workers | None = None,
+    runners: Runners | None = None,
+    told: Told | None = None,
 ) -> Desk:
-    """Open ledger and data sets; no row is read. Several desks may share processes."""
-    settings, ledger, key = open_own(folder)
-    datasets = open_all(folder, settings, ledger)
+    """Open ledger and data sets; no row is read. Several desks may share processes.
+
+    A web process is told what the server was started with, whatever the file says by now.
+    """
+    settings, ledger, key = open_own(folder, None if told is None else told.settings)
+    try:
+        datasets = open_all(folder, settings, ledger)
+    except BaseException:
+        ledger.close()
+        raise
+    if told is not None:
+        datasets = {name: told.hold(each) for name, each in datasets.items()}
     for each in datasets.values():
         if each.stale:
             log("data set cannot be asked", dataset=each.id)
+    registered = open_functions(folder, settings, ledger)
+    for found in registered.values():
+        if found.stale:
+            log("function cannot be asked", function=found.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
     reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
         datasets=datasets,
+        functions=registered,
         key=key,
         log=log,
         workers=judging,
@@ -128,6 +148,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(functions.make_router(desk, callers))
     app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     house = make_house(desk, callers)
@@ -142,27 +163,37 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Answer what was charged before a crash, at once and then again and again."""
+    """Sweep at once and then again and again, unless another process of this server does.
 
-    async def sweep() -> None:
-        while True:
-            try:
-                await run_in_threadpool(desk.keep_alone)
-                await run_in_threadpool(recover, desk)
-                await run_in_threadpool(expire, desk)
-            except Exception as error:  # whatever it was, the next sweep comes
-                desk.log("sweep failed", error=type(error).__name__)
-            await asyncio.sleep(SWEEP_SECONDS)
+    A sweep that runs at the end is waited for: it would open the ledger that was closed.
+    """
+    ending = asyncio.Event()
+
+    async def sweep_often() -> None:
+        while not ending.is_set():
+            await run_in_threadpool(sweep, desk)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
 
     current_default_thread_limiter().total_tokens = THREADS
-    task = asyncio.create_task(sweep())
+    task = asyncio.create_task(sweep_often()) if desk.errand is None else None
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
+        ending.set()
+        if task is not None:
             await task
         await run_in_threadpool(desk.close)
+
+
+def sweep(desk: Desk) -> None:
+    """Answer what was charged before a crash, and end what waited too long."""
+    try:
+        desk.keep_alone()
+        recover(desk)
+        expire(desk)
+    except Exception as error:  # whatever it was, the next sweep comes
+        desk.log("sweep failed", error=type(error).__name__)
 
 
 def _handle_errors(app: FastAPI, house: House) -> None:

@@ -51,20 +51,23 @@ class Guard:
                 status = message["status"]
             await send_on(message)
 
-        try:
-            await self._serve(scope, receive, send_safely)
-        except asyncio.CancelledError:  # the server stops; what was asked may be paid by now
-            if not status:
-                again = Problem("ledger_unavailable", wait=5)
-                await show_problem(again)(scope, receive, send_safely)
-            raise
-        except Exception as error:  # whoever serves would log its text, and the lines around it
-            self._log("unforeseen", error=type(error).__name__)
-            if not status:
-                await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
+        problem = await self._pass_on(scope, receive, send_safely)
+        if problem is not None and not status:
+            await show_problem(problem)(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
         method = scope["method"] if scope["method"] in _METHODS else "-"
         self._log("http", method=method, route=route, status=status)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Problem | None:
+        """Have a request answered; what to tell if that was not to be."""
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:  # the server stops, and has waited for this long enough
+            return Problem("ledger_unavailable", wait=1)
+        except Exception as error:  # whoever serves would log its text, and the lines around it
+            self._log("unforeseen", error=type(error).__name__)
+            return Problem("unforeseen")
+        return None
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -76,12 +76,13 @@ class Request:
         done, readable = map(datetime.fromisoformat, (self.done_at, self.readable_at))
         return self.state if moment >= readable or moment < done else "charged"
 
-    def wait(self) -> float:
-        """Give the seconds until an answer that is there may be read."""
-        if self.readable_at is None or self.shown_state() != "charged":
-            return 0.0
-        left = datetime.fromisoformat(self.readable_at) - datetime.now(UTC)
-        return max(0.0, left.total_seconds())
+    def next_look(self, grid: float) -> float:
+        """Give the seconds until the next moment at which an answer may become readable."""
+        moment, charged = datetime.now(UTC), datetime.fromisoformat(self.charge()[1])
+        if self.readable_at is not None:
+            left = datetime.fromisoformat(self.readable_at) - moment
+            return max(0.0, left.total_seconds())
+        return grid - (moment - charged).total_seconds() % grid
 
 
 def insert_request(connection: Transaction, request: Request) -> None:
@@ -156,6 +157,14 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
             "ORDER BY charged_at, id"
         )
         return tuple(Request(**each) for each in fetch_all(connection, statement))
+
+
+def count_charged(ledger: Ledger) -> int:
+    """Count what is charged and has no answer, of everybody."""
+    with reading(ledger) as connection:
+        statement = "SELECT COUNT(*) AS number FROM @.hushed_s_requests WHERE state = 'charged'"
+        found = fetch_one(connection, statement)
+    return 0 if found is None else int(found["number"])
 
 
 def count_open(ledger: Ledger, person: str) -> int:

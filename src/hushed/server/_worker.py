@@ -183,6 +183,10 @@ def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     No text of an engine is among them: `hushed.errors` has none.
     """
     try:
+        if "function" in told:
+            from hushed.server._sampled import judge_function  # noqa: PLC0415
+
+            return judge_function(told)
         asked = told["asked"]
         query = Query.model_validate(asked["query"])
         if told["do"] == "check":
@@ -210,7 +214,7 @@ def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -
 def _check(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
     prepared = prepare(table, query, asked, seconds)
     _require_few(query, prepared.proposal.plan)
-    return _tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
+    return tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
 
 
 def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
@@ -229,7 +233,7 @@ def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
         noise_name=terms["noise"],
     )
     _require_few(asked, plan)
-    return _tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
+    return tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
 
 
 def _require_few(query: Query, plan: Plan) -> None:
@@ -244,7 +248,7 @@ def _require_few(query: Query, plan: Plan) -> None:
         )
 
 
-def _tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
+def tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
     """Write down what a ledger charges, bit for bit."""
     law = None if loss is None else write_law(loss)
     return {"guarantee": asdict(guarantee), "law": law}

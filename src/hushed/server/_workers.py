@@ -51,10 +51,13 @@ class Workers:
             except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
                 self.processes.drop(worker)
                 raise
-            if found.get("problem") == "too_much":  # what it was loading is half there
+            too_much = found.get("problem") == "too_much"  # what it was loading is half there
+            if too_much or "function" in told:  # a function may have left something behind
                 self.processes.drop(worker)
-                raise self._end(told)
-            self.processes.give_back(worker)
+            else:
+                self.processes.give_back(worker)
+        if too_much:
+            raise self._end(told)
         if "error" in found:
             raise Unforeseen(found["error"])
         if "problem" in found:

@@ -136,14 +136,8 @@ def _check_predicts(estimator: Any) -> None:
 
 
 def _count_centres(estimator: Any, features: int) -> int:
-    """Count centres; those it starts from must be public, or their numbers change places."""
+    """Count centres; those it starts from are public, or their numbers would change places."""
     count = int(estimator.n_clusters)
-    if isinstance(estimator.init, str) or callable(estimator.init):
-        raise ParameterError(
-            f"{type(estimator).__name__} must start from public centres, init=array: else which "
-            "centre is called the first depends on single rows",
-            parameter="estimator",
-        )
     if np.shape(estimator.init) != (count, features):
         raise ParameterError(
             f"init must hold {count} centres of {features} numbers", parameter="estimator"
