@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -48,6 +49,9 @@ from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
+# A question that waits to be judged keeps one, and eight of a person may wait. With the usual 40,
+# five people could keep everybody out, the steward who stops their tokens among them.
+THREADS = 240
 
 
 def create_app(folder: str | Path = ".") -> Guard:
@@ -181,6 +185,7 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
             with suppress(TimeoutError):
                 await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
 
+    current_default_thread_limiter().total_tokens = THREADS
     task = asyncio.create_task(sweep_often()) if desk.errand is None else None
     try:
         yield
