@@ -130,20 +130,27 @@ class TestRates:
         """Four at once, who are started anew and take what they can."""
         program = (
             "import sys; from hushed.server._shared import *; time.monotonic = lambda: 100.0; "
-            "rates = SharedRates(Shared(int(sys.argv[1])), 'requests', 1000); "
-            "print(sum(rates.take('ana') for _ in range(400)))"
+            "rates = SharedRates(Shared(int(sys.argv[1])), 'requests', 15000); "
+            "print('ready', flush=True); input(); "
+            "print(sum(rates.take('ana') for _ in range(5000)))"
         )
         with make_shared() as shared:
             started = [
                 subprocess.Popen(
                     [sys.executable, "-c", program, str(shared.number)],
                     pass_fds=[shared.number],
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )
                 for _ in range(4)
             ]
+            for each in started:
+                assert each.stdout.readline() == b"ready\n"
+            for each in started:
+                each.stdin.write(b"\n")
+                each.stdin.flush()
             taken = [int(each.communicate(timeout=300)[0]) for each in started]
-        assert sum(taken) == 1000
+        assert sum(taken) == 15_000
 
 
 def test_a_wait_looks_at_the_moments_of_the_grid(monkeypatch):
