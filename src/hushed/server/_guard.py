@@ -58,9 +58,9 @@ class Guard:
             refusal.headers["connection"] = "close"  # what is left of the body is not read
             await refusal(scope, receive, send_safely)
         else:
-            problem = await self._pass_on(scope, replay(body, receive), send_safely)
-            if problem is not None and not status:
-                await show_problem(problem)(scope, receive, send_safely)
+            missed = await self._pass_on(scope, replay(body, receive), send_safely)
+            if missed is not None and not status:
+                await show_problem(missed)(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
         method = scope["method"] if scope["method"] in _METHODS else "-"
         self._log("http", method=method, route=route, status=status)
