@@ -94,7 +94,9 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
 
     @router.post(
         "/datasets/{dataset}/quote",
-        responses=document("not_found", "bad_query", "dataset_changed", "dataset_unavailable"),
+        responses=document(
+            *("not_found", "bad_query", "busy", "dataset_changed", "dataset_unavailable")
+        ),
     )
     def quote(
         dataset: DatasetId, asked: AskQuote, caller: Annotated[Caller, Depends(anybody)]
