@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -130,20 +130,27 @@ class TestRates:
         """Four at once, who are started anew and take what they can."""
         program = (
             "import sys; from hushed.server._shared import *; time.monotonic = lambda: 100.0; "
-            "rates = SharedRates(Shared(int(sys.argv[1])), 'requests', 1000); "
-            "print(sum(rates.take('ana') for _ in range(400)))"
+            "rates = SharedRates(Shared(int(sys.argv[1])), 'requests', 15000); "
+            "print('ready', flush=True); input(); "
+            "print(sum(rates.take('ana') for _ in range(5000)))"
         )
         with make_shared() as shared:
             started = [
                 subprocess.Popen(
                     [sys.executable, "-c", program, str(shared.number)],
                     pass_fds=[shared.number],
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )
                 for _ in range(4)
             ]
+            for each in started:
+                assert each.stdout.readline() == b"ready\n"
+            for each in started:
+                each.stdin.write(b"\n")
+                each.stdin.flush()
             taken = [int(each.communicate(timeout=300)[0]) for each in started]
-        assert sum(taken) == 1000
+        assert sum(taken) == 15_000
 
 
 def test_a_wait_looks_at_the_moments_of_the_grid(monkeypatch):
@@ -522,6 +529,19 @@ def test_an_older_mark_never_replaces_a_newer_one(pair, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_lock_of_the_mark_that_cannot_be_had_is_told_as_a_ledger_that_cannot_be_used(team):
+    """A folder in its place, or no room for it."""
+    with make_shared() as shared:
+        team.desk.shared = shared
+        (team.folder / "server.mark.lock").mkdir()
+        with pytest.raises(LedgerUnavailable, match="lock beside the mark"):
+            team.desk.move_mark()
+        (team.folder / "server.mark.lock").rmdir()
+        team.desk.move_mark()
+        team.desk.shared = None
+
+
+@pytest.mark.slow
 def test_the_queue_is_that_of_all(pair, monkeypatch):
     """What one process has charged counts at the other."""
     one, two = pair.webs
@@ -530,6 +550,11 @@ def test_the_queue_is_that_of_all(pair, monkeypatch):
     limits = two.desk.settings.limits.model_copy(update={"queue": 1})
     two.desk.settings = two.desk.settings.model_copy(update={"limits": limits})
     assert two.ask(two.bo, "two", wait=0).json()["code"] == "busy"
+    stale = {"stays": replace(two.desk.datasets["stays"], stale="gone")}
+    assert two.desk.count_waiting() == 1
+    two.desk.datasets, before = stale, two.desk.datasets
+    assert two.desk.count_waiting() == 0  # it waits for a steward, and nobody else for it
+    two.desk.datasets = before
     sweep(pair.keeper)
     wait_for(lambda: not pair.keeper.queue.count())
     assert two.ask(two.bo, "two").status_code == 201
@@ -583,6 +608,7 @@ def test_a_web_process_that_cannot_start_is_tried_again(crew, monkeypatch):
 @pytest.mark.slow
 def test_a_frozen_web_process_is_replaced(crew, monkeypatch):
     """It tells nothing, and may hold what others wait for: it is killed."""
+    monkeypatch.setattr(_web_processes, "_START_SECONDS", 0.2)
     monkeypatch.setattr(_web_processes, "_SILENT_SECONDS", 0.2)
     found = crew("exec sleep 600")
     wait_for(lambda: found.told("web process ended") >= 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -127,12 +127,22 @@ class Desk:
 
     @contextmanager
     def _marking(self) -> Iterator[None]:
-        with self._lock, nullcontext() if self.shared is None else one_by_one(self.mark):
+        with self._lock, ExitStack() as held:
+            if self.shared is not None:
+                try:
+                    held.enter_context(one_by_one(self.mark))
+                except OSError as error:
+                    raise LedgerUnavailable(
+                        f"the lock beside the mark of the server cannot be had ({error.strerror})"
+                    ) from None
             yield
 
     def count_waiting(self) -> int:
         """Count what waits for a run or is under way, of everybody."""
-        return self.queue.count() if self.errand is None else count_charged(self.ledger)
+        if self.errand is None:
+            return self.queue.count()
+        found = count_charged(self.ledger)  # what waits for a steward keeps nobody else waiting
+        return sum(found.get(each.id, 0) for each in self.datasets.values() if not each.stale)
 
     def grid(self, dataset: str, function: str | None = None) -> float:
         """Seconds between the moments at which answers become readable."""

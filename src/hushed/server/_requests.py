@@ -159,12 +159,15 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
         return tuple(Request(**each) for each in fetch_all(connection, statement))
 
 
-def count_charged(ledger: Ledger) -> int:
-    """Count what is charged and has no answer, of everybody."""
+def count_charged(ledger: Ledger) -> dict[str, int]:
+    """Count what is charged and has no answer, of everybody, by data set."""
     with reading(ledger) as connection:
-        statement = "SELECT COUNT(*) AS number FROM @.hushed_s_requests WHERE state = 'charged'"
-        found = fetch_one(connection, statement)
-    return 0 if found is None else int(found["number"])
+        statement = (
+            "SELECT dataset, COUNT(*) AS number FROM @.hushed_s_requests WHERE state = 'charged' "
+            "GROUP BY dataset"
+        )
+        found = fetch_all(connection, statement)
+    return {str(each["dataset"]): int(each["number"]) for each in found}
 
 
 def count_open(ledger: Ledger, person: str) -> int:

@@ -119,8 +119,8 @@ def stopping() -> Iterator[threading.Event]:
     try:
         yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     for number in heard[:1]:
         signal.raise_signal(number)
 

@@ -28,6 +28,7 @@ from hushed.server._told import Told
 
 PROGRAM = "hushed.server._web_process"
 _STOP_SECONDS = 10.0  # that one has to end what it is answering, when the server is stopped
+_START_SECONDS = 600.0  # to load the library and to open the tables, where many others run
 _SILENT_SECONDS = 60.0  # after which one that tells nothing is frozen, and may hold locks
 _PAUSE_SECONDS = 1.0  # before the next try, if one has ended before it was ready
 Counts = Counter[tuple[str, ...]]
@@ -126,7 +127,7 @@ class WebProcesses:
         """Do what one asks for until it ends; its exit status."""
         with web.line as line, suppress(EOFError, OSError):
             line.send_bytes(Told.of(self.desk).write())
-            while line.poll(_SILENT_SECONDS):
+            while line.poll(_SILENT_SECONDS if web.ready else _START_SECONDS):
                 self._heed(web, json.loads(line.recv_bytes()))
             web.process.kill()
         try:

@@ -178,7 +178,8 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
     grid = max(desk.grid(made.dataset, read_asked(made.body).function), _SHORTEST_LOOK)
     while True:
-        made = await run_in_threadpool(find_request, desk.ledger, made.id) or made
+        found = await run_in_threadpool(find_request, desk.ledger, made.id)
+        made = found or made
         left = ends - clock()
         if left <= 0 or made.shown_state() != "charged":
             return made
