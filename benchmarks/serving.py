@@ -117,7 +117,7 @@ class Analyst:
     def __init__(self, port, token, number):
         self.pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False, timeout=120)
         self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        self.number, self.faults, self.made = number, 0, []
+        self.number, self.faults, self.told_to_wait, self.made = number, 0, 0, []
         self.seconds = {"charge": [], "answer": [], "stored": [], "quote": []}
 
     def ask(self, kind, method, path, body=None, **headers):
@@ -127,6 +127,7 @@ class Analyst:
         self.seconds[kind].append(time.perf_counter() - begun)
         if found.status in (429, 503):  # it is told to wait, and does
             self.seconds[kind].pop()
+            self.told_to_wait += 1
             time.sleep(0.2)
             return self.ask(kind, method, path, body, **headers)
         self.faults += found.status >= 400
@@ -140,6 +141,9 @@ class Analyst:
         while made["state"] == "charged":
             time.sleep(0.25)
             found = self.pool.request("GET", f"/v1/requests/{made['id']}", headers=self.headers)
+            if found.status in (429, 503):
+                self.told_to_wait += 1
+                continue
             made = json.loads(found.data)
         self.faults += made["state"] != "answered"
         self.made.append(made["id"])

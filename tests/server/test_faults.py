@@ -118,11 +118,17 @@ def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
     with process_of(folder) as process:
         with four_who_ask(process, tokens) as askers:
             wait_for(lambda: process.told("charged") >= 3)
+            with socket.create_connection(("127.0.0.1", process.port), 30) as odd:
+                odd.sendall(b"no HTTP\r\n\r\n")
+                assert odd.recv(12) == b"HTTP/1.1 400"
             process._process.send_signal(signal.SIGTERM)
             assert process._process.wait(100) == STOPPED  # 35 s on a machine that is not shared
             process.start()
         check_counts(f"sqlite:///{folder}/hushed.db", keys_of(askers), ASKED)
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    lines = (tmp_path / "log").read_text().splitlines()
+    said = ("experimental: ", "the server has stopped")  # by the command, first and last
+    told = [json.loads(each) for each in lines if not each.startswith(said)]
+    assert "library" in {each["event"] for each in told}  # and no line is plain text
 
 
 def test_what_a_stop_gives_up_is_asked_again():

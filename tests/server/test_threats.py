@@ -8,11 +8,13 @@ import json
 import os
 import re
 import sqlite3
+import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from io import StringIO
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -24,10 +26,11 @@ from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
 from hushed.ledger._together import reading
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
-from hushed.server._guard import find_address
+from hushed.server._config import ServerSettings
+from hushed.server._guard import Guard, find_address
 from hushed.server._log import Log
 from hushed.server._people import find_caller
-from hushed.server._problems import CODES
+from hushed.server._problems import CODES, Problem
 from hushed.server._requests import readable_at
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope, make_token
@@ -820,3 +823,60 @@ def test_a_clock_that_was_set_back_hides_no_answer_and_keeps_nobody_out():
         wait = datetime.fromisoformat(readable_at(START, done.isoformat(), 1.0)) - done
         assert timedelta(0) <= wait <= timedelta(seconds=2)
         assert (done + wait - start) % timedelta(seconds=1) == timedelta(0)
+
+
+def test_a_server_that_stops_tells_to_ask_again():
+    """Uvicorn cancels what is under way, and would answer 500 for it, though it may be paid."""
+    told = []
+
+    async def hang(*_):
+        await asyncio.sleep(60)
+
+    async def send(message):
+        told.append(message)
+
+    async def whole():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def stop(body):
+        scope = {"type": "http", "method": "POST", "path": "/v1/x", "query_string": b""}
+        scope["headers"] = [(b"host", b"127.0.0.1:8642"), (b"content-length", b"0")]
+        guard = Guard(hang, ServerSettings(), body=1024, log=Log(StringIO()))
+        task = asyncio.create_task(guard(scope, body, send))
+        await asyncio.sleep(0)  # it goes as far as it can
+        assert not task.done()
+        task.cancel()
+        await task
+
+    for body in (whole, hang):  # in the app, and while the body is awaited
+        told.clear()
+        asyncio.run(stop(body))
+        assert [each.get("status") for each in told] == [503, None]
+        found = json.loads(told[1]["body"])
+        assert (found["code"], "you pay once" in found["title"]) == ("ledger_unavailable", True)
+
+
+@pytest.mark.slow
+def test_19_people_together_whose_questions_wait_keep_no_steward_out(team):
+    """As many wait to be judged as ten people may have; their tokens can be stopped meanwhile."""
+    waiting, go = threading.Semaphore(0), threading.Event()
+
+    class Hanging:
+        ended = 0
+
+        def ask(self, *_):
+            waiting.release()
+            go.wait()
+            raise Problem("busy")
+
+    team.desk.workers = Hanging()
+    path, body = "/v1/datasets/stays/quote", {"query": QUERY, "epsilon": 0.1}
+    with ThreadPoolExecutor(90) as pool:
+        try:
+            asked = [pool.submit(team.send, "POST", path, team.ana, json=body) for _ in range(80)]
+            assert all(waiting.acquire(timeout=120) for _ in asked)
+            steward = pool.submit(team.send, "GET", "/v1/people", team.sam)
+            assert steward.result(120).status_code == 200
+        finally:
+            go.set()
+    assert {each.result().status_code for each in asked} == {503}

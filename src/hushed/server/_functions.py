@@ -7,7 +7,6 @@ when a person at the machine has registered it.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,6 +20,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event
 from hushed.server._config import Name, Number, Settings
+from hushed.server._disk import replace_file
 from hushed.server._problems import Problem
 from hushed.server._schema import fetch_one
 
@@ -154,12 +154,7 @@ def _digest_seen(path: Path, state: tuple[int, ...]) -> str:  # noqa: ARG001
 
 def write_private(path: Path, content: bytes) -> None:
     """Put a file in place that nobody else reads: all of it, or nothing."""
-    fresh = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    replace_file(path, content)
 
 
 def register_function(connection: Transaction, name: str, record: Record, actor: str) -> None:

@@ -58,7 +58,8 @@ class _Metric:
         yield f"# TYPE {self.name} {self.kind}"
         for labels, value in self.values:
             told = ",".join(f'{name}="{label}"' for name, label in labels.items())
-            yield f"{self.name}{{{told}}} {value:g}" if told else f"{self.name} {value:g}"
+            number = int(value)  # all of them are whole; six digits of one would be another one
+            yield f"{self.name}{{{told}}} {number}" if told else f"{self.name} {number}"
 
 
 def write_metrics(desk: Desk, web: WebProcesses | None = None) -> str:

@@ -15,7 +15,7 @@ from hushed.errors import ParameterError
 from hushed.server._app import SWEEP_SECONDS, make_app, open_desk, sweep
 from hushed.server._desk import Desk
 from hushed.server._guard import Guard
-from hushed.server._log import Log
+from hushed.server._log import Log, hearing_libraries
 from hushed.server._metrics import telling_metrics
 from hushed.server._patience import Impatient
 from hushed.server._shared import make_shared
@@ -59,10 +59,11 @@ def serve(folder: str | Path = ".", *, web: int = 1) -> None:
                 "has one: leave --web out, or run hushed serve move first"
             )
         desk.serve_alone()
-        if web == 1:
-            _serve_here(desk)
-        else:
-            _keep(desk, place, web)
+        with hearing_libraries(desk.log):
+            if web == 1:
+                _serve_here(desk)
+            else:
+                _keep(desk, place, web)
     finally:
         desk.close()
 

@@ -19,7 +19,7 @@ class Told:
 
     settings: Settings
     known: dict[str, str]  # fingerprints of the data sets that can be asked
-    functions: dict[str, str]  # digests of the functions that can be asked
+    functions: dict[str, str]  # digests of the records of those that can be
 
     @classmethod
     def of(cls, desk: Desk) -> Told:
@@ -35,22 +35,24 @@ class Told:
     def write(self) -> bytes:
         """Write as JSON."""
         told = {"settings": self.settings.model_dump(mode="json"), "known": self.known}
-        return json.dumps(told | {"functions": self.functions}).encode()
+        told["functions"] = self.functions
+        return json.dumps(told).encode()
 
     @classmethod
     def read(cls, text: bytes) -> Told:
         """Read what `write` wrote."""
         found = json.loads(text)
-        settings = Settings.model_validate(found["settings"])
-        return cls(settings=settings, known=found["known"], functions=found["functions"])
+        settings = Settings.model_validate(found.pop("settings"))
+        return cls(settings=settings, **found)
+
+    def hold_function(self, found: Function) -> Function:
+        """Let nobody ask a function of which the keeper knows nothing."""
+        if found.stale or found.record is None:
+            return found
+        same = self.functions.get(found.id) == found.record.digest()
+        return found if same else replace(found, stale=_CHANGED)
 
     def hold(self, found: Dataset) -> Dataset:
         """Let nobody ask what the keeper, which has the rows read, would not read."""
         same = not found.stale and self.known.get(found.id) == found.known
         return found if same or found.stale else replace(found, stale=_CHANGED)
-
-    def hold_function(self, found: Function) -> Function:
-        """Let nobody ask a function that the keeper does not have as it is."""
-        if found.stale or found.require_record().digest() == self.functions.get(found.id):
-            return found
-        return replace(found, stale=_CHANGED)

@@ -22,7 +22,7 @@ from typing import Any
 import uvicorn
 
 from hushed.server._app import make_app, open_desk
-from hushed.server._log import Log
+from hushed.server._log import Log, hearing_libraries
 from hushed.server._serving import configure
 from hushed.server._shared import Shared
 from hushed.server._told import Told
@@ -79,7 +79,7 @@ def main(folder: str, listening: int, line_number: int, shared: int) -> None:
     counting.start()
     try:
         threading.Thread(target=desk.workers.processes.warm, daemon=True).start()
-        with socket.socket(fileno=listening) as here:
+        with hearing_libraries(log), socket.socket(fileno=listening) as here:
             _Server(configure(make_app(desk)), line).run([here])
     finally:
         desk.close()
