@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -17,7 +18,8 @@ from hushed.cli._private_tables import (
     read_private_table,
     read_table_like,
 )
-from hushed.errors import ParameterError
+from hushed.cli._tables import read_table
+from hushed.errors import BadRows, ParameterError
 
 ODD = ["", "5", "5,6", "5,6,7", '"', '"5,6', "x,y", "inf,nan", "\ufeff5", "\udc80,1", "9" * 400]
 
@@ -92,6 +94,53 @@ def test_without_a_header_there_are_as_many_columns_as_in_the_population(tmp_pat
     assert told[0] == told[1]
 
 
+NESTED = {
+    "lists": (pa.list_(pa.int64()), [[1], [2, 3]], [None, [], [None]]),
+    "lists of lists": (pa.list_(pa.list_(pa.int64())), [[[1]], [[2], [3]]], [None, [], [[]]]),
+    "records": (pa.struct({"a": pa.int64()}), [{"a": 1}, {"a": 2}], [None, {"a": None}]),
+    "lists of records": (
+        pa.list_(pa.struct({"a": pa.int64(), "b": pa.float64()})),
+        [[{"a": 1, "b": 0.5}], []],
+        [None, [], [{"a": None, "b": None}]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("where", ["one", "all"])
+def test_lists_and_records_have_the_type_of_their_file(tmp_path, kind, where):
+    """Polars told it from the first cells: one that is empty made it another one, or an error."""
+    dtype, cells, odd = NESTED[kind]
+
+    def write(name, given):
+        columns = {"held": pa.array(given, dtype), "cost": [1.0] * len(given)}
+        pq.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    def read(given):
+        path, options = write("private.parquet", given), {"header": None}
+        held = read_table_like(path, public, "polars", **options, columns=("held", "cost")).rows
+        assert held.dtypes == public.frame.dtypes
+        return held["held"].to_list()
+
+    public = hs.populations.PublicTable(
+        read_table(write("public.parquet", cells * 3), "polars").rows, promise="table"
+    )
+    assert read(cells * 2) == cells * 2
+    for each in odd:
+        given = [each, *cells] if where == "one" else [each] * 3
+        assert read(given)[1:] == given[1:]
+
+
+def test_a_map_is_no_record_of_its_first_keys(tmp_path):
+    """The keys of the first row would be the columns of all."""
+    cells = pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"held": cells}), tmp_path / "rows.parquet")
+    with pytest.raises(BadRows, match="'held' is a map"):
+        read_table(tmp_path / "rows.parquet", "polars")
+    assert read_table(tmp_path / "rows.parquet", "pandas").rows["held"].tolist()[1]
+
+
 TIMES = {
     "date": (pl.Date, dt.date(2020, 1, 1)),
     "time": (pl.Datetime("us"), dt.datetime(2020, 1, 1)),
@@ -156,3 +205,61 @@ def test_bytes_that_are_no_text_change_no_other_cell(kind, word):
         table = hs.table(FRAMES[kind](last)).filter(f"name == {word!r}").count()
         found.append(table.release(epsilon=1e4).value("count"))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_no_two_texts_are_shown_as_one_key(tmp_path, kind):
+    """A byte that is not UTF-8, and the character that it is shown as: an answer names both."""
+    texts = [b"\x80", "\uef80".encode(), b"\xff", "\uefff".encode(), "\uef7f".encode(), b"plain"]
+    cells = [each for each in texts for _ in range(40)]
+    ends = np.cumsum([0, *map(len, cells)]).astype(np.int32)
+    buffers = [pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(cells))]
+    rows = pa.table({"name": pa.StringArray.from_buffers(len(cells), *buffers)})
+    rows = rows.append_column("who", pa.array(range(len(cells))))
+    path = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(rows, path)
+    if kind == "csv":
+        path.write_bytes(b"name,who\n" + b"".join(b"%s,%d\n" % (c, i) for i, c in enumerate(cells)))
+    table = hs.table(rows if kind == "arrow" else path, user="who")
+    query = table.bound_contributions(max_rows_per_user=1)
+    query = query.group_by("name", select_partitions=True).count()
+    answer = query.release(epsilon=40, delta=1e-3)
+    assert len(set(answer.keys["name"])) == len(texts)
+    assert hs.verify(hs.certify(answer)).reproduced
+
+
+NO_TEXT = [
+    b"\x80",
+    b"\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"a\xff",
+    b"\xe2\x82",
+    b"\xf8",
+]
+
+
+@pytest.mark.parametrize("kind", ["text", "dictionary", "view"])
+@pytest.mark.parametrize("place", ["name", "who"])
+def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):
+    """DuckDB makes no table of such a cell, and the bounded rows are kept in one: it told of it."""
+    cells = [*(b"plain", b"x") * 20, *NO_TEXT, *NO_TEXT]
+    ends = np.cumsum([0, *map(len, cells)]).astype(np.int32)
+    buffers = [pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(cells))]
+    texts = pa.StringArray.from_buffers(len(cells), *buffers)
+    if kind == "dictionary":
+        texts = pa.DictionaryArray.from_arrays(pa.array(range(len(cells)), pa.int32()), texts)
+    if kind == "view":
+        texts = texts.cast(pa.string_view())
+    other = "who" if place == "name" else "name"
+    numbers = pa.array([f"u{i}" for i in range(len(cells))])
+    pq.write_table(pa.table({place: texts, other: numbers}), tmp_path / "rows.parquet")
+    table = hs.table(tmp_path / "rows.parquet", user="who")
+    query = table.bound_contributions(max_rows_per_user=1, max_groups_per_user=1)
+    people = query.count_users().release(epsilon=1e4).value("users")
+    assert people == (len(cells) if place == "name" else 2 + len(NO_TEXT))
+    chosen = query.group_by("name", select_partitions=True).count()
+    assert len(chosen.release(epsilon=1e3, delta=1e-3)) == (2 if place == "name" else 0)
+    listed = query.group_by("name", keys=["plain", "u0"]).count().release(epsilon=1e4)
+    assert sum(listed.values["count"]) == (20 if place == "name" else 1)

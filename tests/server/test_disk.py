@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from hushed.server import _disk, _mark, _moving, _restoring
+from hushed.server import _disk, _functions, _mark, _moving, _restoring
 
 
 def test_a_text_is_replaced_whole_and_its_name_is_on_the_disk(tmp_path, monkeypatch):
@@ -44,6 +44,7 @@ def test_a_text_that_cannot_be_replaced_leaves_the_old_one(tmp_path, monkeypatch
 def test_mark_settings_and_restored_ledgers_use_the_same_two_functions():
     """A folder was once synchronised in two ways, and in a third place not at all."""
     assert _mark.replace_text is _moving.replace_text is _disk.replace_text
+    assert _functions.replace_file is _disk.replace_file
     assert _restoring.sync_folder is _disk.sync_folder
-    for module in (_mark, _moving):
+    for module in (_functions, _mark, _moving):
         assert not hasattr(module, "os")

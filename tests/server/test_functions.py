@@ -29,12 +29,15 @@ from hushed._functions._loading import read_function
 from hushed.client import ServedRelease, connect
 from hushed.errors import KeyInUse, Overspent, ParameterError
 from hushed.populations import PublicTable
-from hushed.server import _judging
+from hushed.server import _judging, _registering
+from hushed.server._app import open_desk
 from hushed.server._functions import open_functions
 from hushed.server._life import recover
+from hushed.server._log import Log
 from hushed.server._processes import Processes
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
+from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 pytestmark = pytest.mark.slow
@@ -120,7 +123,9 @@ def test_what_was_sampled_costs_its_gamma_once(team):
     balance = team.desk.ledger.balance("stays")
     assert balance.entries == 3
     assert balance.gamma_used == pytest.approx(0.1 / 0.65)  # the share that is used
-    assert balance.epsilon_used == pytest.approx(0.3)
+    assert sum(
+        each.guarantee.epsilon for each in team.desk.ledger.entries("stays")
+    ) == pytest.approx(0.3)
     assert ask(team, team.ana, "other", name="talking").status_code == 201
     assert team.desk.ledger.balance("stays").gamma_used == pytest.approx(0.2 / 0.65)
 
@@ -146,13 +151,13 @@ def test_a_function_that_fails_on_private_rows_is_paid_and_tells_nothing(team, n
 
 def test_a_function_that_hangs_is_ended(tmp_path):
     """After the time of a run and as much again its process is gone, and the charge stays."""
-    settings = "answer_grid = 0.0\nrun_memory = 1_500_000_000"
-    for team in open_functions_team(tmp_path, settings=settings):
+    for team in open_functions_team(tmp_path):
         team.desk.runners = Runners()
         try:
-            made = ask(team, team.ana, "one", name="hanging", wait=0).json()["id"]
+            asked = ask(team, team.ana, "one", name="hanging", wait=0)
+            assert asked.status_code == 202, asked.text
+            made = asked.json()["id"]
             assert finish(team, made).state == "failed"
-            assert (tmp_path / "begun").exists()
             assert '"reason": "time"' in team.logged.getvalue()
             assert team.charges() == 1
         finally:
@@ -367,6 +372,27 @@ def test_a_release_does_not_tell_when_its_run_ended(team, monkeypatch):
         assert {*re.findall(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d", text)} == {charged}
 
 
+def test_gaussian_noise_takes_a_delta(tmp_path, monkeypatch):
+    """Its release costs epsilon and delta, of both budgets; without a delta it is refused."""
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    tokens = copy_place(tmp_path)
+    s = sample(tmp_path, "mean_cost", norm="l2")
+    terms = {"noise": "gaussian"}
+    register(tmp_path, "mean_cost", sensitivity=s, terms=terms, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        assert ask(team, team.ana, "none").json()["code"] == "bad_value"
+        assert ask(team, team.ana, "much", delta=0.02).json()["code"] == "bad_value"
+        found = ask(team, team.bo, "one", delta=0.001)
+        assert (found.status_code, found.json()["code"]) == (409, "quota_exceeded")  # of delta 0
+        given = {"epsilon": 0.5, "delta": 0.005}
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        assert team.send("PUT", path, team.sam, json=given).status_code == 200
+        made = ask(team, team.ana, "one", delta=0.001)
+        assert (made.status_code, made.json()["noise"]) == (201, "gaussian")
+        (charge,) = team.desk.ledger.entries("stays")
+        assert (charge.guarantee.epsilon, charge.guarantee.delta) == (0.1, 0.001)
+
+
 class TestRegistering:
     """What the person at the machine is refused, before anything is there."""
 
@@ -383,7 +409,7 @@ class TestRegistering:
             ({"replace": True, "columns": ("patient", "ward")}, "of type string"),
             ({"replace": True, "columns": ("cost",)}, "2 columns"),
             ({"replace": True, "columns": ("cost", "cost")}, "column of the people"),
-            ({"replace": True, "terms": {"noise": "gaussian"}}, "max_delta"),
+            ({"replace": True, "terms": {"noise": "gaussian"}}, "norm 'l2'"),
             ({"replace": True, "terms": {"min_epsilon": -1.0}}, "min_epsilon"),
         ],
     )
@@ -517,7 +543,7 @@ def test_the_command_samples_tries_and_registers(tmp_path):
         assert (told["function"], told["gamma"]) == ("trimmed", 0.1)
         assert 0 < told["sensitivity"] <= 50 / 61
         again = ended(*words, cwd=tmp_path)
-        assert (again.returncode, "--replace" in again.stderr) == (1, True)
+        assert (again.returncode, "--replace" in again.stderr) == (2, True)
         private = ended(*words[:6], "stays.csv", *words[7:], "--replace", cwd=tmp_path)
         assert (private.returncode, "private rows" in private.stderr) == (1, True)
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
@@ -527,3 +553,16 @@ def test_the_command_samples_tries_and_registers(tmp_path):
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
     assert checked.returncode == 1
     assert "function trimmed: its file, or what was sampled, was changed" in checked.stderr
+
+
+def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):
+    """One that was registered again meanwhile is refused there, for the keeper has another one."""
+    told = Told.read(Told.of(team.desk).write())
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    register(tmp_path, "failing", terms={"max_epsilon": 0.4}, replace=True)
+    desk = open_desk(team.folder, Log(team.logged), team.desk.workers, team.desk.runners, told)
+    try:
+        assert "start it again" in desk.functions["failing"].stale
+        assert desk.functions["mean_cost"].stale == ""
+    finally:
+        desk.ledger.close()

@@ -44,7 +44,9 @@ from hushed.ledger._together import reading
 from hushed.server import _desk, _life, _people, _web_processes, serve
 from hushed.server._app import make_app, open_desk, sweep
 from hushed.server._audit import add_event, trail_head, verify_trail
+from hushed.server._config import Settings
 from hushed.server._desk import Desk
+from hushed.server._functions import Function
 from hushed.server._life import run_charged
 from hushed.server._log import Log
 from hushed.server._mark import read_mark
@@ -585,3 +587,19 @@ def test_a_frozen_web_process_is_replaced(crew, monkeypatch):
     found = crew("exec sleep 600")
     wait_for(lambda: found.told("web process ended") >= 2)
     assert f'"code": {-signal.SIGKILL}' in found.logged.getvalue()
+
+
+def test_a_function_that_was_registered_since_the_start_is_not_asked(tmp_path):
+    """The keeper, which has it run, knows nothing of it, or knows another one."""
+
+    def function(name: str, digest: str, stale: str = "") -> Function:
+        record = SimpleNamespace(digest=lambda: digest)
+        return Function(id=name, folder=tmp_path, record=record, stale=stale)
+
+    told = Told(settings=Settings(), known={}, functions={"mean": "a"})
+    again = Told.read(told.write())
+    assert again == told
+    assert not again.hold_function(function("mean", "a")).stale
+    assert "stop the server" in again.hold_function(function("mean", "b")).stale
+    assert "stop the server" in again.hold_function(function("new", "a")).stale
+    assert again.hold_function(function("mean", "a", stale="damaged")).stale == "damaged"

@@ -83,7 +83,7 @@ def test_how_exact_an_answer_is_begins_with_a_whole_sentence():
     """A decimal point in epsilon ends no sentence."""
     for epsilon in (0.1, 0.25, 2.0):
         told = hs.certify(visits().count().release(epsilon=epsilon)).explain()
-        assert "How exact it is: Each error bar holds with 95%" in told
+        assert "How exact it is: Each error bar holds with probability 95 %" in told
 
 
 KINDS = (

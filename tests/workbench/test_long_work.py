@@ -5,14 +5,16 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, TooFewRows
 from hushed.workbench._bench import Workbench
 from hushed.workbench._payments import split_ledger
 from hushed.workbench._views.functions import read_sampling, tell_trial, write_trial
 from hushed.workbench._views.sources import Defined
+from hushed.workbench._works import name_fields
 from hushed.workbench._workspace import Workspace
 
 CODE = '''
@@ -96,6 +98,16 @@ def wait(browser, address):
     """Wait until the work is over; the test runner ends what never is."""
     while "hx-refresh" not in browser.get(f"{address}/state").headers:
         time.sleep(0.1)
+
+
+def test_advice_for_few_public_rows_is_in_words_of_the_page():
+    """It names the field, and neither options of a command nor Python."""
+    rows = np.arange(4000.0)
+    with pytest.raises(TooFewRows) as refused:
+        hs.sample_sensitivity(np.mean, hs.populations.PublicTable(rows), rows=100)
+    told = name_fields(str(refused.value))
+    assert "over blocks of 25 rows, with 25 as Rows in a block" in told
+    assert not re.search(r"--|hs\.|calibration, which|promise=|larger gamma", told)
 
 
 COMPARED = RANGE | {"epsilon": "1", "trials": "5", "rows": "40", "least": "0", "most": "500000"}

@@ -28,6 +28,7 @@ from hushed.cli._tables import (
     Frame,
     Table,
     find_column,
+    find_nested,
     is_parquet,
     make_frame,
     name_user,
@@ -126,6 +127,7 @@ def read_table_like(
             f"column{'s' * (width > 1)}, as many as the population has"
         )
     texts, others = set[int](), dict[int, Any]()
+    nested = find_nested(path, frame)
     if public is not None and frame != "numpy":
         kinds = zip(public.columns, public.kinds, public.types, strict=False)
         types = {name: element.dtype for name, kind, element in kinds if kind == "other"}
@@ -135,7 +137,7 @@ def read_table_like(
             if str(types[name]).lower() in _TEXTS or not is_parquet(path):
                 texts.add(place)
             else:
-                others[place] = types[name]
+                others[place] = nested.get(name, types[name])
     whose = None if user is None else held.find(user, "--user")
     return _make_table(held, frame, texts, others, coded=None if whose in texts else whose)
 
@@ -311,15 +313,15 @@ def _take_numbers(cells: list[Any]) -> Any:
 
 
 def _take_others(cells: list[Any], frame: Frame, dtype: Any) -> Any:
-    """Things of a column as they are; of the public type where no cell says of which they are.
+    """Things of a column as they are; of the given type where their own is not told from cells.
 
-    All may be missing, or empty lists, but for one row.
+    All may be missing but for one row. Of lists and records the first cells would decide.
     """
     if importlib.util.find_spec(frame) is None:
         return cells
     library = importlib.import_module(frame)
-    missing = all(cell is None for cell in cells)
-    if not missing and (frame == "pandas" or "Null" not in str(library.Series(cells).dtype)):
+    nested = frame == "polars" and dtype.is_nested()
+    if not nested and not all(cell is None for cell in cells):
         return cells
     try:
         return library.Series(cells, dtype=dtype)

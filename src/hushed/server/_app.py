@@ -27,11 +27,13 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+from hushed.ledger import Ledger
 from hushed.server._approving import expire
 from hushed.server._callers import Callers
-from hushed.server._datasets import open_all
+from hushed.server._config import Settings
+from hushed.server._datasets import Dataset, open_all
 from hushed.server._desk import Desk
-from hushed.server._functions import open_functions
+from hushed.server._functions import Function, open_functions
 from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
@@ -99,19 +101,10 @@ def open_desk(
     """
     settings, ledger, key = open_own(folder, None if told is None else told.settings)
     try:
-        datasets = open_all(folder, settings, ledger)
+        datasets, registered = _open_askable(folder, settings, ledger, log, told)
     except BaseException:
         ledger.close()
         raise
-    if told is not None:
-        datasets = {name: told.hold(each) for name, each in datasets.items()}
-    for each in datasets.values():
-        if each.stale:
-            log("data set cannot be asked", dataset=each.id)
-    registered = open_functions(folder, settings, ledger)
-    for found in registered.values():
-        if found.stale:
-            log("function cannot be asked", function=found.id)
     judging = Workers(settings.limits.workers) if workers is None else workers
     reading = Runners() if runners is None else runners
     desk = Desk(
@@ -130,6 +123,23 @@ def open_desk(
     if runners is None:
         desk.at_end(reading.processes.close)
     return desk
+
+
+def _open_askable(
+    folder: Path, settings: Settings, ledger: Ledger, log: Log, told: Told | None
+) -> tuple[dict[str, Dataset], dict[str, Function]]:
+    datasets = open_all(folder, settings, ledger)
+    registered = open_functions(folder, settings, ledger)
+    if told is not None:
+        datasets = {name: told.hold(each) for name, each in datasets.items()}
+        registered = {name: told.hold_function(each) for name, each in registered.items()}
+    for dataset in datasets.values():
+        if dataset.stale:
+            log("data set cannot be asked", dataset=dataset.id)
+    for function in registered.values():
+        if function.stale:
+            log("function cannot be asked", function=function.id)
+    return datasets, registered
 
 
 def make_app(desk: Desk) -> Guard:

@@ -102,8 +102,11 @@ class Desk:
 
     def check_mark(self, connection: Transaction) -> int:
         """Refuse a ledger that was set back; number of the event of the mark. Before all else."""
+        return check_mark(connection, self._read_mark())
+
+    def _read_mark(self) -> tuple[int, str]:
         try:
-            return check_mark(connection, read_mark(self.mark))
+            return read_mark(self.mark)
         except NotFound as error:  # nobody asked for that file
             raise LedgerUnavailable(error.message) from None
 
@@ -116,9 +119,10 @@ class Desk:
         ended = {each.id for each in found if each.has_ended()}
         if not ended:
             return
+        number = self._read_mark()[0]
         with reading(self.ledger) as connection:
-            open_ends = ended & told_after(connection, self.check_mark(connection))
-        if open_ends:
+            uncovered = ended & told_after(connection, number)
+        if uncovered:
             self.move_mark()
 
     @contextmanager

@@ -10,9 +10,14 @@ from pathlib import Path
 
 def replace_text(path: Path, text: str) -> None:
     """Replace the text of a private file, all of it or nothing."""
+    replace_file(path, text.encode())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a private file, all of it or nothing."""
     fresh = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

@@ -7,9 +7,9 @@ when a person at the machine has registered it.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event
 from hushed.server._config import Name, Number, Settings
+from hushed.server._disk import replace_file
 from hushed.server._problems import Problem
 from hushed.server._schema import fetch_one
 
@@ -134,14 +135,26 @@ def digest_file(path: str | Path) -> str:
         return ""
 
 
+def _digest_once(path: Path) -> str:
+    """Digest a file that was not written since it was digested last.
+
+    A process digests it again before it loads it.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return ""
+    return _digest_seen(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+
+
+@lru_cache(maxsize=1000)
+def _digest_seen(path: Path, state: tuple[int, ...]) -> str:  # noqa: ARG001
+    return digest_file(path)
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Put a file in place that nobody else reads: all of it, or nothing."""
-    fresh = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    replace_file(path, content)
 
 
 def register_function(connection: Transaction, name: str, record: Record, actor: str) -> None:
@@ -185,5 +198,5 @@ def _open(folder: Path, name: str, settings: Settings, ledger: Ledger) -> Functi
 def is_changed(folder: Path, name: str, record: Record) -> bool:
     """Whether the files of a function are not those that were registered."""
     found = record.source.rpartition(":")[0]
-    code, sampled = digest_file(folder / found), digest_file(sampled_file(folder, name))
+    code, sampled = _digest_once(folder / found), _digest_once(sampled_file(folder, name))
     return (code, sampled) != (record.code, record.sampled)

@@ -19,10 +19,10 @@ from hushed._ground.printing import brief, format_up
 from hushed.errors import BadFunction, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._admission import check_promise
-from hushed.ledger._together import writing
 from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._population_words import describe_source
 from hushed.releasing._pricing import foresee
+from hushed.server._audit import telling
 from hushed.server._config import DatasetSettings, Limits, Settings, explain, most_epsilon
 from hushed.server._datasets import Dataset, find_source, open_dataset, require_dataset
 from hushed.server._functions import (
@@ -111,7 +111,7 @@ def add_function(
         finally:
             fresh.unlink(missing_ok=True)
         write_private(record_file(folder, name), record.model_dump_json(indent=1).encode())
-        with writing(ledger) as connection:
+        with telling(ledger) as connection:
             register_function(connection, name, record, MACHINE)
     return record
 

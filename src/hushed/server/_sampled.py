@@ -160,7 +160,7 @@ def release_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         return {"problem": "unknown"}
     try:
         columns = read_columns(table, wanted["columns"], told["run_seconds"])
-    except EngineUnavailable:
+    except (EngineUnavailable, ParameterError, KeyError):  # as a column that is gone
         return {"problem": "dataset_unavailable"}
     except ConnectionLost:
         return {"problem": "interrupted"}

@@ -71,16 +71,17 @@ def list_functions(desk: Desk, caller: Caller) -> list[ShownFunction]:
 
 def show_function(desk: Desk, caller: Caller, name: str) -> ShownFunction:
     """Show a function to a caller; one of a data set that may not be seen is not there."""
-    found = find_function(desk, name)
-    return _function(desk, found, show_dataset(desk, caller, found.dataset).share)
+    share = show_dataset(desk, caller, dataset_of(desk, name)).share
+    return _function(desk, desk.functions[name], share)
 
 
-def find_function(desk: Desk, name: str) -> Function:
-    """Find a function of a data set that there is."""
-    found = desk.functions.get(name)
-    if found is None or found.dataset not in desk.datasets:
-        raise Problem("not_found")
-    return found
+def dataset_of(desk: Desk, function: str) -> str:
+    """Name the data set of a function; one that is not there is of one that nobody may see.
+
+    So the same is done for both.
+    """
+    found = desk.functions.get(function)
+    return "" if found is None else found.dataset
 
 
 def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFunction:
@@ -103,10 +104,10 @@ def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFun
 
 def show_function_quote(desk: Desk, caller: Caller, name: str, asked: FunctionPrice) -> ShownQuote:
     """Price a function for a caller."""
-    function = find_function(desk, name)
-    grant = _find_grant(desk, caller, function.dataset)
+    dataset = dataset_of(desk, name)
+    grant = _find_grant(desk, caller, dataset)
     told = price_function(desk, caller.id, name, asked, grant)
-    told["needs_approval"] = desk.datasets[function.dataset].needs_approval(told["epsilon"])
+    told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
     return ShownQuote.model_validate(told)
 
 

@@ -340,10 +340,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
-        family.fill(model, values)
         model.n_features_in_ = self.n_features_in_ = scheme.features
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
+        family.fill(model, values)
         self.__dict__.pop("feature_names_in_", None)
         if names:
             self.feature_names_in_ = np.asarray(names, dtype=object)

@@ -11,6 +11,7 @@ from hushed._rows._ranges import Range, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations import Population, PublicTable
 from hushed.populations._sources import description
+from hushed.populations._users import column_of_users
 from hushed.sklearn._examples import NO_TIMES, Scheme, as_table, holds_times
 
 _FEW = 2  # rows by which columns are known
@@ -65,6 +66,12 @@ def read_population(given: Any, scheme: Scheme) -> Population:
         frame = encode_table(given.frame, scheme)
         bounds = _join_bounds(given, scheme) or None
         return replace(given, frame=frame, bounds=bounds, name=f"{given.name}, {_ENCODED}")
+    if column_of_users(given) is not None:
+        raise ParameterError(
+            "the population draws people with several rows, and a private fit is for rows: give "
+            "the law of the rows alone",
+            parameter="population",
+        )
     if hasattr(given, "draw"):
         return Encoded(given, scheme)
     if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed._ground.decimals import decimal_of
+from hushed._ground.json_text import load_once
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
@@ -279,7 +280,7 @@ def describe_stored(text: str | None, budget: Budget, entry: Entry) -> str:
         return "no answer is stored"
     try:
         raise_failure(text)
-        kind = _STORED[json.loads(text)["schema"]]
+        kind = _STORED[load_once(text, "the answer")["schema"]]
         reading = kind.read(text)
         (table,) = reading.tables
     except (BadFunction, QueryFailed):

@@ -77,10 +77,19 @@ _FIELDS = {  # what a page calls an option of a command
     "--user": "the field Column that says whose row it is",
     "--workers": "the field Worker processes",
 }
+_BLOCKS = r"hs\.Blockwise\(.*?\) \(--block-rows (\d+) on the command line\)"
+_WORDS = (  # advice in words of the page; what it has no field for is left out
+    (_BLOCKS, r"with \1 as Rows in a block"),
+    (r"accept a larger gamma", "let the promise fail for 1 in fewer cases"),
+    (r", or choose the marginal calibration, which needs fewer pairs", ""),
+    (r", or accept the weaker promise='given-the-rest'", ""),
+)
 
 
 def name_fields(problem: str) -> str:
     """Name the fields of a page in what a command says of its options."""
+    for found, said in _WORDS:
+        problem = re.sub(found, said, problem)
     return re.sub(r"--[a-z-]+", lambda option: _FIELDS.get(option[0], option[0]), problem)
 
 

@@ -34,8 +34,14 @@ def make_router(house: House) -> APIRouter:
         request: Request, caller: Caller, function: str, status: int = 200, **said: Any
     ) -> Response:
         told = show_function(desk, caller, function)
-        empty = {"problem": "", "quote": None, "fields": {}, "errors": {}, "may_pay": False}
-        found: dict[str, Any] = {"active": "datasets", "told": told} | empty | said
+        empty: dict[str, Any] = {
+            "problem": "",
+            "quote": None,
+            "fields": {},
+            "errors": {},
+            "may_pay": False,
+        }
+        found = {"active": "datasets", "told": told} | empty | said
         return house.show(request, "page_function.html", status, **found)
 
     @router.get("")

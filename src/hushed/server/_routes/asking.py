@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
@@ -10,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Asked, AskQuote
+from hushed.server._judging import Ask, Asked, AskQuote, read_asked
 from hushed.server._life import ask, find_known
 from hushed.server._people import Caller
 from hushed.server._problems import Problem, document
@@ -176,14 +175,13 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
     ends = clock() + seconds
     future = desk.queue.find(made.id)
     if future is not None:  # it runs in this process
-        with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
-            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    grid = max(desk.grid(made.dataset, read_asked(made.body).function), _SHORTEST_LOOK)
     while True:
         made = await run_in_threadpool(find_request, desk.ledger, made.id) or made
         left = ends - clock()
         if left <= 0 or made.shown_state() != "charged":
             return made
-        grid = max(desk.grid(made.dataset), _SHORTEST_LOOK)
         await asyncio.sleep(min(left, made.next_look(grid) + 0.001))
 
 

@@ -16,7 +16,7 @@ from hushed.server._problems import Problem, document
 from hushed.server._requests import Request
 from hushed.server._routes.asking import KeyHeader, answer_taken, take
 from hushed.server._seen import (
-    find_function,
+    dataset_of,
     list_functions,
     show_function,
     show_function_quote,
@@ -84,4 +84,4 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
 def take_function(desk: Desk, caller: Caller, name: str, key: str, asked: FunctionTerms) -> Request:
     """Take a request for a function, as one for a query is taken."""
     wanted = AskFunction(function=name, **asked.model_dump())
-    return take(desk, caller, find_function(desk, name).dataset, key, wanted)
+    return take(desk, caller, dataset_of(desk, name), key, wanted)
