@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,13 @@ from hushed.tables._asking import ask
 from hushed.tables._distances import Distances, trace_distances
 from hushed.tables._ladders import Candidates, describe_candidates, list_candidates
 from hushed.tables._left_out import count_missing, widen
-from hushed.tables._outputs import error_bounds, follow_mean, rank_errors, shortfalls
+from hushed.tables._outputs import (
+    error_bounds,
+    follow_mean,
+    has_whole_ends,
+    rank_errors,
+    shortfalls,
+)
 from hushed.tables._plan import Part, Plan
 from hushed.tables._query import Query
 from hushed.tables._release import plan_query
@@ -75,7 +82,7 @@ def _plan_again(answer: Answer, asked: Asked) -> Followed:
                 typed, epsilon=promise.epsilon, delta=promise.delta, noise_name=asked.noise
             )
         answer = _put_in_order(answer, typed)
-    except (HushedError, TypeError, ValueError, KeyError) as problem:
+    except (HushedError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
         raise ParameterError(f"what was asked does not fit the answer: {problem}") from None
     distances = trace_distances(typed, plan)
     return Followed(answer=answer, query=typed, plan=plan, distances=distances)
@@ -128,6 +135,8 @@ def _check_shape(answer: Answer, followed: Followed) -> list[str]:
     sizes |= {len(column) for column in answer.present.values()}
     if len(sizes) != 1:
         return ["its columns are not of one length"]
+    if not all(map(_is_number, itertools.chain.from_iterable(answer.present.values()))):
+        return ["a number of rows with a value is none"]
     keys = list(zip(*answer.keys.values(), strict=True)) if answer.keys else [()] * len(answer)
     if query.chooses_keys:
         places = [*range(1, query.aggregates[0].k + 1)]
@@ -137,6 +146,10 @@ def _check_shape(answer: Answer, followed: Followed) -> list[str]:
     if query.keys.values is not None:
         return [] if keys == query.keys.combinations() else ["its keys are not the public ones"]
     return [] if len(set(keys)) == len(keys) else ["a key is there twice"]
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def _check_laws(answer: Answer, followed: Followed) -> list[str]:
@@ -242,6 +255,8 @@ def _check_choices(answer: Answer, followed: Followed) -> list[str]:
         if each.kind != "quantiles":
             continue
         offered = list_candidates(each.low, each.high, each.bins, each.spacing)
+        if has_whole_ends(each):  # of a column of whole numbers
+            offered = np.union1d(offered, np.rint(offered))
         for value in answer.values[each.name]:
             listed = value if isinstance(value, list) else [value]
             by_size = sorted(range(len(listed)), key=lambda i: each.probabilities[i])
