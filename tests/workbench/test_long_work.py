@@ -110,6 +110,21 @@ def test_advice_for_few_public_rows_is_in_words_of_the_page():
     assert not re.search(r"--|hs\.|calibration, which|promise=|larger gamma", told)
 
 
+@pytest.mark.slow
+def test_the_function_of_the_example_clinic_is_sampled_at_one_click(browser, folder):
+    """Its draft is there once, filled in, and there are public rows enough."""
+    for _ in range(2):
+        browser.post("/practice/begin")
+    found = re.findall(r'href="(/practice/functions/\w+)"', browser.get("/practice/functions").text)
+    assert len(found) == 1
+    page = browser.get(found[0]).text
+    typed = dict(re.findall(r'name="(rows|one_in)"[^>]*value="(\d+)"', page))
+    assert typed == {"rows": "400", "one_in": "20"}
+    assert html.unescape(page).count(" selected>fees.py:trimmed_mean") == 1
+    public = folder / ".hushed" / "practice" / "public-fees.csv"
+    assert len(public.read_text().splitlines()) > 112 * 401  # pairs of tables of 400 rows
+
+
 COMPARED = RANGE | {"epsilon": "1", "trials": "5", "rows": "40", "least": "0", "most": "500000"}
 
 
