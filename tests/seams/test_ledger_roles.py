@@ -567,3 +567,29 @@ def test_a_forged_entry_under_a_key_pays_for_no_answer(team, stated):
             with pytest.raises(DamagedLedger, match="entry 1 of budget 'rows' states a smaller"):
                 program.verify("rows")
         program.verify("other")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["adaptive", "pld"])
+def test_an_entry_beyond_the_limit_pays_for_no_answer(team, method):
+    """Analysts wrote entries by hand, each as it should be, and many more than the limit allows."""
+    table = hs.table(pa.table({"x": [1.0] * 50, "g": ["a"] * 50})).group_by("g", keys=["a"]).count()
+    name = f"beyond {method}"
+    with hs.Ledger(team["owner"]) as program:
+        limit = G(epsilon=1.0, delta=1e-6, neighbours="add-remove")
+        link = program.open_budget(name, limit, method=method).digest
+        planned = table.prepare(epsilon=0.5)
+        law = {"loss": planned.loss, "question": planned.digest}
+        paid = program.charge(name, planned.guarantee, **law, key="k1")
+        link = paid.digest
+        with psycopg.connect(team["ada"], autocommit=True) as login:
+            for number in range(2, 8):
+                body = write_entry(replace(paid, number=number, key=f"k{number}"))
+                link = digest(link, body)
+                login.execute("SELECT hushed_append(%s, %s, %s, %s)", (name, number, body, link))
+        asked = {"epsilon": 0.5, "ledger": program, "budget": name}
+        assert [table.release(**asked, key=key).entry for key in ("k1", "k2", "k1")] == [1, 2, 1]
+        for number in range(3, 8):
+            with pytest.raises(KeyInUse, match="beyond the limit"):
+                table.release(**asked, key=f"k{number}")
+            assert program.answer(name, f"k{number}") is None

@@ -13,6 +13,7 @@ from hushed._ground.notebook import Card, Shown, draw_bound, draw_pairs
 from hushed._ground.printing import (
     Spelling,
     describe_uncertainty,
+    flat,
     format_down,
     format_up,
     spell_argument,
@@ -63,8 +64,8 @@ class Witness:
         likelier, other = self.sides
         c = self.counts
         return (
-            f"pair: {self.pair.name}{self._describe_moved()}; event: {self.event}; seen {c.hits} "
-            f"times in {c.samples} on the {likelier}, {c.other_hits} times in "
+            f"pair: {flat(self.pair.name)}{self._describe_moved()}; event: {flat(self.event)}; "
+            f"seen {c.hits} times in {c.samples} on the {likelier}, {c.other_hits} times in "
             f"{c.other_samples} on the {other}"
         )
 
@@ -300,7 +301,7 @@ class AuditReport(Shown):
             return ""
         if not self.named:
             return " Some pair of those tried violates; the one below shows most, uncertified."
-        return f" Certified by name: {', '.join(self.named)}."
+        return f" Certified by name: {flat(', '.join(self.named))}."
 
     def _describe_inputs(self) -> str:
         if self.relation != "answers":

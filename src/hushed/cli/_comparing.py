@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed.cli import _options as shared
-from hushed.cli._inputs import find_user, read_function
+from hushed.cli._inputs import find_user
 from hushed.cli._next_command import Compared, next_command
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note

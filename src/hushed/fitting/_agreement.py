@@ -63,7 +63,7 @@ def _rules_of_population(check: PopulationCheck) -> dict[str, bool]:
     most = judge(noisy, null, mechanism, **asked, bounds=len(check.columns))["tv_at_least"]
     least = again.pop("tv_at_least")
     return {name: _near(getattr(check, name), value) for name, value in again.items()} | {
-        "tv_at_least": least * (1 - _CLOSE) <= check.tv_at_least <= most * (1 + _CLOSE)
+        "tv_at_least": least * (1 - _CLOSE) <= check.tv_at_least <= min(1.0, most * (1 + _CLOSE))
     }
 
 
@@ -105,5 +105,5 @@ def _laplace_of(known: Certificate) -> Laplace:
 
 
 def _near(one: float, other: float) -> bool:
-    """Whether two numbers agree, up to what mathematical libraries differ by."""
-    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)
+    """Whether two chances agree, up to what mathematical libraries differ by."""
+    return 0 <= one <= 1 and math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)

@@ -29,6 +29,7 @@ _BESIDE = {  # what the verdict is not about
     "holds.",
 }
 _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below that
+_LEFT_OUT = 1e-30  # chance of all counts that are too far from the mean to be looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,24 +175,29 @@ class NoisyCount:
         ``P(X <= k) <= 1 - exp(-(k + 1) / b) / 2`` for discrete Laplace noise X on whole numbers and
         k >= 0: continuous noise, one step further. For k < 0 it is below ``exp((k + 1) / b) / 2``.
         """
-        rest = observed - self._counts + self.step
-        return float(self._chances(share) @ self._below(rest))
+        counts, chances, beyond = self._likely(share)
+        return float(chances @ self._below(observed - counts + self.step)) + beyond
 
     def at_least(self, observed: float, share: float) -> float:
         """Bound from above the probability of so large a noisy count; rises with the share."""
-        rest = self._counts - observed + self.step
-        return float(self._chances(share) @ self._below(rest))
+        counts, chances, beyond = self._likely(share)
+        return float(chances @ self._below(counts - observed + self.step)) + beyond
 
-    def _chances(self, share: float) -> Floats:
-        """Probability of each count without noise."""
+    def _likely(self, share: float) -> tuple[Floats, Floats, float]:
+        """Give the counts without noise, their probabilities, and that of all counts left out.
+
+        Notes
+        -----
+        A binomial count is farther than t from its mean with probability ``2 exp(-2 t^2 / n)`` at
+        most (Hoeffding), so that of many pairs only counts near the mean are looked at.
+        """
         from scipy import stats  # noqa: PLC0415
 
-        chances: Floats = stats.binom.pmf(self._counts, self.pairs, share)
-        return chances
-
-    @property
-    def _counts(self) -> Floats:
-        return np.arange(self.pairs + 1, dtype=np.float64)
+        far, mean = math.sqrt(self.pairs * math.log(2 / _LEFT_OUT) / 2) + 1, self.pairs * share
+        first, last = max(0, math.floor(mean - far)), min(self.pairs, math.ceil(mean + far))
+        counts = np.arange(first, last + 1, dtype=np.float64)
+        chances: Floats = stats.binom.pmf(counts, self.pairs, share)
+        return counts, chances, 0.0 if counts.size > self.pairs else _LEFT_OUT
 
     def _below(self, places: Floats) -> Floats:
         tail = np.exp(-np.abs(places) / self.scale) / 2

@@ -11,7 +11,7 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._balance import Balance
-from hushed.ledger._cache import sync_balance
+from hushed.ledger._cache import require_fitted, sync_balance
 from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry
 from hushed.ledger._migrations import now
 from hushed.ledger._reader import LedgerReader
@@ -193,6 +193,8 @@ class Ledger(LedgerReader):
                         entry = require_same_question(
                             entry, running.budget, guarantee, law, costs, question
                         )
+                        if answer_at(connection, name, paid) is None:
+                            require_fitted(running, connection, entry, head)
                     else:
                         running.check(guarantee, known, costs)
                         entry = next_entry(running, guarantee, note, law, costs, key, question)

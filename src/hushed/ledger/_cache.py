@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger, LedgerUnavailable
+from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable
 from hushed.ledger import _rows as rows
 from hushed.ledger._requests import check_text
 from hushed.ledger._running import RunningBalance, start_balance
 from hushed.ledger._store import Store
 
 if TYPE_CHECKING:
+    from hushed.ledger._entries import Entry
     from hushed.ledger._rows import Transaction
 
 
@@ -74,3 +75,26 @@ def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head
         running.add(entry)
     cached.balance = running
     return running
+
+
+def require_fitted(
+    running: RunningBalance, connection: Transaction, entry: Entry, head: rows.Head
+) -> None:
+    """Refuse an entry that did not fit into its budget when it was made.
+
+    A server cannot add up what was spent: an entry that somebody wrote by hand may be beyond the
+    limit, and no answer is given for it.
+    """
+    if running.keeps_limit():
+        return
+    budget = running.budget
+    before = start_balance(budget)
+    for each in rows.entries_after(connection, budget.name, (0, budget.digest), head):
+        before.add(each)
+        if each.number == entry.number:
+            break
+    if not before.keeps_limit():
+        raise KeyInUse(
+            f"the key {entry.key!r} of budget {budget.name!r} was charged beyond the limit (entry "
+            f"{entry.number}), by other means than this library. Nothing was charged"
+        )

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
 from hushed._ground.checks import is_whole
+from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Shown
-from hushed._ground.printing import flat, list_problems
+from hushed._ground.printing import list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError
@@ -278,18 +279,9 @@ def _check_text(text: str | bytes) -> None:
 
     And a version that only equals 1, as ``true`` does.
     """
-    import json  # noqa: PLC0415
-
-    def once(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ParameterError(f"the certificate states {flat(', '.join(twice))} twice")
-
-        if "schema_version" in names and not is_whole(dict(pairs)["schema_version"]):
-            raise ParameterError("schema_version must be a whole number")
-
-    json.loads(text, object_pairs_hook=once)
+    told = load_once(text, "the certificate")
+    if not is_whole(told.get("schema_version", 1)):
+        raise ParameterError("schema_version must be a whole number")
 
 
 @lru_cache(maxsize=1)

@@ -250,8 +250,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the estimator cannot be released on that route, or an option is none; nothing is
             charged.
         BadRows
-            If the rows are no table of numbers, or public rows or points have columns of other
-            names, or in another order; nothing is charged, no cell is shown.
+            If the rows are no table of numbers, as dates, or public rows or points have columns
+            of other names, or in another order; nothing is charged, no cell is shown.
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
@@ -340,10 +340,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
-        family.fill(model, values)
         model.n_features_in_ = self.n_features_in_ = scheme.features
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
+        family.fill(model, values)
         self.__dict__.pop("feature_names_in_", None)
         if names:
             self.feature_names_in_ = np.asarray(names, dtype=object)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed._ground.decimals import decimal_of
+from hushed._ground.json_text import load_once
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
@@ -157,7 +158,7 @@ def _follow_chain(budget: Budget, told: list[dict[str, Any]]) -> Iterator[Entry]
 def _read(text: str) -> Reading:
     report = _read_report(text)
     balance = report.balance
-    # A gamma is as much a probability over the sampler as those of the charges are.
+    # A gamma is as much an average over the sampler as those of the charges are.
     marginal = report.budget.limit.marginal or balance.spent.marginal
     limit = replace(report.budget.limit, marginal=marginal)
     return Reading(
@@ -279,7 +280,7 @@ def describe_stored(text: str | None, budget: Budget, entry: Entry) -> str:
         return "no answer is stored"
     try:
         raise_failure(text)
-        kind = _STORED[json.loads(text)["schema"]]
+        kind = _STORED[load_once(text, "the answer")["schema"]]
         reading = kind.read(text)
         (table,) = reading.tables
     except (BadFunction, QueryFailed):

@@ -22,6 +22,12 @@ KINDS = (
     *(AUDITS, STUDIES, BUDGETS),
 )
 
+# What reading a record raises that nobody wrote: a field is missing, of another type or size.
+_BROKEN = (
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    *(MemoryError, RecursionError),
+)
+
 
 def kind_of_record(text: str) -> Kind:
     """Find the kind that a record names."""
@@ -55,7 +61,7 @@ def read_record(text: str) -> Reading:
         again = canonical(json.loads(kind.write_again(found)))
     except HushedError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as bad:
+    except _BROKEN as bad:
         raise ParameterError(
             f"the record is no {kind.name} of this version ({type(bad).__name__})"
         ) from None

@@ -51,12 +51,15 @@ def _read(text: str) -> Reading:
         facts={"mechanism": certificate.mechanism.name, "values": certificate.mechanism.values},
         rows=list_numbers_of(certificate),
         tables=(Table(name="What was released", lines=_list_values(value)),),
-        outsider=describe_outsider(
-            certificate.guarantee,
-            _name_public(certificate),
-            _name_ground(certificate),
-        ),
+        outsider=tell_outsider(certificate),
         paragraphs=tuple(split_paragraph(each) for each in certificate.explain().split("\n\n")),
+    )
+
+
+def tell_outsider(certificate: Certificate) -> str:
+    """Say what an outsider could learn of a release with this certificate, made or not yet."""
+    return describe_outsider(
+        certificate.guarantee, _name_public(certificate), _name_ground(certificate)
     )
 
 
@@ -139,9 +142,16 @@ def _fits(value: Any, name: str, values: int) -> bool:
     if name == "exponential":
         return type(value) is int and 0 <= value < values
     if isinstance(value, Winner) or name == "noisy-max":
-        return isinstance(value, Winner) and name == "noisy-max" and 0 <= value.index < values
+        return isinstance(value, Winner) and name == "noisy-max" and _is_winner(value, values)
     chosen = value.tolist() if isinstance(value, np.ndarray) and value.dtype == np.int64 else []
     return 0 < len(chosen) == len(set(chosen)) and all(0 <= each < values for each in chosen)
+
+
+def _is_winner(value: Winner, values: int) -> bool:
+    """Whether it is the number of a candidate, with a finite gap that is not below 0."""
+    index, gap = value.index, value.gap
+    whole = type(index) is int and 0 <= index < values
+    return whole and type(gap) is float and 0 <= gap < math.inf
 
 
 def find_loss(certificate: Certificate) -> Any:

@@ -11,6 +11,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.json_text import load_once
 from hushed._ground.printing import brief
 from hushed.errors import MissingExtra, ParameterError
 from hushed.statements._statement import Statement
@@ -176,9 +177,11 @@ def read_unchecked(text: str | bytes) -> Statement:
 def _read_envelope(text: str | bytes) -> tuple[bytes, list[bytes]]:
     """Read what was signed, and the signatures."""
     try:
-        told = json.loads(text)
+        told = load_once(text, "the envelope")
         kind, signatures = told["payloadType"], told["signatures"][:_MOST_SIGNATURES]
         body, found = _decode(told["payload"]), [_decode(each["sig"]) for each in signatures]
+    except ParameterError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ParameterError("this is no DSSE envelope") from None
     if kind != PAYLOAD_TYPE:

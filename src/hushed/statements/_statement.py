@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from hushed._ground.checks import is_whole
+from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import flat
 from hushed.errors import ParameterError
@@ -298,20 +298,11 @@ def check_line(name: str, text: object) -> None:
 
 
 def _load(text: str | bytes) -> Any:
-    """Parse JSON that gives no field twice: other readers may take the other one."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            twice = ", ".join(sorted(name for name, count in counts.items() if count > 1))
-            raise ParameterError(f"the certificate states {flat(twice)} twice")
-        return found
-
+    """Parse JSON that gives no field twice."""
     if not isinstance(text, str | bytes) or len(text) > _LONGEST:
         raise ParameterError(f"a certificate is text of at most {_LONGEST} characters")
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return load_once(text, "the certificate")
     except ParameterError:
         raise
     except (ValueError, RecursionError):

@@ -22,6 +22,7 @@ from hushed.statements._words import assume_same_person, describe_outsider, desc
 _SCHEMA, _VERSION = "hushed study", 1
 _MOST_LINES = 40
 _ROUNDING = 1e-6
+_MOST_LAWS, _MOST_MASSES = 256, 65_536  # of all parts: some seconds of work, and not hours
 _DIGEST = re.compile("[0-9a-f]{64}")
 _PARTS = (  # kinds that promise something
     *("answer", "release", "study", "budget"),
@@ -80,7 +81,28 @@ def compose_study(parts: Sequence[StudyPart], delta: float) -> Study:
             "a study is of one certificate or more, each once; two releases that gave the same are "
             "told apart by their notes"
         )
+    _require_short([each.law for each in parts])
     return Study(parts=tuple(parts), composition=compose(parts, delta=delta))
+
+
+def _require_short(laws: Sequence[list[dict[str, Any]] | None]) -> None:
+    """Refuse what would take too long to be added up: many laws of point masses, or long ones.
+
+    A promise without a law is added up as a law of a few point masses.
+    """
+    masses = [
+        len(each["losses"])
+        for law in laws
+        for each in law or ()
+        if isinstance(each.get("losses"), list)
+    ]
+    laws_of_masses = len(masses) + sum(law is None for law in laws)
+    if laws_of_masses > _MOST_LAWS or sum(masses) > _MOST_MASSES:
+        raise ParameterError(
+            f"a study adds up at most {_MOST_LAWS} laws of point masses, with {_MOST_MASSES:,} "
+            f"together (a promise without a law is one), got {laws_of_masses} with "
+            f"{sum(masses):,}: charge the releases to one budget, and certify that"
+        )
 
 
 def write_study(study: Study) -> str:
@@ -105,6 +127,7 @@ def _read(text: str) -> Reading:
     told = json.loads(text)
     if (told["schema"], told["version"]) != (_SCHEMA, _VERSION):
         raise ParameterError("the record is no study of this version")
+    _require_short([each["law"] for each in told["parts"]])
     try:
         parts = [
             StudyPart(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -81,7 +82,7 @@ def _plan_again(answer: Answer, asked: Asked) -> Followed:
                 typed, epsilon=promise.epsilon, delta=promise.delta, noise_name=asked.noise
             )
         answer = _put_in_order(answer, typed)
-    except (HushedError, TypeError, ValueError, KeyError) as problem:
+    except (HushedError, ArithmeticError, LookupError, TypeError, ValueError) as problem:
         raise ParameterError(f"what was asked does not fit the answer: {problem}") from None
     distances = trace_distances(typed, plan)
     return Followed(answer=answer, query=typed, plan=plan, distances=distances)
@@ -134,6 +135,8 @@ def _check_shape(answer: Answer, followed: Followed) -> list[str]:
     sizes |= {len(column) for column in answer.present.values()}
     if len(sizes) != 1:
         return ["its columns are not of one length"]
+    if not all(map(_is_number, itertools.chain.from_iterable(answer.present.values()))):
+        return ["a number of rows with a value is none"]
     keys = list(zip(*answer.keys.values(), strict=True)) if answer.keys else [()] * len(answer)
     if query.chooses_keys:
         places = [*range(1, query.aggregates[0].k + 1)]
@@ -143,6 +146,10 @@ def _check_shape(answer: Answer, followed: Followed) -> list[str]:
     if query.keys.values is not None:
         return [] if keys == query.keys.combinations() else ["its keys are not the public ones"]
     return [] if len(set(keys)) == len(keys) else ["a key is there twice"]
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def _check_laws(answer: Answer, followed: Followed) -> list[str]:

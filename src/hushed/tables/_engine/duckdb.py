@@ -53,11 +53,20 @@ _OWN_FUNCTION = (  # of the database, found in place of one of DuckDB's
     "(SELECT lower(function_name) FROM duckdb_functions() WHERE internal)"
 )
 # What a Parquet file holds may be no UTF-8. DuckDB ends a string at a byte FF where it sorts: it
-# would take two users for one, and read the columns behind wrongly. So a string with this byte is
-# written in hexadecimal digits behind a mark, and one that begins with the mark, too.
+# would take two users for one, and read the columns behind wrongly. And it makes no table of such
+# strings: a single cell would decide whether a query fails. So a string that is no UTF-8 is written
+# in hexadecimal digits behind a mark, and one that begins with the mark, too.
 _MARK = "\uef7f"
+_MORE = "[89AB]."  # a byte that goes on
+_UTF8 = "|".join(
+    [
+        *("[0-7].", f"(?:C[2-9A-F]|D.){_MORE}"),
+        *(f"E0[AB].{_MORE}", f"E[1-9A-CEF]{_MORE * 2}", f"ED[89].{_MORE}"),
+        *(f"F0[9AB].{_MORE * 2}", f"F[1-3]{_MORE * 3}", f"F48.{_MORE * 2}"),
+    ]
+)
 _SORTABLE = (
-    "CASE WHEN regexp_matches(hex(encode({0})), '^(?:..)*FF') "
+    f"CASE WHEN NOT regexp_full_match(hex(encode({{0}})), '(?:{_UTF8})*') "
     f"OR starts_with({{0}}, '{_MARK}') "
     f"THEN '{_MARK}' || hex(encode({{0}})) ELSE {{0}} END COLLATE C"
 )
@@ -221,13 +230,11 @@ def _send_text(text: Any) -> Any:
 
 
 def _read_text(digits: str) -> str:
+    """Text of bytes, other ones for others: two keys that look alike would be one twice."""
     held = bytes.fromhex(digits)
     if held.startswith(_MARK.encode()):
         held = bytes.fromhex(held.decode().removeprefix(_MARK))
-    try:
-        return held.decode()
-    except UnicodeDecodeError:
-        return repair_bytes(held).decode()
+    return repair_bytes(held).decode()
 
 
 @contextmanager
