@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import os
 import resource
 import time
 
@@ -90,7 +91,11 @@ def main(*, quick: bool, trials: int) -> None:
         for seconds, count in ((0.001, 8000), (0.02, 800), (0.2, 80)):
             for name, workers in (("loky", 2), ("Dask", dask)):
                 found = efficiency(workers, seconds, max(8, count // part))
-                print(f"{name:6}{1000 * seconds:6.0f} ms: {found:.2f} of two workers")
+                load = os.getloadavg()[0] / (os.cpu_count() or 1)
+                print(
+                    f"{name:6}{1000 * seconds:6.0f} ms: {found:.2f} of two workers, "
+                    f"{load:.1f} processes for each core"
+                )
         dask.close()
     slots = 50 if quick else 1000
     for seconds in (1.0, 60.0):

@@ -37,7 +37,13 @@ def mean(rows):
 keep = sys.argv[1] or None
 unit = hs.populations.Uniform(low=0, high=1)
 s = hs.sample_sensitivity(
-    mean, unit, rows=2000, pairs=int(sys.argv[2]), workers=int(sys.argv[3]), keep=keep
+    mean,
+    unit,
+    rows=2000,
+    pairs=int(sys.argv[2]),
+    symmetric=True,
+    workers=int(sys.argv[3]),
+    keep=keep,
 )
 print(hashlib.sha256(s.sampling.draws.tobytes()).hexdigest())
 """

@@ -48,7 +48,9 @@ POPULATION = hs.populations.Simulator(simulated, name="waves", bounds={"0": (0, 
 
 def main() -> None:
     """Measure how far the predictions move, and release them once."""
-    s = hs.sample_sensitivity(predictions, POPULATION, rows=ROWS, gamma=0.05, batch=True, workers=1)
+    s = hs.sample_sensitivity(
+        predictions, POPULATION, rows=ROWS, gamma=0.05, symmetric=True, batch=True, workers=1
+    )
     print(f"fitted {s.calls} tables, in {s.sampling.dtype}: {s.value:.2g}")
     private = simulated(np.random.default_rng(7), ROWS)
     released = hs.release(predictions, private, hs.Laplace(s, epsilon=1))

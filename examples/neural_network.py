@@ -61,7 +61,14 @@ POPULATION = hs.populations.Simulator(simulated, name="waves", bounds={"0": (0, 
 def main() -> None:
     """Measure how far the predictions move, and release them once."""
     s = hs.sample_sensitivity(
-        predictions, POPULATION, rows=ROWS, gamma=0.05, batch=True, batch_rows=2**14, workers=1
+        predictions,
+        POPULATION,
+        rows=ROWS,
+        gamma=0.05,
+        symmetric=True,
+        batch=True,
+        batch_rows=2**14,
+        workers=1,
     )
     print(f"trained on {s.calls} tables on {DEVICE}, in {s.sampling.dtype}: {s.value:.2g}")
     private = simulated(np.random.default_rng(7), ROWS)

@@ -78,6 +78,7 @@ def main(block: int = 200) -> None:
         norm="l2",
         gamma=0.05,
         calibration="marginal",  # 19 pairs, each of block + 1 public rows that no other one has
+        symmetric=True,  # the order of the rows does not matter, which is tried
     )
     mechanism = hs.Gaussian(s, epsilon=0.5, delta=1e-6)
     error = mechanism.accuracy(beta=0.05, dims=4)

@@ -6,12 +6,13 @@ import argparse
 import json
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hushed.errors import HushedError
+from hushed.errors import HushedError, PlacesLeftOut
 from papers.reproduction import PAPERS, Reproduction, experiments, find_all, reproduce
 from papers.store import RESULTS
 
@@ -58,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.list:
             _list(asked.paper, " ".join(asked.name))
         else:
-            _reproduce(asked)
+            with warnings.catch_warnings():  # the papers' promises are about a random place
+                warnings.simplefilter("ignore", PlacesLeftOut)
+                _reproduce(asked)
     except KeyboardInterrupt:
         return _fail(
             "stopped", "finished points are kept, run the same command again to go on", 130

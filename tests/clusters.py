@@ -29,7 +29,7 @@ class Cluster:
         self.folder, self.parts = folder, []
         file = folder / "scheduler.json"
         self.scheduler = self.start("scheduler", "--port", "0", "--scheduler-file", str(file))
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not (file.exists() and file.stat().st_size) and time.monotonic() < end:
             time.sleep(0.02)
         self.address = json.loads(file.read_text())["address"].replace("tcp://", "dask://")
@@ -44,7 +44,36 @@ class Cluster:
         from distributed import Client
 
         with Client(self.address.replace("dask", "tcp"), set_as_default=False) as client:
-            client.wait_for_workers(count, timeout=60)
+            client.wait_for_workers(count, timeout=120)
+
+    @contextlib.contextmanager
+    def joined(self, *options, **named):
+        """Add a worker that has come to the scheduler, and that is gone from there at the end."""
+        from distributed import Client
+
+        name = f"guest-{len(self.parts)}"
+        with warnings.catch_warnings():  # of a guest with other packages
+            warnings.simplefilter("ignore")
+            client = Client(self.address.replace("dask", "tcp"), set_as_default=False)
+
+        def find():
+            told = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+            return any(each["name"] == name for each in told.values())
+
+        def wait(there):
+            end = time.monotonic() + 120
+            while find() is not there and time.monotonic() < end:
+                time.sleep(0.05)
+            assert find() is there, f"{name} has not {'come' if there else 'gone'}"
+
+        with client:
+            process = self.add("--name", name, *options, **named)
+            try:
+                wait(there=True)
+                yield process
+            finally:
+                kill(process)
+                wait(there=False)
 
     def add(self, *options, nanny=True, python=sys.executable, at=None, host=True, **environment):
         """Start a worker, which knows the scheduler by its address or another one."""
@@ -118,13 +147,13 @@ def stop_command(folder, engine, number, pairs=400):
         start_new_session=True,
     )
     try:
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300
         while process.poll() is None and time.monotonic() < end:
             if kept.exists() and any(each.kept > 10 for each in hs.runs.list_runs(kept)):
                 break
             time.sleep(0.05)
         os.killpg(process.pid, number)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=120)[1]
     finally:
         kill(process)
     return process.returncode, said, [each.kept for each in hs.runs.list_runs(kept)]

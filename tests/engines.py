@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 from tests.nasty_tables import to_postgres
 
-__all__ = ["ENGINES", "MASTER", "SERVERS", "SPARK", "begun", "on_spark", "placed", "spark"]
+__all__ = ["ENGINES", "MASTER", "QUICK", "SERVERS", "SPARK", "begun", "on_spark", "placed", "spark"]
 
 # pyspark and pandas are not of one age, and their warnings are theirs
 SPARK = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -23,10 +23,11 @@ SERVERS = ["postgres", pytest.param("spark", marks=SPARK)]
 ENGINES = ["duckdb", *SERVERS]
 
 MASTER = "local[2]"
+QUICK = "-XX:TieredStopAtLevel=1"  # of Java: short queries take half the time
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # short queries: half the time
+    "spark.driver.extraJavaOptions": QUICK,
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",

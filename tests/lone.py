@@ -62,7 +62,7 @@ def alone(words, home, **environment):
         | environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         cwd=folder,
         check=False,
     )

@@ -35,6 +35,12 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
      |   `- WrongNorm
      |- BadRows                   bad use: also a ValueError
      `- NotFound                  bad use: a file, or a name in it, is not there
+
+What is done, but should be known, is a warning, at the line that called the library; the
+same line gives it once, as Python's filters say::
+
+    HushedWarning                also a UserWarning
+     `- PlacesLeftOut
 """
 
 from __future__ import annotations
@@ -50,6 +56,7 @@ __all__ = [
     "DamagedRun",
     "EngineUnavailable",
     "HushedError",
+    "HushedWarning",
     "KeyInUse",
     "LedgerUnavailable",
     "MissingExtra",
@@ -59,6 +66,7 @@ __all__ = [
     "NotFound",
     "Overspent",
     "ParameterError",
+    "PlacesLeftOut",
     "PrivateRowsAsPopulation",
     "QueryFailed",
     "RandomFunction",
@@ -329,3 +337,14 @@ class NewerLedger(Refusal):
 
 class LedgerUnavailable(Refusal):
     """A ledger cannot be reached, read or written now."""
+
+
+class HushedWarning(UserWarning):
+    """Whatever hushed warns of; to be filtered with `warnings.filterwarnings`."""
+
+
+class PlacesLeftOut(HushedWarning):
+    """A gamma is an average over the places of a table, and whole places may be left out.
+
+    See `hushed.sample_sensitivity`: ``symmetric`` and ``position``.
+    """

@@ -65,9 +65,10 @@ class Guarantee:
         The sampled sensitivities behind ``gamma``: fingerprint and gamma of each. Promises that
         share an estimate share its gamma. Empty for a gamma that was stated by hand.
     marginal : bool, default False
-        True when part of ``gamma`` is a probability over the sampler and the pair together
-        (``calibration="marginal"``): under the one sensitivity that was drawn, a larger share of
-        pairs may fail, and no promise is broken by it.
+        True when part of ``gamma`` is an average over the sampler (``calibration="marginal"``):
+        under the one sensitivity that was drawn, a larger share of pairs may well fail, and no
+        promise is broken by it. Under the other calibrations it does so with a probability that
+        is counted into gamma.
 
     Raises
     ------

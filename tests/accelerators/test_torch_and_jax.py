@@ -303,7 +303,7 @@ def test_blocks_read_lists_of_tensors():
     """Each is brought to the host."""
     answer = lambda rows: [torch.tensor(rows.mean(), requires_grad=True), 0.5]  # noqa: E731
     mechanism = hs.Blocks(
-        aggregate="vector", centre=[0.5, 0.5], radius=1.0, epsilon=9.0, delta=1e-3, blocks=9
+        aggregate="vector", centre=[0.5, 0.5], radius=1.0, epsilon=9.0, delta=1e-3, blocks=2
     )
     found = mechanism.simulate(answer, hs.populations.Uniform(low=0, high=1), 20, trials=1)
     assert found.failed == 0

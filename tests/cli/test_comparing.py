@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.commands import ended
 
 import hushed as hs
+from hushed.cli._next_command import Compared, next_command
+from hushed.cli._records import Source
+from hushed.cli._statistic_options import Described
 
 RANGE = ("--low", 0, "--high", 100)
 TESTED = ("--mechanism", "propose-test", "--delta", 1e-6)
@@ -300,10 +304,45 @@ def test_the_recommended_way_is_given_as_the_next_command(run, words):
     assert "epsilon = 2," in told.stdout
 
 
-def test_a_way_that_the_command_does_not_have_gives_no_next_command(run):
-    """A function is no statistic."""
-    said = run("compare", "f.py:f", *UNIFORM, "--rows", 20, "--epsilon", 2, *RANGE)
-    assert "Recommended" in said.stdout
+def read_next(said):
+    """The command that a comparison ends with, without its first word."""
+    found = re.search(r"Next, on the private rows: hushed (.*)", said.stdout)
+    assert found is not None, said.stdout + said.stderr
+    return found[1]
+
+
+def test_a_function_leads_to_its_release(run):
+    """Sampled, as it was compared: the population, the mechanism and gamma are in the command."""
+    words = ("--rows", 50, "--epsilon", 2, "--gamma", 0.1, "--worth", 1, "--no-header")
+    command = read_next(run("compare", "f.py:f", *UNIFORM, *words))
+    assert command.startswith("release PRIVATE.csv f.py:f --population uniform:")
+    told = run(*command.replace("PRIVATE.csv", "one.csv").split())
+    assert told.returncode == 0, told.stderr
+    assert "epsilon = 2, delta = 0, gamma = 0.1" in told.stdout
+
+
+def test_a_query_is_the_next_command_where_it_is_recommended(run):
+    """It names the column with its type; where none was named, COLUMN stands for it."""
+    statistic = hs.statistics.median(rows=50, low=0, high=100)
+    public = hs.populations.Uniform(low=[0], high=[100])
+    found = hs.compare(statistic, public, trials=2, epsilon=2.0)
+    found = replace(found, recommended="table query")
+    wanted = "hushed query PRIVATE.csv --type {0}=float --median {0}:0:100 --epsilon 2"
+    for column in ("stay", None):
+        told = Compared(
+            asked="median",
+            public=Source(population="uniform:0,100"),
+            described=Described(low=0.0, high=100.0, column=column),
+            unit="row",
+        )
+        assert next_command(told, found) == wanted.format(column or "COLUMN")
+    done = run(*wanted.format("stay").replace("PRIVATE.csv", "stays.csv").split()[1:])
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_way_that_no_command_has_gives_no_next_command(run):
+    """Nothing that applies is nothing to go on with."""
+    said = run("compare", "f.py:f", *UNIFORM, "--rows", 2, "--epsilon", 2, "--gamma", 1e-9)
     assert "Next, on" not in said.stdout
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import hushed as hs
-from hushed.cli import app
+from hushed.cli import _keeping, app
 
 SOURCE = str(Path(hs.__file__).parents[1])
 SENSITIVITY = "sensitivity f.py:mean --population uniform:0,1 --rows 5 --pairs 100 --workers 1"
@@ -50,6 +50,15 @@ def listed():
     return json.loads(run("runs list kept --json"))["runs"]
 
 
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [(0, "0 B"), (999, "999 B"), (999_499, "999 kB"), (999_500, "1 MB"), (2.5e12, "2.5e+03 GB")],
+)
+def test_sizes_have_three_digits(size, shown):
+    """And none of them a power of ten, short of a thousand gigabytes."""
+    assert _keeping._size(size) == shown
+
+
 def test_what_is_kept_is_listed_and_removed():
     """Key, name, share done and size; nothing is left of what was removed."""
     alone = run(SENSITIVITY)
@@ -60,8 +69,9 @@ def test_what_is_kept_is_listed_and_removed():
     shown = run("runs list kept")
     assert found["key"][:8] in shown
     assert "all 100" in shown
+    assert shown.startswith("1 run, ")
     assert run(f"{SENSITIVITY} --keep kept") == alone
-    assert run(f"runs remove kept {found['key'][:8]}") == "removed 1 run(s)\n"
+    assert run(f"runs remove kept {found['key'][:8]}") == "removed 1 run\n"
     assert run("runs list kept") == "no run is kept there\n"
 
 
@@ -113,13 +123,13 @@ def test_a_command_that_is_stopped_says_what_is_kept(number, workers):
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and not any(
         each.kept for each in (hs.runs.list_runs("kept") if Path("kept").exists() else ())
     ):
         time.sleep(0.05)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     Path("hurry").touch()
     assert process.returncode == 130, said
     assert "of 100 trials are kept in" in said

@@ -73,7 +73,10 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 FOREIGN = {"--nthreads", "--nworkers", "--address"}  # of Dask and Ray
 OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
 # The command that a comparison leads to.
-OF_OTHERS |= {("_next_command", each) for each in ("--bound", "--mechanism", "--noise")}
+OF_OTHERS |= {
+    ("_next_command", each)
+    for each in ("--bound", "--mechanism", "--noise", "--type", "--median", "--quantile")
+}
 FOLDER = Path(hushed.cli.__file__).parent
 
 

@@ -197,6 +197,25 @@ def test_a_table_that_is_not_there_is_told_by_the_option(tmp_path):
     assert CliRunner().invoke(app, [*words, "--table", "sales"]).exit_code == 0
 
 
+def test_a_file_of_rows_has_no_table_to_name(tmp_path):
+    """A name that says nothing was meant for something else."""
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    words = ["query", str(tmp_path / "a.csv"), "--count", "--epsilon", "1"]
+    refused = CliRunner().invoke(app, [*words, "--table", "sales"])
+    assert refused.exit_code == 2
+    assert "--table names a table in a database, and" in refused.stderr
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
+@pytest.mark.parametrize("option", ["--html", "--certificate"])
+def test_who_wants_a_certificate_of_a_query_is_told_how(option):
+    """It is made of the answer, by a command of its own."""
+    words = ["query", "a.csv", "--count", option, "c.html"]
+    refused = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    assert refused.exit_code == 2
+    assert "'hushed certify answer.json'" in " ".join(refused.stderr.split())
+
+
 def test_a_file_without_names_shows_no_record(tmp_path):
     """A record in place of the names is refused unseen, and counts once the names are given."""
     data = tmp_path / "visits.csv"

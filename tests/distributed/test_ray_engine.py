@@ -86,7 +86,7 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
         try:
             run_trials(stuck, 60, seed=3, workers="ray")
         except KeyboardInterrupt:
-            end = time.monotonic() + 30
+            end = time.monotonic() + 120
             while ray.available_resources().get("CPU") != 2 and time.monotonic() < end:
                 time.sleep(0.1)
             say(ray.available_resources().get("CPU"))
@@ -98,7 +98,7 @@ def test_errors_and_deaths_on_a_cluster_of_the_caller(tmp_path):
     assert said[1] == "True True"
     # Each worker holds a span; any of them may be the first that died too often.
     assert re.search(r"died again and again at trials \d+ to \d+ \(WorkerCrashedError\)", said[2])
-    assert "5 of 100 trials were done, and are lost" in said[2]
+    assert re.search("[1-5] of 100 trials were done, and are lost", said[2])
     assert said[3:] == ["True True", "2.0"]
 
 
@@ -174,18 +174,19 @@ def test_a_lost_head_ends_the_run_before_ray_ends_the_program(tmp_path):
 
 
 def test_a_command_on_ray_that_is_stopped_says_what_is_kept(tmp_path):
-    """Ray sets a handler of SIGTERM, with which the program would abort; both signals end alike."""
+    """Ctrl-C comes to all processes that the command has started, the cluster among them.
+
+    A command on a cluster of somebody else is ended by SIGTERM in `test_verbs_on_ray.py`.
+    """
     said = alone(
         """
         from pathlib import Path
         from tests.clusters import resume_command, stop_command
-        for number in (signal.SIGTERM, signal.SIGINT):
-            folder = Path(os.environ["HOME"], str(int(number)))
-            folder.mkdir()
-            code, words, kept = stop_command(folder, "ray", number)
-            say(code, f"{kept[0]} of 400 trials are kept in" in words, 10 < kept[0] < 400)
-            say(resume_command(folder) > kept[0])  # each trial that is kept saves two calls
+        home = Path(os.environ["HOME"])
+        code, words, kept = stop_command(home, "ray", signal.SIGINT)
+        say(code, f"{kept[0]} of 400 trials are kept in" in words, 10 < kept[0] < 400)
+        say(resume_command(home) > kept[0])  # each trial that is kept saves two calls
         """,
         tmp_path,
     )
-    assert said == ["130 True True", "True"] * 2
+    assert said == ["130 True True", "True"]

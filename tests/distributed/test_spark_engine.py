@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from tests.clusters import LATE, failed_elsewhere, make_picky, resume_command, stop_command
+from tests.engines import QUICK
 
 import hushed as hs
 from hushed._functions._trials import run_trials
@@ -17,6 +18,7 @@ from hushed.errors import BadFunction, EngineUnavailable, HushedError, WorkerLos
 # pyspark and pandas are not of one age, and their warnings are theirs
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 UNIT = hs.populations.Uniform(low=0, high=1)
+FEW = 12  # trials: five run here, and the others are one wave
 
 
 def draws(generators):
@@ -29,9 +31,9 @@ def test_a_session_gives_the_bits_of_one_process(spark):
     def spread(rows):
         return rows.max() - rows.mean()
 
-    asked = {"rows": 20, "calibration": "marginal", "pairs": 300}
-    here = hs.sample_sensitivity(spread, UNIT, workers=1, **asked)
-    for workers in (spark, "spark"):
+    for workers, pairs in ((spark, 120), ("spark", 12)):
+        asked = {"rows": 20, "calibration": "marginal", "pairs": pairs}
+        here = hs.sample_sensitivity(spread, UNIT, workers=1, **asked)
         there = hs.sample_sensitivity(spread, UNIT, workers=workers, **asked)
         assert np.array_equal(there.draws, here.draws)
         assert there.value == here.value
@@ -47,8 +49,8 @@ def test_trials_run_in_workers(spark, tmp_path):
             open(f"{folder}/{os.getpid()}", "w").close()
         return draws(generators)
 
-    found = run_trials(noting, 100, seed=3, workers=spark)
-    assert np.array_equal(found, run_trials(draws, 100, seed=3, workers=1))
+    found = run_trials(noting, FEW, seed=3, workers=spark)
+    assert np.array_equal(found, run_trials(draws, FEW, seed=3, workers=1))
     assert os.listdir(folder)
 
 
@@ -57,7 +59,7 @@ def test_jobs_are_of_the_group_of_the_caller(spark):
     context = spark.sparkContext
     context.setJobGroup("mine", "jobs of the caller")
     try:
-        run_trials(draws, 20, seed=3, workers=spark)
+        run_trials(draws, FEW, seed=3, workers=spark)
     finally:
         for name in ("Group.id", ".description", ".interruptOnCancel"):
             context.setLocalProperty(f"spark.job{name}", None)
@@ -85,9 +87,9 @@ def test_a_worker_that_is_killed_is_made_up_for(spark, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return draws(generators)
 
-    found = run_trials(dying_once, 60, seed=3, workers=spark)
+    found = run_trials(dying_once, 30, seed=3, workers=spark)
     assert struck.exists()
-    assert np.array_equal(found, run_trials(draws, 60, seed=3, workers=1))
+    assert np.array_equal(found, run_trials(draws, 30, seed=3, workers=1))
 
 
 def test_a_function_that_ends_its_workers_is_given_up(spark):
@@ -101,8 +103,8 @@ def test_a_function_that_ends_its_workers_is_given_up(spark):
 
     with pytest.raises(WorkerLost, match=r"between trials \d+ and \d+.*of 100 trials"):
         run_trials(deadly, 100, seed=3, workers=spark)
-    again = run_trials(draws, 20, seed=3, workers=spark)
-    assert np.array_equal(again, run_trials(draws, 20, seed=3, workers=1))
+    again = run_trials(draws, FEW, seed=3, workers=spark)
+    assert np.array_equal(again, run_trials(draws, FEW, seed=3, workers=1))
 
 
 def test_a_worker_without_the_package_is_refused(spark, monkeypatch):
@@ -170,7 +172,7 @@ def test_a_stop_takes_back_what_runs_in_a_session_of_the_caller(spark, tmp_path)
             run_trials(stuck, 60, seed=3, workers=spark)
     finally:
         signal.signal(signal.SIGINT, before)
-    tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 30
+    tracker, end = spark.sparkContext.statusTracker(), time.monotonic() + 120
     while tracker.getActiveJobsIds() and time.monotonic() < end:
         time.sleep(0.1)
     assert not tracker.getActiveJobsIds()
@@ -185,6 +187,7 @@ def test_a_command_on_spark_that_is_stopped_says_what_is_kept(number, tmp_path, 
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.master local[2]\nspark.driver.bindAddress 127.0.0.1\n"
         "spark.driver.host 127.0.0.1\nspark.ui.enabled false\n"
+        f"spark.driver.extraJavaOptions {QUICK}\n"
     )
     code, said, kept = stop_command(tmp_path, "spark", number)
     assert code == 130, said[-2000:]

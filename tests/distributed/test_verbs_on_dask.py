@@ -3,12 +3,11 @@
 import shutil
 import sys
 import sysconfig
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.clusters import SOURCE, Cluster, needs_dask
+from tests.clusters import SOURCE, needs_dask
 from tests.commands import ended
 from tests.verbs import COMMANDS, FUNCTION, MORE_VERBS, VERBS, check_command, check_verb
 
@@ -48,20 +47,16 @@ def test_a_command_with_an_address_runs_on_its_workers(shared, tmp_path):
     assert len(set((tmp_path / "calls").read_text().split())) >= 2
 
 
-def test_a_worker_with_other_source_code_is_refused(tmp_path):
+def test_a_worker_with_other_source_code_is_refused(shared, tmp_path):
     """A copy of hushed in which one comment was changed; the worker lives on."""
     copy = tmp_path / "other" / "hushed"
     shutil.copytree(Path(SOURCE) / "hushed", copy, ignore=shutil.ignore_patterns("__pycache__"))
     with (copy / "_ground" / "types.py").open("a") as file:
         file.write("# changed\n")
-    cluster = Cluster(tmp_path, workers=0)
-    try:
-        worker = cluster.add(nanny=False, PYTHONPATH=str(copy.parent))
+    with shared.joined(nanny=False, PYTHONPATH=str(copy.parent)) as worker:
         with pytest.raises(EngineUnavailable, match=r"worker tcp://.*has other source code"):
-            run_trials(draws, 20, seed=3, workers=cluster.address)
+            run_trials(draws, 20, seed=3, workers=shared.address)
         assert worker.poll() is None
-    finally:
-        cluster.close()
 
 
 def _find_other_python():
@@ -74,19 +69,10 @@ def _find_other_python():
 
 
 @pytest.mark.skipif(_find_other_python() is None, reason="no other Python on this machine")
-def test_a_worker_with_another_python_is_refused(tmp_path):
+def test_a_worker_with_another_python_is_refused(shared):
     """A real one, which borrows the packages of this one; no work is sent, and it lives on."""
-    cluster = Cluster(tmp_path, workers=0)
-    try:
-        path = sysconfig.get_path("purelib")
-        worker = cluster.add(nanny=False, python=_find_other_python(), PYTHONPATH=path)
-        end = time.monotonic() + 30
-        while "Registered to" not in cluster.logs() and time.monotonic() < end:
-            time.sleep(0.1)
-        with pytest.raises(
-            EngineUnavailable, match=r"another Python than this process.*\(3\.\d+\)"
-        ):
-            run_trials(draws, 20, seed=3, workers=cluster.address)
+    path, words = sysconfig.get_path("purelib"), r"another Python than this process.*\(3\.\d+\)"
+    with shared.joined(nanny=False, python=_find_other_python(), PYTHONPATH=path) as worker:
+        with pytest.raises(EngineUnavailable, match=words):
+            run_trials(draws, 20, seed=3, workers=shared.address)
         assert worker.poll() is None
-    finally:
-        cluster.close()

@@ -30,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -148,7 +149,8 @@ def shown_by(script, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(script)])
     monkeypatch.syspath_prepend(script.parent)
     loaded = set(sys.modules)
-    with redirect_stdout(StringIO()) as out:
+    with redirect_stdout(StringIO()) as out, warnings.catch_warnings():
+        warnings.simplefilter("error", hushed.errors.HushedWarning)
         try:
             runpy.run_path(str(script), run_name="__main__")
         finally:  # files of one folder are no modules of the next
@@ -184,7 +186,9 @@ def test_dialogues_give_what_is_shown(page):
     runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
     for block in blocks(page, "pycon"):
         test = parser.get_doctest(block.text, names, page.name, str(page), 0)
-        runner.run(test, clear_globs=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", hushed.errors.HushedWarning)
+            runner.run(test, clear_globs=False)
         names = test.globs
     result = runner.summarize(verbose=False)
     assert result.attempted > 0

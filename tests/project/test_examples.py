@@ -47,7 +47,7 @@ def test_script_runs_anywhere(script, tmp_path):
         env={**os.environ, "PYTHONPATH": str(Path(hushed.__file__).parent.parent)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stderr

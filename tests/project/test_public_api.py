@@ -121,8 +121,8 @@ def test_public_things_are_documented(name):
 
 
 def test_errors_inherit_one_class_and_pickle():
-    """All that is raised on purpose is a HushedError."""
+    """All that is raised on purpose is a HushedError, and all that is warned of a HushedWarning."""
     from hushed import errors
 
     for name in errors.__all__:
-        assert issubclass(getattr(errors, name), errors.HushedError)
+        assert issubclass(getattr(errors, name), (errors.HushedError, errors.HushedWarning))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
+from hushed.errors import HushedWarning
 from hushed.runs import _stores as stores
 
 pytest.importorskip("fsspec")
@@ -126,7 +127,7 @@ def test_a_store_that_fails_ends_the_keeping_and_not_the_run(memory, monkeypatch
         return put(self, path, *rest, **named)
 
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", refuse)
-    with pytest.warns(RuntimeWarning, match="raised LookupError.*the run goes on"):
+    with pytest.warns(HushedWarning, match="raised LookupError.*the run goes on"):
         found = sample(memory, 200)
     assert draws(found) == draws(sample(None, 200))
 

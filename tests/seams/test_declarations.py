@@ -15,7 +15,7 @@ from scipy.stats import qmc
 from tests.seams.keeping import Shelf, by_decorator, by_first_row, by_first_rows
 
 import hushed as hs
-from hushed.cli._inputs import read_function
+from hushed._functions._loading import read_function
 from hushed.errors import BadFunction, BadRows
 from hushed.sensitivity import _independence
 from hushed.sensitivity._declarations import check_source

@@ -301,4 +301,4 @@ def test_edges_of_bins_are_printed_as_they_are():
 def test_no_error_bar_is_said_to_hold_always(beta):
     """A chance that is lost when it is taken from one is there all the same."""
     told = hs.table(pa.table({"x": [1.0]})).count().release(epsilon=1.0, beta=beta).explain()
-    assert found("holds with #%", told) < 100
+    assert found("holds with probability # %", told) < 100

@@ -7,17 +7,20 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from pyarrow import parquet
+from typer.testing import CliRunner
 
 import hushed as hs
+from hushed.cli import app
 from hushed.cli._private_tables import (
     read_column_of_users,
     read_private_column,
     read_private_table,
     read_table_like,
 )
-from hushed.errors import ParameterError
+from hushed.cli._tables import read_table
+from hushed.errors import BadRows, ParameterError
 
 ODD = ["", "5", "5,6", "5,6,7", '"', '"5,6', "x,y", "inf,nan", "\ufeff5", "\udc80,1", "9" * 400]
 
@@ -46,11 +49,17 @@ def test_no_row_decides_how_many_columns_or_rows_there_are(tmp_path, lines, odd)
     def rows(columns):
         return lambda path: read_private_table(path, header=False, columns=columns).rows.tolist()
 
-    readers = [place, whose, rows(1), rows(2)]
+    def like(columns):
+        box = hs.populations.Uniform(low=[0] * columns, high=[9] * columns)
+        more = {"header": False, "columns": None}
+        return lambda path: read_table_like(path, box, "numpy", **more).rows.tolist()
+
+    several = [rows(2), like(2)]
+    readers = [place, whose, rows(1), like(1), *several]
     readers += [text] if not any("," in each for each in [*lines, odd]) else []
     for reader in readers:
         before, after = read(lines, reader), read([odd, *lines[1:]], reader)
-        skipped = reader is readers[3]  # of several columns an empty line is no row
+        skipped = reader in several  # of several columns an empty line is no row
         assert len(before) - (not skipped or bool(lines[0])) == len(after) - (
             not skipped or bool(odd)
         )
@@ -66,6 +75,71 @@ def test_the_number_of_columns_is_said_where_no_header_says_it(tmp_path):
         read_private_table(tmp_path / "rows.csv", header=False)
     with pytest.raises(ParameterError, match="without a header"):
         read_private_table(tmp_path / "rows.csv", header=True, columns=2)
+
+
+@pytest.mark.parametrize("name", ["release", "check-population"])
+def test_without_a_header_there_are_as_many_columns_as_in_the_population(tmp_path, name):
+    """One row would change which number is the most frequent, and so what is refused."""
+    (tmp_path / "f.py").write_text("def middle(rows):\n    return rows[:, 1].mean()\n")
+    function = [f"{tmp_path}/f.py:middle"] if name == "release" else []
+    words = [*function, "--population", "uniform:0,9:0,9", "--epsilon", "9", "--no-header"]
+    words += ["--gamma", "0.3", "--workers", "1"] if name == "release" else ["--tables", "19"]
+    told = []
+    for last in ("1,2", "1,2,3"):
+        path = tmp_path / "rows.csv"
+        path.write_text("1,2\n" * 10 + "1,2,3\n" * 10 + f"{last}\n")
+        result = CliRunner().invoke(app, [name, str(path), *words, "--json"])
+        assert result.exit_code == (name != "release"), result.output  # constant, not uniform
+        told.append(result.stderr)
+    assert "rows.csv is read as a row of 2 columns, as many as the population has" in told[0]
+    assert told[0] == told[1]
+
+
+NESTED = {
+    "lists": (pa.list_(pa.int64()), [[1], [2, 3]], [None, [], [None]]),
+    "lists of lists": (pa.list_(pa.list_(pa.int64())), [[[1]], [[2], [3]]], [None, [], [[]]]),
+    "records": (pa.struct({"a": pa.int64()}), [{"a": 1}, {"a": 2}], [None, {"a": None}]),
+    "lists of records": (
+        pa.list_(pa.struct({"a": pa.int64(), "b": pa.float64()})),
+        [[{"a": 1, "b": 0.5}], []],
+        [None, [], [{"a": None, "b": None}]],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("where", ["one", "all"])
+def test_lists_and_records_have_the_type_of_their_file(tmp_path, kind, where):
+    """Polars told it from the first cells: one that is empty made it another one, or an error."""
+    dtype, cells, odd = NESTED[kind]
+
+    def write(name, given):
+        columns = {"held": pa.array(given, dtype), "cost": [1.0] * len(given)}
+        pq.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    def read(given):
+        path, options = write("private.parquet", given), {"header": None}
+        held = read_table_like(path, public, "polars", **options, columns=("held", "cost")).rows
+        assert held.dtypes == public.frame.dtypes
+        return held["held"].to_list()
+
+    public = hs.populations.PublicTable(
+        read_table(write("public.parquet", cells * 3), "polars").rows, promise="table"
+    )
+    assert read(cells * 2) == cells * 2
+    for each in odd:
+        given = [each, *cells] if where == "one" else [each] * 3
+        assert read(given)[1:] == given[1:]
+
+
+def test_a_map_is_no_record_of_its_first_keys(tmp_path):
+    """The keys of the first row would be the columns of all."""
+    cells = pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({"held": cells}), tmp_path / "rows.parquet")
+    with pytest.raises(BadRows, match="'held' is a map"):
+        read_table(tmp_path / "rows.parquet", "polars")
+    assert read_table(tmp_path / "rows.parquet", "pandas").rows["held"].tolist()[1]
 
 
 TIMES = {
@@ -145,7 +219,7 @@ def test_no_two_texts_are_shown_as_one_key(tmp_path, kind):
     rows = rows.append_column("who", pa.array(range(len(cells))))
     path = tmp_path / f"rows.{kind}"
     if kind == "parquet":
-        parquet.write_table(rows, path)
+        pq.write_table(rows, path)
     if kind == "csv":
         path.write_bytes(b"name,who\n" + b"".join(b"%s,%d\n" % (c, i) for i, c in enumerate(cells)))
     table = hs.table(rows if kind == "arrow" else path, user="who")
@@ -191,7 +265,7 @@ def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):
             written = f"CREATE TABLE rows AS SELECT * FROM given ORDER BY {place} <> 'plain'"
             database.execute(f"{written}, {place} <> '\xe9'")
     else:
-        parquet.write_table(rows, source)
+        pq.write_table(rows, source)
     table = hs.table(source, user="who")
     query = table.bound_contributions(max_rows_per_user=1, max_groups_per_user=1)
     people = query.count_users().release(epsilon=1e4).value("users")

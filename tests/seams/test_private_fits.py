@@ -1,5 +1,6 @@
 """A private fit: what is sampled is what is fitted, and a row is encoded by itself."""
 
+import ctypes
 import math
 from collections import UserList, deque
 
@@ -7,7 +8,19 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.decomposition import PCA
+from sklearn.linear_model import (
+    GammaRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    TweedieRegressor,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import SVC, LinearSVC
 
 import hushed as hs
 from hushed.errors import BadRows, ParameterError
@@ -320,3 +333,128 @@ class TestBadInput:
         known = {"estimator": Ridge(), "route": "objective", "bounds": (-1, 1), "labels": (0, 1)}
         with pytest.raises(ParameterError, match=words):
             PrivateEstimator(**known | options).fit(np.zeros((20, 1)), np.zeros(20))
+
+
+def _framed(rng, count):
+    return pd.DataFrame(visits(rng, count), columns=["x", "y"])
+
+
+RANGED = {"x": (-WIDE, WIDE), "y": (-9.0, 9.0)}
+RANGED_POPULATIONS = {
+    "table": hs.populations.PublicTable(_framed(np.random.default_rng(1), 400), bounds=RANGED),
+    "array": hs.populations.PublicTable(
+        visits(np.random.default_rng(1), 400), bounds=list(RANGED.values())
+    ),
+    "simulator": hs.populations.Simulator(_framed, bounds=RANGED),
+}
+
+
+@pytest.mark.parametrize("name", RANGED_POPULATIONS)
+@pytest.mark.parametrize("scaled", [True, False])
+def test_ranges_of_a_population_are_those_of_its_columns_as_they_are_encoded(name, scaled):
+    """They were held against scaled rows, or looked for by name in an array: both was refused."""
+    rows = visits(np.random.default_rng(0), 20)
+    model = PrivateEstimator(
+        LinearRegression(),
+        RANGED_POPULATIONS[name],
+        gamma=0.4,
+        calibration="marginal",
+        bounds=(-WIDE, WIDE) if scaled else None,
+        workers=1,
+    ).fit(rows[:, :1], rows[:, 1])
+    end = 1.0 if scaled else WIDE
+    found = [each[:3] for each in model.certificate_.sampling.support]
+    assert found == [("0", -end, end), ("1", -9.0, 9.0)]
+
+
+POINTS = np.linspace(-1, 1, 40)[:, None]
+LOUD = {
+    "liblinear": (LinearSVC(verbose=1), None),
+    "libsvm": (SVC(verbose=True), POINTS),
+    "within another one": (OneVsRestClassifier(LinearSVC(verbose=1)), POINTS),
+    "Python": (SGDClassifier(verbose=1), None),
+}
+
+
+@pytest.mark.parametrize("name", LOUD)
+def test_what_a_fit_says_from_c_code_is_not_said(name, capfd):
+    """The least objective and the number of support vectors were printed, without any noise."""
+    fitted, points = LOUD[name]
+    rng = np.random.default_rng(0)
+    public, rows = (rng.normal(size=(count, 1)) for count in (200, 20))
+    given, labels = ((each[:, 0] + rng.normal(size=len(each)) > 0) * 1 for each in (public, rows))
+    options = {"points": points, "gamma": 0.2, "calibration": "marginal", "workers": 1}
+    model = PrivateEstimator(fitted, (public, given), **options).fit(rows, labels)
+    ctypes.CDLL(None).fflush(None)
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "")
+    assert model.get_params()["estimator"].get_params() == fitted.get_params()
+
+
+def test_a_ridge_that_classifies_predicts():
+    """It was charged, and then predicted nothing: it asks what the fit alone sets."""
+    rng = np.random.default_rng(0)
+    public, rows = (rng.normal(size=(count, 1)) for count in (200, 20))
+    given, labels = (np.where(each[:, 0] > 0, "up", "low") for each in (public, rows))
+    options = {"gamma": 0.2, "calibration": "marginal", "epsilon": 1e6, "workers": 1}
+    model = PrivateEstimator(RidgeClassifier(), (public, given), **options).fit(rows, labels)
+    above = public @ model.coef_[0] + model.intercept_[0] > 0
+    assert model.predict(public).tolist() == np.where(above, "up", "low").tolist()
+    assert (model.predict(public) == given).mean() > 0.8
+
+
+@pytest.mark.parametrize("regressor", [PoissonRegressor, GammaRegressor, TweedieRegressor])
+def test_a_generalised_model_predicts_by_its_link(regressor):
+    """It was charged, and then predicted nothing: the link is set by the fit alone."""
+    rng = np.random.default_rng(0)
+    public, rows = (rng.uniform(size=(count, 1)) for count in (200, 20))
+    model = PrivateEstimator(
+        regressor(alpha=1e-3),
+        (public, np.exp(public[:, 0])),
+        epsilon=1e6,
+        gamma=0.4,
+        calibration="marginal",
+        workers=1,
+    ).fit(rows, np.exp(rows[:, 0]))
+    margins = model.intercept_ + public @ model.coef_
+    plain = regressor is TweedieRegressor  # of power 0: it has no link to speak of
+    assert model.predict(public) == pytest.approx(margins if plain else np.exp(margins))
+    assert np.isfinite(model.score(public, np.exp(public[:, 0])))
+
+
+def test_a_law_of_people_is_no_population_of_a_fit():
+    """Their column would be taken for a feature."""
+    people = hs.populations.Users(hs.populations.Uniform(low=[0, 0], high=[1, 1]), sizes=1)
+    rows = np.random.default_rng(0).uniform(size=(20, 3))
+    with pytest.raises(ParameterError, match="draws people"):
+        PrivateEstimator(LinearRegression(), people, workers=1).fit(rows[:, :2], rows[:, 2])
+
+
+DAYS = np.datetime64("2020-01-01", "D") + np.arange(400)
+TIMES = {
+    "array": lambda unit: DAYS.astype(f"M8[{unit}]")[:, None],
+    "durations": lambda unit: (DAYS - DAYS[0]).astype(f"m8[{unit}]")[:, None],
+    "objects": lambda unit: [[each] for each in DAYS.astype(f"M8[{unit}]")],
+    "pandas": lambda unit: pd.DataFrame({"day": DAYS.astype(f"M8[{unit}]"), "x": 1.0}),
+    "pandas, dates alone": lambda unit: pd.DataFrame({"day": DAYS.astype(f"M8[{unit}]")}),
+    "polars": lambda unit: pl.DataFrame({"day": pl.Series(DAYS).cast(pl.Datetime(unit))}),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+@pytest.mark.parametrize("where", ["both", "population", "table", "label"])
+def test_a_date_is_no_number_of_units_that_differ(name, where):
+    """Seconds of public rows, nanoseconds of private ones: the movement was 1e9 times too small."""
+    public, private, rng = TIMES[name]("ms"), TIMES[name]("ns"), np.random.default_rng(0)
+    shape = np.shape(public)
+    known, rows = rng.normal(size=shape), rng.normal(size=shape)[:20]
+    given, label, fitted = (public, known[:, 0]), rng.normal(size=20), LinearRegression()
+    if where == "both":
+        rows = private[:20]
+    elif where == "label":
+        given, label = (known, known[:, 0]), np.asarray(private)[:20, 0]
+    elif where == "table":
+        given, fitted = hs.populations.PublicTable(public), PCA(n_components=1)
+    model = PrivateEstimator(fitted, given, gamma=0.4, calibration="marginal", workers=1)
+    with pytest.raises(BadRows, match=r"dates, times|could not be read|arrays of numbers"):
+        model.fit(rows, label)

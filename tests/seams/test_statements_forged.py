@@ -188,14 +188,20 @@ def test_no_remark_passes_for_a_sentence_of_the_certificate(ledger):
         hs.Statement(record=json.dumps(record | {"warnings": [1]}))
 
 
-def test_the_line_for_outsiders_says_for_which_rows_gamma_is_a_probability():
-    """A row that is unlike the population may be told with certainty; no share covers it."""
-    box = hs.populations.Uniform(low=0, high=1)
-    moved = hs.sample_sensitivity(lambda rows: rows.mean(), box, rows=50, gamma=0.05, workers=1)
+@pytest.mark.parametrize("calibration", ["training-conditional", "marginal", "dkw"])
+def test_the_line_for_outsiders_says_over_what_gamma_is_a_probability(calibration):
+    """A row that is unlike the population may be told with certainty; no share covers it.
+
+    Under each calibration a part of gamma is the chance that the sample was an unlucky one.
+    """
+    box, asked = hs.populations.Uniform(low=0, high=1), {"gamma": 0.05, "workers": 1}
+    moved = hs.sample_sensitivity(
+        lambda rows: rows.mean(), box, rows=50, calibration=calibration, **asked
+    )
     released = hs.release(lambda rows: rows.mean(), VOTERS, hs.Laplace(moved, epsilon=1))
     line = hs.certify(released).explain().rpartition("\n\n")[2]
     assert "may fail with probability 0.05" in line
-    assert "drawn from the public population" in line
+    assert "that of the sampler, and of rows that are drawn from the public population" in line
     assert "of a row that is unlike those nothing is promised" in line
 
 

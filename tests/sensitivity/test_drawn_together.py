@@ -118,13 +118,15 @@ def test_tables_are_those_of_the_people_asked_for(make):
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+@pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, pd.DataFrame])
 def test_a_person_takes_the_place_of_another_with_all_rows(make, fresh):
     """Of more rows, as many or fewer, in the first place, the last one or between."""
     rng = np.random.default_rng(8)
     for place in (0, 3, 6, 6, *rng.integers(7, size=30)):
         people, table = held(8, rng)
         drawn = next(take_tables(bundle_rows(make(table), 0), np.arange(8)[None]))
+        if make is np.asfortranarray:
+            drawn = replace(drawn, rows=np.asfortranarray(drawn.rows))
         first, second = (np.array(each) for each in swap_user(drawn, int(place), fresh=fresh))
         assert first.tolist() == written(people[:7])
         people[place] = people[7]

@@ -518,3 +518,31 @@ def test_people_who_have_one_number_in_common_are_refused():
     common = Simulator(lambda rng, n: np.c_[np.arange(n), np.full(n, rng.random())])
     with pytest.raises(hs.errors.BadRows, match="more alike"):
         hs.sample_sensitivity(lambda t: t[:, 1].mean(), common, rows=8, user=0, gamma=0.2)
+
+
+@pytest.mark.parametrize(
+    ("promise", "words"),
+    [
+        ("population", "(calibration 'marginal')."),
+        ("given-the-rest", "nothing is promised for a table whose other rows look different."),
+        ("table", "for rows of the law behind them no gamma is established."),
+    ],
+)
+def test_a_sensitivity_says_of_which_people_and_rows_its_promise_is(promise, words):
+    """A weaker one is not told as one about the population."""
+    rows = np.column_stack([np.arange(60), np.random.default_rng(0).random(60)])
+    s = hs.sample_sensitivity(
+        lambda t: float(t[:, 1].sum()),
+        hs.populations.PublicTable(rows, promise=promise),
+        rows=5,
+        gamma=0.1,
+        calibration="marginal",
+        user=0,
+        workers=1,
+    )
+    assert (
+        "9 pairs of neighbouring tables, which differ in all rows of one person, drawn"
+        in s.explain()
+    )
+    assert s.explain().endswith(words)
+    assert ("THE PROMISE IS" in s.explain()) == (promise != "population")

@@ -14,6 +14,7 @@ from hushed.client import connect
 from hushed.errors import AwaitingApproval, Refusal
 from hushed.server import _approving
 from hushed.server._desk import Desk
+from hushed.server._problems import Problem
 from hushed.server._requests import find_request
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope
@@ -296,3 +297,19 @@ def test_client_and_command_line_ask_wait_and_decide(team, tmp_path, monkeypatch
     assert [each.request for each in answers] == [yes]
     assert ana.recover() == []
     assert team.charges() == 1
+
+
+@pytest.mark.slow
+def test_an_approval_that_finds_no_process_is_told_as_documented(team, monkeypatch):
+    """The request goes on waiting, and nothing is charged."""
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+
+    def refuse(*_):
+        raise Problem("busy", wait=2)
+
+    with monkeypatch.context() as busy:
+        busy.setattr(type(team.desk.workers), "ask", refuse)
+        found = decide(team, team.sam, made)  # `send` compares it with the document
+        assert (found.status_code, found.json()["code"]) == (503, "busy")
+    assert (state(team, made), team.charges()) == ("pending", 0)
+    assert decide(team, team.sam, made).status_code == 200

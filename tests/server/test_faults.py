@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ from tests.server.test_on_postgres import make
 from tests.server.test_workers import wait_for
 
 from hushed import Guarantee, Ledger
+from hushed.server._config import ServerSettings
+from hushed.server._guard import Guard
 from hushed.server._log import Log
 from hushed.server._requests import list_open
 from hushed.server._setup import invite
@@ -115,11 +118,46 @@ def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
     with process_of(folder) as process:
         with four_who_ask(process, tokens) as askers:
             wait_for(lambda: process.told("charged") >= 3)
+            with socket.create_connection(("127.0.0.1", process.port), 30) as odd:
+                odd.sendall(b"no HTTP\r\n\r\n")
+                assert odd.recv(12) == b"HTTP/1.1 400"
             process._process.send_signal(signal.SIGTERM)
             assert process._process.wait(100) == STOPPED  # 35 s on a machine that is not shared
             process.start()
         check_counts(f"sqlite:///{folder}/hushed.db", keys_of(askers), ASKED)
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    lines = (tmp_path / "log").read_text().splitlines()
+    said = ("experimental: ", "the server has stopped")  # by the command, first and last
+    told = [json.loads(each) for each in lines if not each.startswith(said)]
+    assert "library" in {each["event"] for each in told}  # and no line is plain text
+
+
+def test_what_a_stop_gives_up_is_asked_again():
+    """Whoever waits longer than a stop does is told to ask again, and not that something failed."""
+    sent, began = [], asyncio.Event()
+
+    async def app(scope, receive, send):
+        began.set()
+        await asyncio.sleep(600)
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    async def ask_and_stop():
+        guard = Guard(app, ServerSettings(), body=1024, log=Log(StringIO()))
+        host = [(b"host", b"127.0.0.1:8642")]
+        scope = {"type": "http", "method": "GET", "path": "/v1/me", "query_string": b""}
+        task = asyncio.create_task(guard({**scope, "headers": host}, receive, send))
+        await began.wait()
+        task.cancel()  # as Uvicorn does
+        await task
+
+    asyncio.run(ask_and_stop())
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert json.loads(sent[1]["body"])["code"] == "ledger_unavailable"
 
 
 def busiest(process: Process) -> int | None:

@@ -46,6 +46,7 @@ class Process:
 
     folder: Path
     port: int
+    web: int = 1
     stop: float = field(default_factory=lambda: time.monotonic() + PATIENCE)
     _process: subprocess.Popen[bytes] | None = None
 
@@ -64,6 +65,7 @@ class Process:
     def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
         command = [sys.executable, "-m", "hushed", "serve", "--folder", str(self.folder)]
+        command += ["--web", str(self.web)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -84,13 +86,13 @@ class Process:
 
 
 @contextmanager
-def process_of(folder: Path) -> Iterator[Process]:
+def process_of(folder: Path, web: int = 1) -> Iterator[Process]:
     """Serve a folder on a free port; the process is gone at the end."""
     port = free_port()
     file = folder / "hushed.toml"
     told = file.read_text().replace("127.0.0.1:8642", f"127.0.0.1:{port}")
     file.write_text(told.replace("requests_per_minute = 120", "requests_per_minute = 100000"))
-    process = Process(folder=folder, port=port)
+    process = Process(folder=folder, port=port, web=web)
     process.start()
     try:
         yield process

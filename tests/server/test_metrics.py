@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import socket
+import threading
+from io import StringIO
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -12,7 +15,9 @@ import pytest
 from pydantic import ValidationError
 from tests.server.conftest import QUERY, make_folder, open_team
 
+from hushed.server import _metrics
 from hushed.server._config import parse_settings
+from hushed.server._log import Log, hearing_libraries
 from hushed.server._metrics import telling_metrics, write_metrics
 
 # The text format, by its published grammar; label values here have nothing to be escaped.
@@ -97,6 +102,16 @@ def test_a_ledger_that_was_set_back_shows(team):
     assert not any(name == "hushed_requests" for name, _ in found)
 
 
+def test_large_numbers_are_told_to_their_last_digit(quiet, monkeypatch):
+    """Six digits of a time are off by an hour, and a counter would stand still."""
+    monkeypatch.setattr(_metrics, "_STARTED", 1_795_860_405.25)
+    monkeypatch.setitem(quiet.desk.log._counts, ("http", "GET", "/livez", "200"), 12_345_678)
+    found = read(write_metrics(quiet.desk))
+    assert found["process_start_time_seconds", None] == 1_795_860_405
+    livez = 'method="GET",route="/livez",status="200"'
+    assert found["hushed_http_responses_total", livez] == 12_345_678
+
+
 @pytest.mark.slow
 def test_they_are_told_on_a_port_of_this_computer(team):
     """To no page that calls the computer by another name, and on no other address."""
@@ -125,3 +140,23 @@ def test_lines_of_the_log_have_known_parts(team):
     for line in lines:
         for name, value in line.items():
             assert re.fullmatch(LOGGED[name], str(value)), (name, value)
+
+
+def test_what_libraries_say_is_a_line_of_the_log_without_their_words(capsys):
+    """Uvicorn, at whoever speaks no HTTP; and a thread that ends by an error."""
+    stream = StringIO()
+
+    def fail():
+        raise ValueError("secret")
+
+    with hearing_libraries(Log(stream)):
+        logging.getLogger("uvicorn.error").warning("Invalid %s", "secret")
+        logging.getLogger("asyncio").error("Task exception", exc_info=ValueError("secret"))
+        logging.getLogger("uvicorn.error").info("told to nobody")
+        stopped = threading.Thread(target=fail)
+        stopped.start()
+        stopped.join()
+    told = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [each["event"] for each in told] == ["library", "library", "thread stopped"]
+    assert [each.get("name") for each in told] == ["uvicorn.error", "asyncio", None]
+    assert "secret" not in stream.getvalue() + "".join(capsys.readouterr())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -159,6 +161,36 @@ def test_a_lock_that_was_lost_is_taken_again_or_no_row_is_read(tmp_path, postgre
             team.desk.keep_alone()
             with pytest.raises(LedgerUnavailable, match="another process serves"):
                 create_app(folder)
+
+
+def test_a_server_that_has_ended_leaves_no_connection_of_its_ledger(
+    tmp_path, postgres_url, source, monkeypatch
+):
+    """Whether it served, was kept off by another one, or a sweep was at work as it ended."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    begun, late = threading.Event(), []
+
+    def sweep_late(desk):
+        begun.set()
+        time.sleep(0.3)
+        late.append(recover(desk))
+
+    monkeypatch.setattr("hushed.server._app.recover", sweep_late)
+    for _ in open_team(folder, tokens):
+        assert begun.wait(60)
+        with pytest.raises(ParameterError, match="already"):
+            add_dataset(folder, "stays", {"source": source}, Guarantee(epsilon=1.0))
+    assert late == [0]
+    open_desk(folder, Log()).close()
+    mine = "datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        left = f"SELECT count(*) FROM pg_stat_activity WHERE {mine}"
+        for _ in range(100):  # the server needs a moment to end them
+            if owner.execute(left).fetchone() == (0,):
+                return
+            time.sleep(0.1)
+        assert owner.execute(left).fetchone() == (0,)
 
 
 def test_a_login_that_may_change_the_table_is_told(tmp_path, postgres_url, source):

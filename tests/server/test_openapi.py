@@ -69,6 +69,7 @@ def test_every_model_is_closed_and_every_input_bounded(quiet):
 def test_what_every_role_is_told_is_documented(quiet):
     """Every address, by everybody, with nothing and with nonsense; `Team.send` checks it."""
     ids = {"dataset": "stays", "request": "0" * 36, "person": "nobody", "token": "none"}
+    ids |= {"function": "none"}
     seen = set()
     for method, template, _ in operations(quiet.document):
         path = template.format(**ids)

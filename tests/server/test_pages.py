@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from tests.server.conftest import CANARY, ORIGIN, make_folder, open_team
 from tests.workbench.browser.test_house import NASTY
 
-from hushed.server import _sessions
+from hushed.server import _seen, _sessions
 from hushed.server._pages import _requests
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope
@@ -246,6 +246,7 @@ def test_keys_of_data_subjects_run_nowhere(team, monkeypatch):
     made = str(ana.post("datasets/stays/requests", offer).url).rpartition("/")[2]
     wait_for(ana, made)
     monkeypatch.setattr(_requests, "Answer", Hostile)
+    monkeypatch.setattr(_seen, "Answer", Hostile)
     page = ana.get(f"requests/{made}").text
     assert key not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;=cmd") >= 2  # table and picture

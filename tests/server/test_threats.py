@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import re
 import sqlite3
+import threading
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from io import StringIO
 from unittest.mock import Mock
 
 import pyarrow as pa
@@ -22,10 +26,11 @@ from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
 from hushed.ledger._together import reading
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
-from hushed.server._guard import find_address
+from hushed.server._config import ServerSettings
+from hushed.server._guard import Guard, find_address
 from hushed.server._log import Log
 from hushed.server._people import find_caller
-from hushed.server._problems import CODES
+from hushed.server._problems import CODES, Problem
 from hushed.server._requests import readable_at
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope, make_token
@@ -259,11 +264,11 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._routes.asking import write_csv
+    from hushed.server._seen import write_csv
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
-    text = write_csv(table.count().release(epsilon=1.0))
+    text = write_csv(table.count().release(epsilon=1.0).to_json())
     cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 
@@ -669,6 +674,28 @@ def test_1_a_wait_does_not_end_when_a_run_ends(tmp_path, monkeypatch):
         assert len(slept) == 1
 
 
+class Slow(Here):
+    """Reads rows, and ends in another second than the one of the charge."""
+
+    def answer(self, told):
+        time.sleep(1.1)
+        return super().answer(told)
+
+
+@pytest.mark.slow
+def test_1_a_certificate_does_not_tell_when_the_run_ended(team):
+    """Whoever pays chooses the moment of the charge, and could so find the time of a run."""
+    team.desk.runners = Slow()
+    made = team.ask(team.ana, "one").json()
+    assert made["state"] == "answered"
+    found = team.send("GET", f"/v1/requests/{made['id']}/certificate", team.ana).json()
+    told = json.loads(base64.b64decode(found["payload"]))
+    seconds = "2026-01-01T00:00:00"
+    assert told["created"][: len(seconds)] == made["charged_at"][: len(seconds)]
+    later = re.findall(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", json.dumps(told))
+    assert {*later} == {made["charged_at"][: len(seconds)]}  # nor does another part
+
+
 @pytest.mark.slow
 def test_11_what_is_stopped_while_it_asks_pays_nothing(team, monkeypatch):
     """A token revoked, somebody let out, a share replaced: after the check, before the charge."""
@@ -706,6 +733,21 @@ def test_11_a_narrowed_steward_sees_no_other_data_set(team):
     assert [e["id"] for e in team.send("GET", "/v1/datasets", team.sam).json()["items"]] == [
         "stays"
     ]
+
+
+@pytest.mark.slow
+def test_11_a_narrowed_token_sees_no_page_end_of_others(team):
+    """Where a page of requests ends told how many there were of other data sets, and when."""
+    assert team.ask(team.ana, "one").status_code == 201
+    for name, token in (("ana", team.ana), ("sam", team.sam)):
+        path = f"/v1/people/{team.person(name)}/tokens"
+        for datasets, seen in ((["stays"], 1), (["other"], 0), (["other", "stays"], 1), ([], 0)):
+            asked = {"days": 1, "datasets": datasets}
+            narrow = team.send("POST", path, team.sam, json=asked).json()["token"]
+            told = team.send("GET", "/v1/requests?most=1", narrow).json()
+            assert len(told["items"]) == seen
+            assert (told["cursor"] is not None) == bool(seen)
+        assert len(team.send("GET", "/v1/requests?most=1", token).json()["items"]) == 1
 
 
 def test_13_nobody_is_sent_on_to_another_address(quiet):
@@ -781,3 +823,60 @@ def test_a_clock_that_was_set_back_hides_no_answer_and_keeps_nobody_out():
         wait = datetime.fromisoformat(readable_at(START, done.isoformat(), 1.0)) - done
         assert timedelta(0) <= wait <= timedelta(seconds=2)
         assert (done + wait - start) % timedelta(seconds=1) == timedelta(0)
+
+
+def test_a_server_that_stops_tells_to_ask_again():
+    """Uvicorn cancels what is under way, and would answer 500 for it, though it may be paid."""
+    told = []
+
+    async def hang(*_):
+        await asyncio.sleep(60)
+
+    async def send(message):
+        told.append(message)
+
+    async def whole():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def stop(body):
+        scope = {"type": "http", "method": "POST", "path": "/v1/x", "query_string": b""}
+        scope["headers"] = [(b"host", b"127.0.0.1:8642"), (b"content-length", b"0")]
+        guard = Guard(hang, ServerSettings(), body=1024, log=Log(StringIO()))
+        task = asyncio.create_task(guard(scope, body, send))
+        await asyncio.sleep(0)  # it goes as far as it can
+        assert not task.done()
+        task.cancel()
+        await task
+
+    for body in (whole, hang):  # in the app, and while the body is awaited
+        told.clear()
+        asyncio.run(stop(body))
+        assert [each.get("status") for each in told] == [503, None]
+        found = json.loads(told[1]["body"])
+        assert (found["code"], "you pay once" in found["title"]) == ("ledger_unavailable", True)
+
+
+@pytest.mark.slow
+def test_19_people_together_whose_questions_wait_keep_no_steward_out(team):
+    """As many wait to be judged as ten people may have; their tokens can be stopped meanwhile."""
+    waiting, go = threading.Semaphore(0), threading.Event()
+
+    class Hanging:
+        ended = 0
+
+        def ask(self, *_):
+            waiting.release()
+            go.wait()
+            raise Problem("busy")
+
+    team.desk.workers = Hanging()
+    path, body = "/v1/datasets/stays/quote", {"query": QUERY, "epsilon": 0.1}
+    with ThreadPoolExecutor(90) as pool:
+        try:
+            asked = [pool.submit(team.send, "POST", path, team.ana, json=body) for _ in range(80)]
+            assert all(waiting.acquire(timeout=120) for _ in asked)
+            steward = pool.submit(team.send, "GET", "/v1/people", team.sam)
+            assert steward.result(120).status_code == 200
+        finally:
+            go.set()
+    assert {each.result().status_code for each in asked} == {503}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import threading
@@ -14,7 +15,7 @@ import pytest
 from tests.server.conftest import QUERY, shared_workers
 
 from hushed.ledger._laws import write_law
-from hushed.server import _judging, _processes, _workers
+from hushed.server import _judging, _processes, _worker, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
 from hushed.server._processes import Worker
@@ -83,6 +84,50 @@ def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
     assert quiet.send(
         "POST", "/v1/datasets/stays/quote", quiet.ana, json={"query": QUERY, "epsilon": 0.1}
     ).json()["fits"]
+
+
+@pytest.mark.slow
+def test_18_whatever_fails_for_want_of_memory_is_a_refusal(quiet):
+    """Not a failure of the server: a thread or an import that gets none is the question's doing."""
+    workers = Workers()  # in a new process, where nothing is loaded and no stack is kept
+    try:
+        for turn, (memory, terms) in enumerate(
+            ((4_000_000, {}), (20_000_000, {"noise": "gaussian", "delta": 0.001}))
+        ):
+            told = told_of(quiet, check_memory=memory)
+            told["asked"] |= terms
+            with pytest.raises(Problem) as refused:
+                workers.ask("ana", told)
+            assert (refused.value.code, "MB" in refused.value.detail) == ("bad_query", True)
+            assert workers.ended == turn + 1  # what was half loaded serves nobody else
+            told["check_memory"] = 512_000_000
+            assert workers.ask("ana", told)["digest"]
+            while workers.processes._idle:
+                workers.processes._idle.pop().end()
+    finally:
+        workers.processes.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "lacked"),
+    [
+        (MemoryError(), True),
+        (SystemError("NULL without an exception"), True),
+        (ImportError("failed to map segment"), True),
+        (RuntimeError("can't start new thread"), True),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (RuntimeError("generator didn't yield"), False),
+        (KeyError("query"), False),
+    ],
+    ids=repr,
+)
+def test_18_errors_of_a_process_without_memory(error, lacked):
+    """Also where a library has made another error of it."""
+    assert _worker._lacked_memory(error) is lacked
+    outer = ValueError("of a library")
+    outer.__context__ = error
+    assert _worker._lacked_memory(outer) is lacked
 
 
 def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):

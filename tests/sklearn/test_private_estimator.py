@@ -373,6 +373,27 @@ class TestWhatCannotBeReleased:
             objective(labels=None).fit(XC, YC)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "options", "names"),
+    [
+        (LogisticRegression(), {}, ["labels=", "population="]),
+        (LogisticRegression(), {"epsilon": None}, ["epsilon=", "labels=", "population="]),
+        (LogisticRegression(), {"route": "objective"}, ["labels=", "bounds="]),
+        (Ridge(), {"route": "objective"}, ["bounds=", "labels=(low, high)"]),
+        (Ridge(), {"route": "blocks", "delta": 0.0}, ["delta=", "radius="]),
+        (GaussianNB(), {"route": "blocks"}, ["labels=", "delta=", "radius="]),
+        (KMeans(2), {}, ["init=array", "population=, X of"]),
+        (Ridge(), {"ledger": object()}, ["population=", "budget="]),
+    ],
+)
+def test_all_that_a_fit_lacks_is_said_at_once(estimator, options, names):
+    """Who names what the message asks for is not asked for more."""
+    with pytest.raises(ParameterError) as refused:
+        PrivateEstimator(estimator, **options).fit(XC, Y > 0)
+    assert all(each in str(refused.value) for each in names)
+    assert str(refused.value).count("; ") == len(names) - 1
+
+
 class TestRows:
     def test_frames_lists_and_arrays_are_the_same_rows(self):
         """Names of columns are those of the frame; predictions ask for the same ones."""

@@ -83,7 +83,7 @@ def test_how_exact_an_answer_is_begins_with_a_whole_sentence():
     """A decimal point in epsilon ends no sentence."""
     for epsilon in (0.1, 0.25, 2.0):
         told = hs.certify(visits().count().release(epsilon=epsilon)).explain()
-        assert "How exact it is: Each error bar holds with 95%" in told
+        assert "How exact it is: Each error bar holds with probability 95 %" in told
 
 
 KINDS = (
@@ -530,17 +530,18 @@ def test_a_budget_is_certified_whatever_was_stored_in_it(tmp_path):
 
 
 def test_a_budget_says_over_what_its_gamma_is_a_probability(tmp_path):
-    """One marginal charge makes it one over the sampler, in the budget's certificate, too."""
+    """Over the sampler always, on average with one marginal charge; in its certificate, too."""
     gamma = hs.Guarantee(epsilon=0.1, gamma=0.05, estimates=(("a", 0.05),))
     with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
         book.open_budget("b", hs.Guarantee(epsilon=1.0, gamma=0.2))
         book.charge("b", gamma)
         texts = [hs.certify_budget(book, "b").explain(), book.balance("b").explain()]
-        assert not any("sampler" in each for each in texts)
+        assert not any("average over the sampler" in each for each in texts)
+        assert texts[0].count("that of the sampler, and of rows") == 1
         marginal = dataclasses.replace(gamma, estimates=(("b", 0.05),), marginal=True)
         book.charge("b", marginal)
         known = hs.certify_budget(book, "b")
-        assert "probability over the sampler" in book.balance("b").explain()
+        assert "average over the sampler" in book.balance("b").explain()
     assert known.explain().count("sampler, and of rows") == 1
     assert hs.certify_study([known]).guarantee.marginal
 

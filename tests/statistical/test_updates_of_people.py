@@ -11,7 +11,8 @@ from hushed.sensitivity import choose_rank
 
 pytestmark = pytest.mark.slow
 
-USERS, DRAWS, FALSE_ALARM = 5, 30_000, 1e-6
+USERS, FALSE_ALARM = 5, 1e-6
+DRAWS = [30_000, pytest.param(190_000, marks=pytest.mark.soak)]  # 10,000 samplers at each gamma
 LEVELS = [("0.05", 19), ("0.1", 9), ("0.25", 3)]
 SIZES = {1: 0.7, 2: 0.2, 30: 0.1}  # very unequal
 LAW = hs.populations.Users(hs.populations.Uniform(low=0, high=1), sizes=SIZES)
@@ -44,17 +45,18 @@ def real(kind, rng, runs):
     return np.max(np.abs(new - held) * WEIGHTS, axis=1)
 
 
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("kind", ["simultaneous", "worst place"])
-def test_people_at_every_place_are_covered_and_not_at_one_rank_lower(kind):
+def test_people_at_every_place_are_covered_and_not_at_one_rank_lower(kind, draws):
     """Samplers of 19, 9 and 3 tables fail as often as gamma says, and more often a rank lower."""
     reach = {"protect": kind} if kind == "simultaneous" else {"position": "worst"}
     s = hs.sample_sensitivity(
-        weighted, LAW, rows=USERS, user=0, pairs=DRAWS, update=update_weighted, workers=1, **reach
+        weighted, LAW, rows=USERS, user=0, pairs=draws, update=update_weighted, workers=1, **reach
     )
     rng = np.random.default_rng(7)
     drawn = rng.permutation(s.draws)
     for gamma, pairs in LEVELS:
-        runs = DRAWS // pairs
+        runs = draws // pairs
         kept = np.sort(drawn[: runs * pairs].reshape(runs, pairs), axis=1)
         moved = real(kind, rng, runs)
         rank = choose_rank("marginal", gamma=Fraction(gamma), pairs=pairs).rank

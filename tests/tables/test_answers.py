@@ -150,7 +150,7 @@ class TestWords:
         query = table.count()
         assert "one row. Each" in query.release(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0).explain().splitlines()
-        assert said[1] == "count: within 3; 100% of epsilon"
+        assert said[1] == "count: within 3; 100 % of epsilon"
         assert said[2].endswith("the one aggregate gets all of epsilon")
         assert "split over 2 aggregates" in query.count(name="b").quote(epsilon=1.0).explain()
 

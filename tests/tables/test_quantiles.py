@@ -217,3 +217,25 @@ class TestErrors:
         default, even = error(), error(candidates=101)
         assert default < even / 10
         assert default < 3 * inverse
+
+
+def test_quantiles_of_whole_numbers_are_whole(tmp_path):
+    """They are no worse for it: with hardly any noise each is a value of the table."""
+    nights = pa.table({"nights": pa.array([0, 1, 1, 2, 3, 3, 3, 9, 9, 30] * 50)})
+    ledger = hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}")
+    ledger.open_budget("g", hs.Guarantee(epsilon=1e6, neighbours="add-remove"))
+    asked = hs.table(nights).quantiles("nights", [0.1, 0.45, 0.75], low=0, high=30)
+    found = asked.release(epsilon=1e4, ledger=ledger, budget="g")
+    assert found.values["quantiles_nights"][0][1:] == [3, 9]
+    assert all(type(each) is int for each in found.values["quantiles_nights"][0])
+    assert found.to_arrow().schema.field("quantiles_nights_0.45").type == pa.int64()
+    certified = hs.certify(found, ledger=ledger, budget="g")
+    assert hs.verify(certified).reproduced
+
+
+@pytest.mark.parametrize(("low", "kind"), [(0.5, pa.int64()), (0, pa.float64())])
+def test_other_quantiles_are_candidates_as_they_are(low, kind):
+    """Rounded to a whole number, one could lie outside of the bounds, or tell less."""
+    rows = pa.table({"x": pa.array([1, 2, 3], kind)})
+    found = hs.table(rows).median("x", low=low, high=3.5).release(epsilon=1.0)
+    assert type(found.values["median_x"][0]) is float

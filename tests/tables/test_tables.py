@@ -164,7 +164,7 @@ class TestPrices:
             assert "with 99.6%" in said  # and not 100%
         said = query.quote(epsilon=1.0, delta=1.0000004e-6, noise="gaussian").explain()
         assert "delta 1.00001e-06 for" in said
-        assert "with 95%" in said
+        assert "with probability 95 %" in said
 
     def test_the_ledger_says_what_would_be_left(self, table, tmp_path):
         """A quote with a ledger carries the balance after the query, and charges nothing."""

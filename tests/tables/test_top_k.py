@@ -179,10 +179,10 @@ def test_the_quote_and_the_answer_state_the_same_shortfall():
     assert quote.accuracy("rank") == answer.shortfall["rank"]
     # 6 ordered pairs of 3 keys; each is e times less likely for 2 * 4 / epsilon rows
     assert quote.accuracy("rank") == pytest.approx(8 / EPSILON * math.log(6 / 0.05), rel=1e-5)
-    assert "rows of the best key for each place; 100% of epsilon" in quote.explain()
+    assert "rows of the best key for each place; 100 % of epsilon" in quote.explain()
     assert "moves by 4 or less, all the same way -> joint exponential" in quote.explain()
     text = str(answer)
-    assert "less than the best one for its place, with 95%." in text
+    assert "less than the best one for its place, with probability 95 %." in text
     assert "error bar" not in text
     assert "group" not in text
 

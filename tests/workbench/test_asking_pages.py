@@ -45,6 +45,38 @@ PART = {"hx-request": "true"}
 
 
 @pytest.mark.slow
+def test_a_column_that_is_to_be_chosen_next_is_no_mistake_yet(asked):
+    """It is one when the price is checked."""
+    client, draft, _ = asked
+    address = f"/tables/{draft.id}/question"
+    chosen = FORM | {"stat.1.column": ""}
+    calm = client.post(f"{address}/edit", data=chosen, headers=PART).text
+    assert "Next: choose the column of the sum." in calm
+    assert "aria-invalid" not in calm
+    refused = client.post(address, data=chosen)
+    assert refused.status_code == 422
+    assert 'id="stat.1.column-error">choose the column of the sum' in refused.text
+
+
+@pytest.mark.slow
+def test_without_a_known_error_no_number_stands_for_one(asked):
+    """That of another statistic, say; and what helps is said in words of the page."""
+    client, draft, drafts = asked
+    address = f"/tables/{draft.id}/question"
+    fields = {f"data.{k}": v for k, v in (DATA | {"rows": ""}).items()}
+    draft = drafts.create("table", "Means", fields)
+    address = f"/tables/{draft.id}/question"
+    asked_for = FORM | {"stat.1.kind": "mean", "error": "15"}
+    page = client.post(f"{address}/edit", data=asked_for, headers=PART).text
+    assert "say under More about how many rows a group has" in page
+    assert re.search(r'<input id="error" name="error" type="text" value=""', page)
+    client.post(address, data=asked_for)
+    release = client.get(f"/tables/{draft.id}/release").text
+    assert "such as 100, under More" in release
+    assert "rows=100" not in release
+
+
+@pytest.mark.slow
 def test_a_changed_form_is_written_down_and_its_errors_stand_at_their_fields(asked):
     """A killed server loses nothing; what was said stays while a field is wrong."""
     client, draft, drafts = asked

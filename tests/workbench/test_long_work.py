@@ -5,14 +5,16 @@ import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.errors import ParameterError
+from hushed.errors import ParameterError, TooFewRows
 from hushed.workbench._bench import Workbench
 from hushed.workbench._payments import split_ledger
 from hushed.workbench._views.functions import read_sampling, tell_trial, write_trial
 from hushed.workbench._views.sources import Defined
+from hushed.workbench._works import name_fields
 from hushed.workbench._workspace import Workspace
 
 CODE = '''
@@ -96,6 +98,57 @@ def wait(browser, address):
     """Wait until the work is over; the test runner ends what never is."""
     while "hx-refresh" not in browser.get(f"{address}/state").headers:
         time.sleep(0.1)
+
+
+def test_advice_for_few_public_rows_is_in_words_of_the_page():
+    """It names the field, and neither options of a command nor Python."""
+    rows = np.arange(4000.0)
+    with pytest.raises(TooFewRows) as refused:
+        hs.sample_sensitivity(np.mean, hs.populations.PublicTable(rows), rows=100)
+    told = name_fields(str(refused.value))
+    assert "over blocks of 25 rows, with 25 as Rows in a block" in told
+    assert not re.search(r"--|hs\.|calibration, which|promise=|larger gamma", told)
+
+
+COMPARED = RANGE | {"epsilon": "1", "trials": "5", "rows": "40", "least": "0", "most": "500000"}
+
+
+@pytest.mark.slow
+def test_a_compared_function_leads_to_its_own_page_and_command(browser, folder):
+    """What was typed is there; the command says the rest."""
+    (folder / "costs.py").write_text(CODE)
+    address = begin(browser, "routes")
+    assert browser.post(f"{address}/function").url.path == address  # nothing is found yet
+    typed = COMPARED | {"of": "function", "function": "costs.py:mean", "one_in": "10"}
+    typed |= {"least": "", "most": ""}  # without a range of its answer, it can only be sampled
+    browser.post(f"{address}/run", data=typed)
+    wait(browser, address)
+    page = html.unescape(browser.get(address).text)
+    assert "hushed release PRIVATE.csv ./costs.py:mean --population uniform:0" in page
+    assert f'action="{address}/function"' in page
+    made = browser.post(f"{address}/function")
+    assert made.url.path.startswith("/functions/")
+    kept = html.unescape(made.text)
+    assert re.search(r'<option value="[^"]+" selected>costs.py:mean', kept)
+    assert all(f'value="{each}"' in kept for each in ("40", "10", "500000"))
+
+
+@pytest.mark.slow
+def test_a_compared_statistic_leads_to_a_command_and_to_a_question(browser, folder):
+    """Of several columns one is asked for by the name of its field, not of an option."""
+    rows = "\n".join(f"{each},{each % 7}" for each in range(100))
+    (folder / "public.csv").write_text(f"age,nights\n{rows}\n")
+    address = begin(browser, "routes")
+    typed = COMPARED | {"population": "file", "population_file": "public.csv", "most": "99"}
+    for column in ("", "age"):
+        browser.post(f"{address}/run", data=typed | {"column": column})
+        wait(browser, address)
+        page = html.unescape(browser.get(address).text)
+        assert ("by the field Column of the public file" in page) == (not column)
+        assert "by --column" not in page
+    wanted = "hushed statistic median PRIVATE.csv --low 0 --high 99 --column age --epsilon 1"
+    assert wanted in page
+    assert 'action="/tables"' in page
 
 
 @pytest.mark.slow

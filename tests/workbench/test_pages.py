@@ -179,6 +179,11 @@ def test_a_public_table_suggests_and_says_so(browser: TestClient, folder: Path) 
     assert re.search(r"<textarea[^>]*>C\nD</textarea>", found)
     assert 'value="5000"' in found  # typed
     assert "99" not in re.findall(r'id="col.2.high"[^>]*value="([^"]*)"', found)
+    page, _ = describe(browser, public="public.csv")
+    by_people = ROW | names | {"public": "public.csv", "protect": "person", "user": "patient"}
+    found = browser.post(f"{page}/suggest", data=by_people).text
+    assert re.search(r"<textarea[^>]*>C\nD</textarea>", found)
+    assert "Q1" not in found  # whose row it is
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, reb
 from hushed.engines._choice import Workers, open_engine
 from hushed.engines._local import Local
 from hushed.engines._worker import pack
-from hushed.errors import EngineUnavailable, ParameterError, Refusal, WorkerLost
+from hushed.errors import EngineUnavailable, HushedWarning, ParameterError, Refusal, WorkerLost
 
 _CHUNK_SECONDS = 0.2
 _WORTH_WORKERS_SECONDS = 1.0
@@ -81,7 +81,8 @@ def run_trials(
         noted.update(results.notes)
     if may_round_otherwise(engine):
         for note, count in results.notes.items():
-            warnings.warn(f"{count} of {trials} trials ran where {note}", stacklevel=2)
+            text = f"{count} of {trials} trials ran where {note}"
+            warnings.warn(text, HushedWarning, stacklevel=2)
     return results.array
 
 

@@ -100,11 +100,20 @@ def swap_user(table: Bundles, place: int, *, fresh: bool = False) -> Iterator[An
     own[:, user] = place
     behind, moved = start + last - end, end + last - end - (stop - start)
     if behind != stop:
-        rows[behind:moved] = rows[stop:end]
+        _move(rows, stop, end, behind)
     rows[start:behind] = own
     shown = rows[:moved]
     shown.flags.writeable = False
     yield shown.copy() if fresh else shown
+
+
+def _move(rows: NDArray[Any], start: int, stop: int, to: int) -> None:
+    """Move rows within an array: in one dimension NumPy does so without a copy between."""
+    if not rows.flags.c_contiguous:
+        rows[to : to + stop - start] = rows[start:stop]
+        return
+    cells, width = rows.reshape(-1), rows.strides[0] // rows.itemsize
+    cells[to * width : (to + stop - start) * width] = cells[start * width : stop * width]
 
 
 def rearrangements(

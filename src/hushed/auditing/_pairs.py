@@ -202,7 +202,9 @@ def read_pairs(
     else:
         found = [_read_pair(each, number) for number, each in enumerate(pairs, start=1)]
     if not found:
-        raise ParameterError("no pairs were given; list one or more of (rows, neighbour)")
+        raise ParameterError(
+            "no pairs were given; list one or more of (rows, neighbour)", parameter="pairs"
+        )
     for pair in found:
         reason = _find_difference(pair.rows, pair.neighbour, relation)
         if reason:
@@ -219,7 +221,11 @@ def _read_pair(given: Any, number: int) -> Pair:
     if isinstance(given, Pair):
         return given
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
-        raise ParameterError(f"pair {number} must be (rows, neighbour)")
+        raise ParameterError(
+            f"pair {number} must be (rows, neighbour); pairs is a list of such, as in "
+            "[(rows, neighbour)]",
+            parameter="pairs",
+        )
     return Pair(rows=given[0], neighbour=given[1], name=f"pair {number}")
 
 

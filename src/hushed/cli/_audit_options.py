@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from hushed._functions._loading import read_function
 from hushed.auditing import Claim, Command, Relation, Renyi, ZeroConcentrated
-from hushed.cli._inputs import read_function
 from hushed.cli._options import WORKERS, JsonOption, KeepOption, option, read_keep, read_workers
 from hushed.cli._panels import AUDIT, CLAIM, OUTPUT, PAIRS
 from hushed.errors import ParameterError

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed._ground.checks import require_count
 from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
-from hushed.cli._inputs import read_function, read_population
+from hushed.cli._inputs import read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     ColumnsOption,

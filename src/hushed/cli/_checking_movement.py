@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import hushed as hs
-from hushed.cli._inputs import read_function
+from hushed._functions._loading import read_function
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     DataArgument,

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed.cli import _options as shared
-from hushed.cli._inputs import find_user, read_function
-from hushed.cli._next_command import next_command
+from hushed.cli._inputs import find_user
+from hushed.cli._next_command import Compared, next_command
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._panels import NOISE, OUTPUT, SAMPLING
@@ -76,7 +77,10 @@ def compare(
             keep=shared.read_keep(keep, private=False),
             progress=True,
         )
+        told = Compared(asked=asked, public=public, described=described, unit=unit, user=user)
+        command = next_command(told, found)
         result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
+        result.update({"next": command} if command else {})
         if plot is not None:
             from hushed.plots import comparison_figure, save_figure  # noqa: PLC0415
 
@@ -89,7 +93,6 @@ def compare(
             print_note(f"page written to {html}")
         if not json:
             print_line(found.explain())
-            command = "" if ".py:" in asked else next_command(asked, found, described, unit)
             if command:
                 print_line(f"\nNext, on the private rows: {command}")
 

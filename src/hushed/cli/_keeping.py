@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -26,7 +27,7 @@ def list_all(place: PlaceArgument, json: JsonOption = False) -> None:
         result["runs"] = [asdict(each) | {"done": each.done} for each in found]
         if not json and found:
             print_table(
-                f"{len(found)} runs, {_size(sum(each.size for each in found))}",
+                f"{_count(found)}, {_size(sum(each.size for each in found))}",
                 ["run", "what", "done", "size", "last written (UTC)"],
                 [
                     (
@@ -58,7 +59,11 @@ def remove(
             raise ParameterError("name the runs to remove, or say --all, one of the two")
         result["removed"] = hs.runs.remove_runs(place, None if everything else keys)
         if not json:
-            print_line(f"removed {len(result['removed'])} run(s)")
+            print_line(f"removed {_count(result['removed'])}")
+
+
+def _count(found: Sequence[object]) -> str:
+    return "1 run" if len(found) == 1 else f"{len(found):,} runs"
 
 
 def _share(run: hs.runs.KeptRun) -> str:
@@ -71,7 +76,7 @@ def _share(run: hs.runs.KeptRun) -> str:
 def _size(bytes_: int) -> str:
     amount = float(bytes_)
     for unit in ("B", "kB", "MB"):
-        if amount < 1000:
+        if amount < 999.5:  # which three digits would make 1e+03
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:.3g} GB"

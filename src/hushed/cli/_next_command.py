@@ -1,13 +1,15 @@
-"""The command that releases a statistic by the way that was recommended for it."""
+"""The command that releases an answer by the way that was recommended for it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from shlex import quote
 
 import hushed as hs
 from hushed._ground.printing import format_exactly
+from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described
 
 _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
@@ -16,24 +18,100 @@ _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
     "smooth, lomax": ("--mechanism", "smooth", "--noise", "lomax"),
     "propose-test": ("--mechanism", "propose-test"),
 }
+_SAMPLED = {"sampled, Laplace": "laplace", "sampled, Gaussian": "gaussian"}
 
 
-def next_command(name: str, found: hs.Comparison, given: Described, unit: str) -> str:
-    """Write the command; nothing where ``hushed statistic`` has no such way."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What was compared, as the options of ``hushed compare`` say it."""
+
+    asked: str
+    public: Source
+    described: Described
+    unit: str
+    user: str | None = None
+
+
+def next_command(given: Compared, found: hs.Comparison) -> str:
+    """Write the command; nothing where no command has that way."""
     chosen = next((each for each in found.routes if each.name == found.recommended), None)
-    if chosen is None or chosen.name not in _WAYS:
+    if chosen is None:
         return ""
-    way = [*_WAYS[chosen.name]]
-    if name == "mode" and way:
-        way = ["--mechanism", "stable-mode"]
+    words = list((_for_function if ".py:" in given.asked else _for_statistic)(given, chosen))
+    if not words:
+        return ""
+    words += ["--epsilon", format_exactly(chosen.guarantee.epsilon)]
+    return " ".join(["hushed", *map(quote, words)])
+
+
+def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
+    """Write the words for a statistic, but for epsilon."""
+    if chosen.name == "table query":
+        yield from _for_query(given)
+        return
+    if chosen.name not in _WAYS:
+        return
+    yield from ("statistic", given.asked, "PRIVATE.csv", *_described(given.described))
+    if given.asked == "mode" and _WAYS[chosen.name]:
+        yield from ("--mechanism", "stable-mode")
+    else:
+        yield from _WAYS[chosen.name]
     if bound := re.search(r"\bbound=([^,)]+)", chosen.how):
-        way += ["--bound", bound[1]]
+        yield from ("--bound", bound[1])
     if chosen.guarantee.delta:
-        way += ["--delta", format_exactly(chosen.guarantee.delta)]
-    words = [*_described(given), *way, "--epsilon", format_exactly(chosen.guarantee.epsilon)]
-    if unit != "row":
-        words += ["--unit", unit]
-    return " ".join(["hushed", "statistic", name, "PRIVATE.csv", *map(quote, words)])
+        yield from ("--delta", format_exactly(chosen.guarantee.delta))
+    if given.unit != "row":
+        yield from ("--unit", given.unit)
+
+
+def _for_query(given: Compared) -> Iterator[str]:
+    """Write the words for a query: a column has a name there, and a type that is stated."""
+    told = given.described
+    if given.public.header is False or told.low is None or told.high is None:
+        return
+    if told.column and (told.column.isdecimal() or ":" in told.column or "=" in told.column):
+        return
+    column = told.column or "COLUMN"
+    span = f"{column}:{format_exactly(told.low)}:{format_exactly(told.high)}"
+    yield from ("query", "PRIVATE.csv", "--type", f"{column}=float")
+    if told.q is None:
+        yield from ("--median", span)
+    else:
+        yield from ("--quantile", f"{span}:{format_exactly(told.q)}")
+
+
+def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
+    """Write the words for a function, but for epsilon."""
+    told, public = given.described, given.public
+    if chosen.name in _SAMPLED:
+        yield from ("release", "PRIVATE.csv", given.asked, "--population", public.population)
+        for each in public.bounds or ():
+            yield from ("--bounds", each)
+        if public.promise is not None:
+            yield from ("--promise", public.promise)
+        yield from ("--gamma", format_exactly(chosen.guarantee.gamma))
+        yield from ("--mechanism", _SAMPLED[chosen.name])
+    elif chosen.name == "blocks" and told.low is not None and told.high is not None:
+        yield from ("blocks", "PRIVATE.csv", given.asked)
+        yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
+    else:
+        return
+    yield from _read_alike(given)
+    if chosen.guarantee.delta:
+        yield from ("--delta", format_exactly(chosen.guarantee.delta))
+
+
+def _read_alike(given: Compared) -> Iterator[str]:
+    """Write how rows are read, and whose they are."""
+    public = given.public
+    if public.frame != "numpy":
+        yield from ("--frame", public.frame)
+    if public.header is not None:
+        yield "--header" if public.header else "--no-header"
+    if given.user is not None:
+        yield from ("--user", given.user)
+    if given.unit != "row":
+        yield from ("--unit", given.unit)
 
 
 def _described(given: Described) -> Iterator[str]:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed._ground.numerals import read_number, read_whole
 from hushed.cli._block_options import UserOption
 from hushed.cli._delivery import deliver
-from hushed.cli._inputs import read_function, read_population
+from hushed.cli._inputs import read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     ColumnsOption,

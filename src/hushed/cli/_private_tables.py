@@ -12,7 +12,8 @@ import importlib.util
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,10 +23,12 @@ import numpy as np
 from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import name_missing
 from hushed._rows import _containers as containers
+from hushed.cli._outcome import print_note
 from hushed.cli._tables import (
     Frame,
     Table,
     find_column,
+    find_nested,
     is_parquet,
     make_frame,
     name_user,
@@ -40,6 +43,7 @@ _SAVE_LINES = "save it with a line feed at the end of each"
 # A mark that closes is followed by no other one: two of them are one within the cell.
 _CELL = re.compile(r'("(?:[^"]|"")*"(?:[^",][^,]*)?|[^,]*),')
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_FEW = (1, 20)  # rows by which the form of a population is known
 _TEXTS = ("str", "string")  # types of a frame, in small letters; objects may be dates
 
 
@@ -110,14 +114,20 @@ def read_table_like(
     """Read private rows as those of a public population look.
 
     If the first row of a public file names its columns, so does that of the private one, and only
-    these names are shown. What is of texts there is of texts here; all else is numbers, or NaN.
+    these names are shown. Without names there are as many columns as in the population. What is of
+    texts there is of texts here; all else is numbers, or NaN.
     """
     told = True if header is None and columns else header
-    held = _read(path, told, user, shown=columns or ())
-    public = None if frame == "numpy" and held.width else _find_layout(population)
-    if not held.width:  # no row, no header: it is as wide as the population
-        held = replace(held, width=len(public.columns) if public else 1)
+    public = _find_layout(population)
+    width = _find_width(public, user)
+    held = _read(path, told, user, shown=columns or (), width=width)
+    if not held.columns:
+        print_note(
+            f"each line of {path.name} is read as a row of {width} "
+            f"column{'s' * (width > 1)}, as many as the population has"
+        )
     texts, others = set[int](), dict[int, Any]()
+    nested = find_nested(path, frame)
     if public is not None and frame != "numpy":
         kinds = zip(public.columns, public.kinds, public.types, strict=False)
         types = {name: element.dtype for name, kind, element in kinds if kind == "other"}
@@ -127,19 +137,29 @@ def read_table_like(
             if str(types[name]).lower() in _TEXTS or not is_parquet(path):
                 texts.add(place)
             else:
-                others[place] = types[name]
+                others[place] = nested.get(name, types[name])
     whose = None if user is None else held.find(user, "--user")
     return _make_table(held, frame, texts, others, coded=None if whose in texts else whose)
+
+
+def _find_width(public: containers.Layout | None, user: str | None) -> int:
+    """Find the number of columns of public rows; of what cannot be drawn one that refuses no user.
+
+    Private rows have no say in it: a single one could change how all others are read.
+    """
+    if public is not None:
+        return len(public.columns) or 1
+    return int(user) if user and is_whole_number(user) else 1
 
 
 def _find_layout(population: Population) -> containers.Layout | None:
     """Find the form of public rows; None of what cannot be drawn, which sampling then says."""
     if isinstance(population, PublicTable):
         return containers.layout(population.frame)
-    try:
-        return containers.layout(population.draw(np.random.default_rng(0), 1))
-    except (Exception, SystemExit):
-        return None
+    for count in _FEW:  # it may want to be asked for more than one row
+        with suppress(Exception, SystemExit):
+            return containers.layout(population.draw(np.random.default_rng(0), count))
+    return None
 
 
 def read_private_column(
@@ -176,8 +196,8 @@ def _read(
     """Read a private file, of which only names that are known to be names are shown.
 
     A column that is called by its name says that there are names. The number of columns is that of
-    the header, else the given one. Where it is told from the rows, as the most frequent one,
-    nothing may follow from it but a refusal.
+    the header, else the given one. Where it is told from the rows, as the most frequent one, as
+    where one column is read, nothing may follow from it but a refusal.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {name_missing(path)}")
@@ -293,15 +313,15 @@ def _take_numbers(cells: list[Any]) -> Any:
 
 
 def _take_others(cells: list[Any], frame: Frame, dtype: Any) -> Any:
-    """Things of a column as they are; of the public type where no cell says of which they are.
+    """Things of a column as they are; of the given type where their own is not told from cells.
 
-    All may be missing, or empty lists, but for one row.
+    All may be missing but for one row. Of lists and records the first cells would decide.
     """
     if importlib.util.find_spec(frame) is None:
         return cells
     library = importlib.import_module(frame)
-    missing = all(cell is None for cell in cells)
-    if not missing and (frame == "pandas" or "Null" not in str(library.Series(cells).dtype)):
+    nested = frame == "polars" and dtype.is_nested()
+    if not nested and not all(cell is None for cell in cells):
         return cells
     try:
         return library.Series(cells, dtype=dtype)

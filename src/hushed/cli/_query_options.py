@@ -27,7 +27,9 @@ TimeoutOption = Annotated[
 class Opened:
     """How the private table is opened."""
 
-    table: Annotated[str, option("Name of the table in a database.", TABLE)] = "rows"
+    table: Annotated[
+        str | None, option("Name of the table in a database; rows by default.", TABLE)
+    ] = None
     user: Annotated[
         str | None,
         option("Column that identifies the user; without it the unit is one row.", TABLE),

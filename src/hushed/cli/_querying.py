@@ -5,6 +5,7 @@ from __future__ import annotations
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 import hushed as hs
 from hushed._ground.numerals import read_number, read_whole
+from hushed._ground.printing import plain_path
 from hushed._ground.types import ColumnType
 from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
@@ -33,6 +35,7 @@ from hushed.tables._open import open_table
 from hushed.tables._quote_for import QuotedErrors
 from hushed.tables._storage import plain_rows
 
+_FILES_OF_ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather")
 _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the word search
 
 
@@ -153,9 +156,13 @@ def _solve(request: hs.Table, price: Price, terms: Mapping[str, Any]) -> QuotedE
 
 
 def _open(
-    data: str, table: str, user: str | None, types: Mapping[str, Any], **dialect: Any
+    data: str, table: str | None, user: str | None, types: Mapping[str, Any], **dialect: Any
 ) -> hs.Table:
-    request = open_table(data, table, user=user, types=types, **dialect)
+    if table is not None and Path(data).suffix.lower() in _FILES_OF_ROWS:
+        raise ParameterError(
+            f"--table names a table in a database, and {plain_path(data)} is a file: leave it out"
+        )
+    request = open_table(data, table or "rows", user=user, types=types, **dialect)
     print_notes(request.connection.warnings)
     return request
 

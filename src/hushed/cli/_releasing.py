@@ -6,11 +6,12 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed._ground.printing import format_up, tell_seconds
 from hushed._rows._people import count_units
 from hushed.cli._calibration import Target
 from hushed.cli._delivery import deliver
-from hushed.cli._inputs import check_named, find_user, in_blocks, read_function
+from hushed.cli._inputs import check_named, find_user, in_blocks
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     DataArgument,

@@ -12,6 +12,7 @@ from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
+from hushed.cli._serving_functions import add_function
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
@@ -26,15 +27,22 @@ NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of th
 def run_server(
     context: typer.Context,
     folder: FolderOption = Path(),
+    web: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Processes that answer over HTTP; more than 1 need a ledger on PostgreSQL.",
+        ),
+    ] = 1,
 ) -> None:
-    """Serve a team over HTTP, on this computer. Experimental: one process, TLS by a proxy."""
+    """Serve a team over HTTP, on this computer. Experimental: TLS is the work of a proxy."""
     if context.invoked_subcommand is not None:
         return
     with finish(json=False, stopped="the server has stopped; what was charged stays"):
         from hushed.server import serve as serve_team  # noqa: PLC0415
 
         print_note("experimental: read what is missing in docs/operating.md first")
-        serve_team(folder)
+        serve_team(folder, web=web)
 
 
 def init(
@@ -59,6 +67,9 @@ def add(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="File or address of the table.")],
     epsilon: Annotated[float, typer.Option(help="Limit on epsilon of everybody together.")],
     delta: Annotated[float, typer.Option(help="Limit on delta of everybody together.")] = 0.0,
+    gamma: Annotated[
+        float, typer.Option(help="Limit on gamma of all registered functions together.")
+    ] = 0.0,
     table: Annotated[str, typer.Option(help="Name of the table in a database.")] = "rows",
     user: Annotated[
         str | None, typer.Option(help="Column of the people; without it a row is protected.")
@@ -103,13 +114,15 @@ def add(
         limit = Guarantee(
             epsilon=epsilon,
             delta=delta,
+            gamma=gamma,
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
         add_dataset(folder, name, section | told_all, limit)
         result.update(dataset=name)
         if not json:
-            print_line(f"added {name}, with a budget of epsilon {epsilon:g}, delta {delta:g}")
+            more = f", gamma {gamma:g}" if gamma else ""
+            print_line(f"added {name}, with a budget of epsilon {epsilon:g}, delta {delta:g}{more}")
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
@@ -311,7 +324,7 @@ def decline(
 
 serve = typer.Typer(
     invoke_without_command=True,
-    help="Serve a team: answers over HTTP against a budget. Experimental.\n\nOne process; "
+    help="Serve a team: answers over HTTP against a budget. Experimental.\n\n"
     "docs/operating.md says what is missing.",
     pretty_exceptions_show_locals=False,
     add_completion=False,
@@ -319,6 +332,7 @@ serve = typer.Typer(
 serve.callback()(run_server)
 serve.command("init")(init)
 serve.command("add")(add)
+serve.command("add-function")(add_function)
 serve.command("invite")(invite)
 serve.command("confirm")(confirm)
 serve.command("check")(check)

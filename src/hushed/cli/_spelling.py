@@ -49,7 +49,9 @@ _OTHER_WORDS = {  # by option: words of SQL and of other tools, without their da
     "--note": "comment label",
     "--plot": "figure chart",
 }
+_CERTIFY = "write the answer by --out answer.json, then 'hushed certify answer.json' makes the page"
 _NOT_ASKED = {  # by command: what it finds out itself, and another command asks
+    "query": {"html": _CERTIFY, "certificate": _CERTIFY},
     "statistic": {
         "rows": "leave it out, for the rows of the file are counted; their number is public "
         "unless --private-count is given"

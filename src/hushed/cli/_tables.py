@@ -39,10 +39,13 @@ def read_table(
     names = columns or number_columns(len(cells[0]))
     if user is not None and frame == "numpy":
         _number_users(cells, find_column(path, user, columns, len(names), option="--user"))
-    read = {}
+    read: dict[str, Any] = {}
+    nested = find_nested(path, frame)
     for i, name in enumerate(names):
         shown, found = _shown(i, columns), [row[i] for row in cells]
         read[name] = _column(path, shown, found, _FRAMES, text=frame != "numpy")
+        if name in nested:
+            read[name] = importlib.import_module(frame).Series(found, dtype=nested[name])
     return Table(rows=make_frame(read, frame), columns=columns)
 
 
@@ -219,6 +222,26 @@ def _check_rectangular(path: Path, width: int, cells: list[list[Any]]) -> None:
 
 
 _FRAMES = "use --frame pandas or polars for columns of text"
+
+
+def find_nested(path: Path, frame: Frame) -> dict[str, Any]:
+    """Find the types of lists and records in a Parquet file, which Polars would tell from cells."""
+    if frame != "polars" or not is_parquet(path):
+        return {}
+    import polars  # noqa: PLC0415
+
+    found = {}
+    for name, dtype in polars.read_parquet_schema(path).items():
+        if str(dtype).startswith("Map"):
+            raise BadRows(
+                f"{path.name}: column {name!r} is a map, of which Polars makes a record with the "
+                "first keys alone; use --frame pandas, or make it a list of records"
+            )
+        if dtype.is_nested():
+            found[name] = dtype
+    return found
+
+
 _MODE = "of texts there is a mode, with --category for each"
 
 

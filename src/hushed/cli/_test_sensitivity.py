@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from hushed._functions._loading import read_function
 from hushed.auditing import test_sensitivity as judge
-from hushed.cli._inputs import find_user, read_bounds, read_function, read_population
+from hushed.cli._inputs import find_user, read_bounds, read_population
 from hushed.cli._options import (
     BoundsOption,
     FrameOption,

@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 
 import hushed as hs
+from hushed._functions._loading import read_function
 from hushed._ground.printing import name_missing
-from hushed.cli._inputs import in_blocks, read_function, read_population
+from hushed.cli._inputs import in_blocks, read_population
 from hushed.cli._keys import read_key
 from hushed.cli._options import (
     FrameOption,

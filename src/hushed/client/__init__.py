@@ -2,6 +2,15 @@
 
 from hushed.client._client import Client
 from hushed.client._connecting import connect
+from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._questions import ServedAnswer, ServedQuote, ServedTable
 
-__all__ = ["Client", "ServedAnswer", "ServedQuote", "ServedTable", "connect"]
+__all__ = [
+    "Client",
+    "ServedAnswer",
+    "ServedFunction",
+    "ServedQuote",
+    "ServedRelease",
+    "ServedTable",
+    "connect",
+]

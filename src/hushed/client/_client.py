@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hushed._ground.printing import flat
+from hushed.client._functions import PROMISED as _PROMISED
+from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._pending import Pending, forget_pending, list_pending
 from hushed.client._questions import ServedAnswer, ServedTable
 from hushed.client._sending import Line, NotTaken, read_object
@@ -25,6 +27,7 @@ from hushed.errors import (
     QueryFailed,
     Refusal,
 )
+from hushed.releasing._stored import read_release
 from hushed.statements import open_signed
 from hushed.tables import Answer
 from hushed.tables._query import Query as TypedQuery
@@ -89,6 +92,41 @@ class Client:
         query = TypedQuery(schema=schema, user=told["user"])
         return ServedTable(query=query, dataset=name, client=self)
 
+    def functions(self) -> list[dict[str, Any]]:
+        """List the registered functions that you may ask.
+
+        Returns
+        -------
+        list of dict
+            With what is promised of their releases, in words: gamma, population, and what an
+            outsider could learn.
+        """
+        return list(self.line.read("/v1/functions", "items")["items"])
+
+    def function(self, name: str) -> ServedFunction:
+        """Find a registered function.
+
+        Parameters
+        ----------
+        name : str
+            The function.
+
+        Returns
+        -------
+        ServedFunction
+            Its releases have a price, as questions have.
+
+        Raises
+        ------
+        NotFound
+            If there is none of this name for you.
+        """
+        if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
+            raise NotFound("there is no such function")
+        told = self.line.read(f"/v1/functions/{name}", "id", "dataset", *_PROMISED)
+        promised = {each: told[each] for each in _PROMISED}
+        return ServedFunction(name=told["id"], dataset=told["dataset"], client=self, **promised)
+
     def requests(self) -> list[dict[str, Any]]:
         """List your requests, the newest first, at most 100.
 
@@ -99,7 +137,7 @@ class Client:
         """
         return list(self.line.read("/v1/requests?most=100", "items")["items"])
 
-    def answer(self, request: str) -> ServedAnswer:
+    def answer(self, request: str) -> ServedAnswer | ServedRelease:
         """Read an answer again, at no cost.
 
         Parameters
@@ -109,8 +147,8 @@ class Client:
 
         Returns
         -------
-        ServedAnswer
-            The answer, whose certificate was checked.
+        ServedAnswer or ServedRelease
+            The answer to a query, or the release of a function, whose certificate was checked.
 
         Raises
         ------
@@ -129,9 +167,18 @@ class Client:
         statement = open_signed(envelope.decode(), self.key)
         if json.loads(statement.record) != told:
             raise ParameterError("the certificate is of another answer: tell the steward")
+        entry = None if statement.entry is None else statement.entry.number
+        if told.get("schema") == "hushed release":
+            value, certificate = read_release(text.decode())
+            return ServedRelease(
+                value=value,
+                certificate=certificate,
+                entry=entry,
+                request=identity,
+                envelope=envelope.decode(),
+            )
         found = Answer.from_json(text.decode())
         parts = {each.name: getattr(found, each.name) for each in fields(Answer)}
-        entry = None if statement.entry is None else statement.entry.number
         return ServedAnswer(
             **parts | {"entry": entry}, request=identity, certificate=envelope.decode()
         )
@@ -216,7 +263,7 @@ class Client:
         path = f"/v1/requests/{_find_id(request)}/decline"
         return read_object(self.line.ask("POST", path, {"reason": reason})[1], "id", "state")
 
-    def recover(self, timeout: float = 120.0) -> list[ServedAnswer]:
+    def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
         """Read what was asked from this computer and not read yet; it costs nothing more.
 
         What was never charged, for it did not arrive, is asked now, under its own key.
@@ -228,7 +275,7 @@ class Client:
 
         Returns
         -------
-        list of ServedAnswer
+        list of ServedAnswer or ServedRelease
             In no order. What waits for approval is left for later. Requests that the server
             refuses are forgotten: nothing is charged for them, or their failure is known.
         """
@@ -242,8 +289,8 @@ class Client:
                 continue
         return found
 
-    def send(self, pending: Pending, timeout: float) -> ServedAnswer:
-        """Send what was written down, and wait for its answer; `ServedTable.release` calls it.
+    def send(self, pending: Pending, timeout: float) -> ServedAnswer | ServedRelease:
+        """Send what was written down, and wait for its answer; both kinds of ``release`` call it.
 
         Parameters
         ----------
@@ -254,7 +301,7 @@ class Client:
 
         Returns
         -------
-        ServedAnswer
+        ServedAnswer or ServedRelease
             The answer.
 
         Raises
@@ -266,10 +313,9 @@ class Client:
         """
         ends = time.monotonic() + timeout
         headers = {"idempotency-key": pending.key, "prefer": f"wait={_WAIT}"}
-        path = f"/v1/datasets/{pending.dataset}/requests"
         try:
             while True:
-                _, body = self.line.ask("POST", path, pending.body, headers)
+                _, body = self.line.ask("POST", pending.path, pending.body, headers)
                 told = read_object(body, "id", "state")
                 if told["state"] == "pending":
                     raise AwaitingApproval(

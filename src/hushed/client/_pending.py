@@ -20,6 +20,14 @@ class Pending:
     key: str
     dataset: str
     body: dict[str, Any]
+    function: str = ""  # in place of a question to the data set
+
+    @property
+    def path(self) -> str:
+        """Where it is sent."""
+        if self.function:
+            return f"/v1/functions/{self.function}/requests"
+        return f"/v1/datasets/{self.dataset}/requests"
 
 
 def pending_folder(url: str, who: str) -> Path:
@@ -34,6 +42,7 @@ def write_pending(folder: Path, pending: Pending) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = _file(folder, pending.key)
     told = {"key": pending.key, "dataset": pending.dataset, "body": pending.body}
+    told |= {"function": pending.function} if pending.function else {}
     if path.exists() and json.loads(path.read_text()) != told:
         raise KeyInUse(
             "this key belongs to another question of yours, whose answer was not read yet: "

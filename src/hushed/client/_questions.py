@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hushed._ground.printing import format_up
 from hushed.client._pending import Pending, write_pending
 from hushed.client._sending import read_object
+from hushed.errors import KeyInUse
 from hushed.tables import Answer
 from hushed.tables._asking import describe
 from hushed.tables._builder import QueryBuilder
@@ -61,6 +62,10 @@ class ServedQuote:
         What would be left of it.
     needs_approval : bool
         Whether a steward has to approve it first.
+    gamma : float, default 0
+        Of a function: the probability that epsilon and delta fail.
+    outsider : str, default ""
+        Of a function: what an outsider could learn, in words.
     """
 
     epsilon: float
@@ -71,11 +76,30 @@ class ServedQuote:
     left: Mapping[str, float]
     left_after: Mapping[str, float] | None
     needs_approval: bool = False
+    gamma: float = 0.0
+    outsider: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         room = "fits into your share" if self.fits else "does not fit into your share"
         waits = "\na steward has to approve it first" if self.needs_approval else ""
         return f"{self.words}\n{room}: epsilon {format_up(self.left['epsilon'])} is left{waits}"
+
+
+def read_quote(body: bytes) -> ServedQuote:
+    """Read a price as a server tells it."""
+    told = read_object(body, *_PRICE)
+    return ServedQuote(
+        epsilon=told["epsilon"],
+        delta=told["delta"],
+        errors={each["name"]: each["error"] for each in told["outputs"]},
+        words=told["words"],
+        fits=told["fits"],
+        left=told["left"],
+        left_after=told["left_after"],
+        needs_approval=told["needs_approval"],
+        gamma=told.get("gamma", 0.0),
+        outsider=told.get("outsider", ""),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,17 +157,7 @@ class ServedTable(QueryBuilder):
         given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
         body |= {name: each for name, each in given.items() if each is not None}
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
-        told = read_object(found, *_PRICE)
-        return ServedQuote(
-            epsilon=told["epsilon"],
-            delta=told["delta"],
-            errors={each["name"]: each["error"] for each in told["outputs"]},
-            words=told["words"],
-            fits=told["fits"],
-            left=told["left"],
-            left_after=told["left_after"],
-            needs_approval=told["needs_approval"],
-        )
+        return read_quote(found)
 
     def release(
         self,
@@ -201,7 +215,10 @@ class ServedTable(QueryBuilder):
             key=key or str(uuid.uuid4()), dataset=self.dataset, body=body | {"note": note}
         )
         write_pending(self.client.pending, pending)
-        return self.client.send(pending, timeout)
+        found = self.client.send(pending, timeout)
+        if not isinstance(found, ServedAnswer):  # the key names another request, a release
+            raise KeyInUse("this key belongs to the release of a function: take another one")
+        return found
 
 
 def _plain(query: TypedQuery) -> Any:

@@ -35,6 +35,7 @@ _KINDS: dict[str, type[Exception]] = {
     "failed": QueryFailed,
     "ledger_unavailable": LedgerUnavailable,
     "dataset_changed": EngineUnavailable,
+    "function_changed": EngineUnavailable,
     "dataset_unavailable": EngineUnavailable,
 }
 _NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request

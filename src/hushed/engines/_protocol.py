@@ -98,6 +98,24 @@ class Engine(Protocol):
 
     An engine starts no servers, and leaves what its caller opened as it was. Trouble of its own it
     raises as `hushed.errors.WorkerLost` or `hushed.errors.EngineUnavailable`.
+
+    Examples
+    --------
+    One place, in this process:
+
+    >>> import hushed as hs
+    >>> class Here:
+    ...     name = "this process"
+    ...     def slots(self):
+    ...         return 1
+    ...     def map_spans(self, task, spans):
+    ...         for span in spans:
+    ...             yield span, hs.engines.run_span(task.payload, task.digest, task.seed, *span)
+    >>> ages = hs.populations.Uniform(low=0, high=100)
+    >>> mean = lambda rows: rows.mean()
+    >>> there = hs.sample_sensitivity(mean, ages, rows=50, pairs=60, workers=Here())
+    >>> there.value == hs.sample_sensitivity(mean, ages, rows=50, pairs=60).value
+    True
     """
 
     @property

@@ -163,12 +163,13 @@ class Spark:
                 _ask(payload.destroy)
 
     def _share(self, payload: bytes) -> Any:
-        """Send a payload to each executor once; where that is not known, with each wave."""
+        """Send a payload to each executor once; where that is not known, with each wave.
+
+        A session that is gone is noticed by the first wave.
+        """
         try:
             return _ask(lambda: self._session.sparkContext.broadcast(payload))
-        except Exception as cause:  # of Java, of the gateway, or a session without a context
-            if self._is_stopped():
-                raise self._lost() from cause
+        except Exception:  # of Java, of the gateway, or a session without a context
             return _Held(payload)
 
     def _run_wave(self, task: Task, payload: Any, wave: list[Span]) -> list[tuple[int, bytes]]:

@@ -32,8 +32,8 @@ _ONE_GIVEN = (
     " The charges together are about those new rows only that every sampled one of them was given."
 )
 SAMPLER_TOO = (
-    " Gamma is a probability over the sampler, too: a charge was sampled with "
-    "calibration='marginal', and under the sensitivity that was drawn more pairs may fail."
+    " Gamma is an average over the sampler for a charge that was sampled with "
+    "calibration='marginal': under the sensitivity that was drawn more pairs may fail."
 )
 _ONE_ORDER = (
     " A sensitivity that was sampled for people spends its gamma for each release, as each has "

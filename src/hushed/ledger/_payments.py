@@ -10,7 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError, QueryFailed
+from hushed.errors import (
+    DamagedLedger,
+    HushedWarning,
+    LedgerUnavailable,
+    ParameterError,
+    QueryFailed,
+)
 from hushed.guarantee import Guarantee
 from hushed.ledger._failures import write_failure
 from hushed.ledger._files import NOTHING_CHARGED, FileChanged
@@ -177,8 +183,8 @@ class Payment:
 def _warn(text: str) -> None:
     """Warn, and lose nothing where warnings are made errors: then it is only printed."""
     try:
-        warnings.warn(text, stacklevel=4)
-    except UserWarning:
+        warnings.warn(text, HushedWarning, stacklevel=4)
+    except HushedWarning:
         print(text, file=sys.stderr)  # noqa: T201
 
 

@@ -87,6 +87,22 @@ class Store:
         found = [each for each in (url.password, *asked) if each]
         self._secrets = (*found, *(quote_plus(each) for each in found), *map(quote, found))
 
+    @contextmanager
+    def _lent(self) -> Iterator[Engine]:
+        """Give the connections of this process for one use, with forks kept away.
+
+        What is in use when the ledger is closed comes back into a pool that is given up, and would
+        stay open until it is collected: whoever used it last empties that pool.
+        """
+        with active():
+            engine = self.engine()
+            pool = engine.pool
+            try:
+                yield engine
+            finally:
+                if engine is not self._engine and engine not in _OF_THE_PARENT:
+                    pool.dispose()
+
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
         self._making = RLock()
@@ -163,8 +179,8 @@ class Store:
 
         try:
             with (
-                active(),
-                self.engine().execution_options(hushed_reads=True).connect() as connection,
+                self._lent() as engine,
+                engine.execution_options(hushed_reads=True).connect() as connection,
                 connection.begin(),
             ):
                 if not self.sqlite:  # head and entries have to be of the same moment
@@ -183,7 +199,7 @@ class Store:
 
         committing = False
         try:
-            with active(), self.engine().connect() as connection:
+            with self._lent() as engine, engine.connect() as connection:
                 transaction = connection.begin()
                 try:
                     if not self.sqlite:  # in every transaction, for a pooler may forget it
@@ -213,7 +229,7 @@ class Store:
 
         committing = False
         try:
-            with active(), closing(self.engine().raw_connection()) as lent:
+            with self._lent() as engine, closing(engine.raw_connection()) as lent:
                 driver: Any = lent.driver_connection
                 driver.execute("BEGIN IMMEDIATE")
                 self.check_file(lent.info)

@@ -59,7 +59,7 @@ def answer_figure(
     return alt.vconcat(*panels).properties(
         title={
             "text": f"Private answer{beside}",
-            "subtitle": f"each bar holds with {percent(answer.level)}; epsilon "
+            "subtitle": f"each bar holds with probability {percent(answer.level)}; epsilon "
             f"{format_up(answer.guarantee.epsilon)}, one {answer.unit}{of}",
         }
     )

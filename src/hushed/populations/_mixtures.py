@@ -15,7 +15,8 @@ from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._sources import Population, PublicTable, description, support
-from hushed.populations._users import UserSource, column_of_users
+from hushed.populations._user_source import UserSource
+from hushed.populations._users import column_of_users
 
 _PROBE = 2  # rows by which a container is known
 

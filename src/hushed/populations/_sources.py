@@ -18,13 +18,8 @@ from hushed._rows._people import bundle_rows, number_users
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
-from hushed.populations._users import (
-    Users,
-    UserSource,
-    column_of_users,
-    leave_out,
-    users_from,
-)
+from hushed.populations._user_source import UserSource, leave_out
+from hushed.populations._users import Users, column_of_users, users_from
 
 Promise = Literal["population", "given-the-rest", "table"]
 

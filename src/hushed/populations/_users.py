@@ -13,18 +13,20 @@ from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles, find_starts
 from hushed._rows._owned import copy_rows
-from hushed._rows._people import (
-    bundle_rows,
-    check_holds_numbers,
-    check_room,
-    number_users,
-)
 from hushed._rows._ranges import Range, check_columns, is_within, read_ranges
+from hushed._rows._user_column import (
+    add_column,
+    join_tables,
+    repeat_lines,
+    takes_position,
+    write_lines,
+)
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
 
 _MOST_SIZES = 10_000
 _FEW_SIZES = 16
+_LAWS = (Exponential, Normal, Uniform)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ class Users:
             return next(self.draw_tables(rng, count, 1))
         each = [self._ask(rng) for _ in range(count)]
         sizes = np.array([len(one) for one in each], dtype=np.int64)
-        made = _add_column(_join(each), self.user, sizes)
+        made = add_column(join_tables(each), self.user, sizes)
         return Bundles(made, find_starts(sizes), self.user, numbered=True)
 
     def draw_tables(self, rng: np.random.Generator, count: int, tables: int) -> Iterator[Bundles]:
@@ -187,18 +189,18 @@ class Users:
         lines: Any = None
         for own, starts in zip(sizes, find_starts(sizes), strict=True):
             rows = self.rows.draw(rng, int(starts[-1]))
-            if lines is None and _takes_position(rows, self.user):
-                lines = _write_lines(rows, self.user, count)
+            if lines is None and takes_position(rows, self.user):
+                lines = write_lines(rows, self.user, count)
             if lines is None:
-                made = _add_column(rows, self.user, own)
+                made = add_column(rows, self.user, own)
             else:
-                made = _repeat_lines(lines, rows, self.user, own)
+                made = repeat_lines(lines, rows, self.user, own)
             yield Bundles(made, starts, self.user, numbered=True)
 
     @property
     def mean_size(self) -> float | None:
         """Rows of a user in the mean, of laws of ours alone, whose tables may be drawn together."""
-        if self._law is None or type(self.rows) not in (Exponential, Normal, Uniform):
+        if self._law is None or type(self.rows) not in _LAWS:
             return None
         values, ends = self._law
         shares = np.diff(np.minimum(ends, 1.0), prepend=0.0)
@@ -291,70 +293,6 @@ def _shift(column: str, user: int) -> str:
     return str(place if place < user else place + 1)
 
 
-def _join(tables: list[Any]) -> Any:
-    """Put tables of one kind one under the other."""
-    kinds = {containers.container(each) for each in tables}
-    held = kinds.pop() if len(kinds) == 1 else "list"
-    if held == "list":
-        raise BadRows("rows of users must be arrays, or frames of one kind")
-    if held == "array":
-        return np.concatenate(tables)
-    if held == "pandas":
-        import pandas  # noqa: PLC0415
-
-        return pandas.concat(tables, ignore_index=True)
-    import polars  # noqa: PLC0415
-
-    return polars.concat(tables)
-
-
-def _add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
-    """Put the column of users, in which their places stand, into a table."""
-    if _takes_position(rows, user):
-        return _repeat_lines(_write_lines(rows, user, len(sizes)), rows, user, sizes)
-    held = containers.container(rows)
-    if held not in ("pandas", "polars") or not isinstance(user, str) or user in rows.columns:
-        raise BadRows(
-            f"user={user!r} must be the position of the column in an array, or a new name in a "
-            f"frame; the rows are {containers.layout(rows)}"
-        )
-    places = np.arange(len(sizes)).repeat(sizes)
-    if held == "pandas":
-        made = rows.reset_index(drop=True)
-        made.insert(0, user, places)
-        return made
-    column = type(rows.to_series(0))(user, places)
-    return rows.clone().insert_column(0, column)
-
-
-def _takes_position(rows: Any, user: Any) -> bool:
-    """Whether the column of users has a position, and no name."""
-    return isinstance(rows, np.ndarray) and rows.dtype.names is None and not isinstance(user, str)
-
-
-def _write_lines(rows: Any, user: Any, users: int) -> Any:
-    """Write a line for each user, with the place in the column of users, and no more."""
-    width = 1 if rows.ndim == 1 else rows.shape[1]
-    if rows.ndim > 2 or user > width:
-        raise BadRows(f"user={user} is no position among the {width} columns of the rows, and one")
-    check_holds_numbers(rows)
-    check_room(rows.dtype, users)
-    made = np.zeros((users, width + 1), dtype=rows.dtype)
-    made[:, user] = np.arange(users)
-    return made
-
-
-def _repeat_lines(lines: Any, rows: Any, user: Any, sizes: Integers) -> Any:
-    """Write rows into lines; to repeat these is quicker than to write places into a column."""
-    made = lines.repeat(sizes, axis=0)
-    if rows.ndim == 1:
-        made[:, 1 - user] = rows
-    else:
-        made[:, :user] = rows[:, :user]
-        made[:, user + 1 :] = rows[:, user:]
-    return made
-
-
 def _name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
 
@@ -362,92 +300,6 @@ def _name(function: Callable[..., Any]) -> str:
 def column_of_users(population: Any) -> Any:
     """Column that a law of users puts them into: its name or position; None of what gives rows."""
     return getattr(population, "_column_of_users", None)
-
-
-@dataclass(frozen=True, slots=True)
-class UserSource:
-    """A population whose draws are split by their column of users.
-
-    Parameters
-    ----------
-    population : Population
-        Asked for a number of users, it gives all their rows, with the column of users.
-    user : str or int
-        That column.
-    """
-
-    population: Any
-    user: str | int
-
-    def draw(self, rng: np.random.Generator, count: int) -> Bundles:
-        """Draw users.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Source of randomness; consumed.
-        count : int
-            Number of users.
-
-        Returns
-        -------
-        Bundles
-            Their rows.
-
-        Raises
-        ------
-        BadRows
-            If the population gives another number of users.
-        """
-        if type(self.population) is Users:
-            return self.population.draw_bundles(rng, count)
-        rows = self.population.draw(rng, count)
-        containers.container(rows)
-        if len(rows) == 0:
-            raise BadRows("the population gave no rows")
-        drawn = bundle_rows(rows, self.user)
-        if len(drawn) != count:
-            raise BadRows(
-                f"the population was asked for {count} users and gave rows of {len(drawn)}: with "
-                f"user={self.user!r}, draw(rng, count) gives all rows of count users"
-            )
-        return number_users(drawn)
-
-    def support(self) -> tuple[Range, ...]:
-        """Range of each column that has one, but for that of users.
-
-        Returns
-        -------
-        tuple of Range
-            Those of the population.
-        """
-        found: Any = getattr(self.population, "support", tuple)()
-        known = isinstance(found, tuple) and all(isinstance(each, Range) for each in found)
-        return leave_out(found if known else read_ranges(found), self.user)
-
-    def describe(self) -> dict[str, Any]:
-        """Describe the source.
-
-        Returns
-        -------
-        dict
-            What the population says, and the column of users.
-        """
-        return {**self.population.describe(), "user": self.user}
-
-
-def count_rows_each(source: Any) -> float | None:
-    """Count the rows of a user in the mean, where tables of users may be drawn together."""
-    frame = getattr(source, "frame", None)
-    if isinstance(frame, Bundles):
-        return len(frame.rows) / len(frame)
-    users = source.population if type(source) is UserSource else None
-    return users.mean_size if type(users) is Users else None
-
-
-def leave_out(ranges: tuple[Range, ...], user: str | int) -> tuple[Range, ...]:
-    """Leave out the range of the column of users, in which there are places."""
-    return tuple(each for each in ranges if each.column != str(user))
 
 
 def users_from(told: dict[str, Any]) -> Users | None:

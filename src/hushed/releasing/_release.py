@@ -40,6 +40,7 @@ from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._pricing import confirm_function
 from hushed.releasing._questions import question_of
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
@@ -201,13 +202,7 @@ def release(
         rows = show_as_given(rows, data)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
-    agreed: Literal["", "bits", "rounding"] = ""
-    if sampling is not None:
-        agreed = sampling.confirm(f).agreement
-    values = admitted.values_of(None if sampling is None else sampling.shape)
-    admitted.check_function(f)
-    # Whatever it refuses, or cannot be written, is unpaid.
-    certify(admitted, values=values, unsearched=hidden).to_json()
+    agreed, _ = confirm_function(f, admitted, unsearched=hidden)
     remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(carried)}"))
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss

@@ -19,7 +19,7 @@ import numpy as np
 
 from hushed._ground.printing import KeptNote, flat
 from hushed._ground.types import Floats
-from hushed.errors import DamagedRun, ParameterError
+from hushed.errors import DamagedRun, HushedWarning, ParameterError
 from hushed.runs._folders import Folder
 from hushed.runs._records import Record, read_records, write_record
 from hushed.runs._stores import open_store
@@ -195,7 +195,7 @@ class Journal:
                 f"{self._place} took no more of it ({cause.strerror or cause}): the run goes on, "
                 "and what it finds from now on is not kept"
             )
-            warnings.warn(self._stopped, RuntimeWarning, stacklevel=2)
+            warnings.warn(self._stopped, HushedWarning, stacklevel=2)
 
 
 def open_journal(keep: str | PathLike[str] | Keep, run: Run) -> Journal:

@@ -15,7 +15,7 @@ from hushed._rows._bundles import Bundles
 from hushed._rows._ranges import Range, is_within
 from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.populations import Population, PublicTable, Users
-from hushed.populations._users import count_rows_each
+from hushed.populations._user_source import count_rows_each
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 

@@ -72,9 +72,23 @@ def describe_sampling(rank: int, pairs: int, calibration: Calibration, blocks: i
     return f"{_SAMPLED} {rank} of {pairs}, {calibration} calibration{part}"
 
 
+_WEAKER: dict[str, str] = {
+    "given-the-rest": (
+        " THE PROMISE IS A WEAKER ONE, given the rest: all pairs share the rows that they do not "
+        "exchange, and nothing is promised for a table whose other rows look different."
+    ),
+    "resampled": (
+        " THE PROMISE IS ABOUT THE PUBLIC ROWS ONLY: tables were drawn from them with replacement, "
+        "and for rows of the law behind them no gamma is established."
+    ),
+}
+
+
 def describe_rank(sampling: Sampling) -> str:
     """Say in plain words what rank, calibration and gamma mean."""
     pairs = f"{sampling.pairs} pairs of neighbouring tables"
+    if sampling.user is not None:
+        pairs += ", which differ in all rows of one person,"
     if sampling.reach().whole:
         pairs = f"{sampling.pairs} tables, each with many neighbours of which the farthest counts,"
     whose = "the real pair"
@@ -87,7 +101,7 @@ def describe_rank(sampling: Sampling) -> str:
         f"In plain words: the answer was computed on {pairs} drawn from the population, and the "
         f"movement that is kept is number {sampling.rank} of {sampling.pairs}, counted from the "
         f"smallest. Gamma bounds the probability that {whose} moves farther, {counted}"
-        f" (calibration {sampling.calibration!r})."
+        f" (calibration {sampling.calibration!r}).{_WEAKER.get(sampling.design.route, '')}"
     )
 
 

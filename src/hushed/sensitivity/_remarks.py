@@ -13,6 +13,7 @@ from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import format_up
 from hushed._ground.tensors import Precision, epsilon_of
 from hushed._ground.types import Floats
+from hushed.errors import PlacesLeftOut
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
@@ -100,16 +101,36 @@ def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> l
     left = count_places(reach, gamma, symmetric=symmetric)
     if not left:
         return []
-    each, first, worst = "", "the first row", "position='worst' or "
-    if reach.blocks > 1:  # which are dealt by an order that everybody can work out
-        each, first, worst = " of each block", "the first row of a block", ""
+    each = " of each block" if reach.blocks > 1 else ""
     return [
         f"The place of the changed row was random: gamma = {format_up(gamma)} leaves room for "
         f"{left} whole place{'s' * (left > 1)} among {reach.size}{each}, and whoever stands there "
+        f"{_advise(reach)}"
+    ]
+
+
+def warn_of_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> PlacesLeftOut | None:
+    """Say the same in words that are equal for all numbers, so that a loop says it once."""
+    if not count_places(reach, gamma, symmetric=symmetric):
+        return None
+    return PlacesLeftOut(
+        "the function was not declared symmetric, and gamma is then an average over the place of "
+        "the changed row: it leaves room for gamma * rows whole places, and whoever stands there "
+        f"{_advise(reach)}. Sensitivity.explain() counts the places"
+    )
+
+
+def _advise(reach: Neighbourhood) -> str:
+    first, other = "the first row", "position='worst' or "
+    if reach.blocks > 1:  # which are dealt by an order that everybody can work out
+        first, other = "the first row of a block", ""
+    elif reach.distance > 1:
+        other = "distance=1, and position='worst' or "
+    return (
         f"(as in {first}, if the function treats it in its own way) may never be covered. If the "
         f"order of the rows does not matter, declare symmetric=True; if it does, sample with "
-        f"{worst}protect='simultaneous'"
-    ]
+        f"{other}protect='simultaneous'"
+    )
 
 
 def describe_resolution(kept: float, largest: float, dtype: Precision) -> list[str]:

@@ -44,7 +44,7 @@ from hushed.sensitivity._keeping import Kept, are_movements, describe_trial, ope
 from hushed.sensitivity._memory import check_anew, check_memory, stir
 from hushed.sensitivity._pairs import BlockTrial, Function, PairTrial
 from hushed.sensitivity._record import Sampling
-from hushed.sensitivity._start import Request, Start, start_sampling
+from hushed.sensitivity._start import Request, Start
 from hushed.sensitivity._updates import UpdateTrial, add_gap
 from hushed.sensitivity._values import write_values
 
@@ -52,10 +52,14 @@ _MOST_NAMES = 20
 
 
 def run_sampling(
-    request: Request, *, workers: Workers, progress: bool, keep: Kept | None = None
+    request: Request,
+    start: Start,
+    *,
+    workers: Workers,
+    progress: bool,
+    keep: Kept | None = None,
 ) -> Sampling:
     """Measure the movements of all pairs, and what the declarations are worth."""
-    start = start_sampling(request)
     trial = _make_trial(request, start)
     # What the declarations are worth, before the long run; judged against what it finds.
     moved: dict[str, float] = {}

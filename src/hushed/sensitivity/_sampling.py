@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import is_whole, require_count, require_one_of
+from hushed._ground.warned import warn_caller
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
@@ -24,8 +25,9 @@ from hushed.sensitivity._pairs import Function
 from hushed.sensitivity._plan import plan
 from hushed.sensitivity._ranks import Calibration
 from hushed.sensitivity._record import BATCH_ROWS, MOST_BATCH_ROWS, Sensitivity
+from hushed.sensitivity._remarks import warn_of_places
 from hushed.sensitivity._sampler import run_sampling
-from hushed.sensitivity._start import Request
+from hushed.sensitivity._start import Request, start_sampling
 from hushed.sensitivity._updates import Update, check_update
 from hushed.sensitivity._values import Row, read_values
 from hushed.spaces import NORMS, Norm
@@ -190,6 +192,12 @@ def sample_sensitivity(
     DamagedRun
         If what is kept contradicts itself, or is not what the function gives.
 
+    Warns
+    -----
+    PlacesLeftOut
+        If the function is not declared ``symmetric``, and gamma leaves room for whole places of
+        the table: see ``position``. It stands in `Sensitivity.explain` and on certificates, too.
+
     Notes
     -----
     Rubinstein and Alda, *Pain-Free Random Differential Privacy with Sensitivity Sampling*,
@@ -198,9 +206,10 @@ def sample_sensitivity(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import hushed as hs
     >>> ages = hs.populations.Uniform(low=0, high=100)
-    >>> s = hs.sample_sensitivity(lambda rows: rows.mean(), ages, rows=500, gamma=0.05)
+    >>> s = hs.sample_sensitivity(np.mean, ages, rows=500, gamma=0.05, symmetric=True)
     >>> s.pairs, s.value < 100 / 500
     (112, True)
     """
@@ -258,7 +267,10 @@ def sample_sensitivity(
         seed=seed,
         user=user,
     )
-    sampling = run_sampling(request, workers=workers, progress=progress, keep=keep)
+    start = start_sampling(request)
+    if (left_out := warn_of_places(reach, total, symmetric=symmetric)) is not None:
+        warn_caller(left_out, __name__, opens_engine.__module__)  # before the long run
+    sampling = run_sampling(request, start, workers=workers, progress=progress, keep=keep)
     return Sensitivity(
         value=float(sampling.draws[rank.rank - 1]),
         norm=norm,

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -26,10 +27,13 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+from hushed.ledger import Ledger
 from hushed.server._approving import expire
 from hushed.server._callers import Callers
-from hushed.server._datasets import open_all
+from hushed.server._config import Settings
+from hushed.server._datasets import Dataset, open_all
 from hushed.server._desk import Desk
+from hushed.server._functions import Function, open_functions
 from hushed.server._guard import Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
@@ -38,12 +42,16 @@ from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody
-from hushed.server._routes import approving, asking, health, keeping
+from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
+from hushed.server._told import Told
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
+# A question that waits to be judged keeps one, and eight of a person may wait. With the usual 40,
+# five people could keep everybody out, the steward who stops their tokens among them.
+THREADS = 240
 
 
 def create_app(folder: str | Path = ".") -> Guard:
@@ -81,20 +89,29 @@ def create_app(folder: str | Path = ".") -> Guard:
 
 
 def open_desk(
-    folder: Path, log: Log, workers: Workers | None = None, runners: Runners | None = None
+    folder: Path,
+    log: Log,
+    workers: Workers | None = None,
+    runners: Runners | None = None,
+    told: Told | None = None,
 ) -> Desk:
-    """Open ledger and data sets; no row is read. Several desks may share processes."""
-    settings, ledger, key = open_own(folder)
-    datasets = open_all(folder, settings, ledger)
-    for each in datasets.values():
-        if each.stale:
-            log("data set cannot be asked", dataset=each.id)
+    """Open ledger and data sets; no row is read. Several desks may share processes.
+
+    A web process is told what the server was started with, whatever the file says by now.
+    """
+    settings, ledger, key = open_own(folder, None if told is None else told.settings)
+    try:
+        datasets, registered = _open_askable(folder, settings, ledger, log, told)
+    except BaseException:
+        ledger.close()
+        raise
     judging = Workers(settings.limits.workers) if workers is None else workers
     reading = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
         datasets=datasets,
+        functions=registered,
         key=key,
         log=log,
         workers=judging,
@@ -106,6 +123,23 @@ def open_desk(
     if runners is None:
         desk.at_end(reading.processes.close)
     return desk
+
+
+def _open_askable(
+    folder: Path, settings: Settings, ledger: Ledger, log: Log, told: Told | None
+) -> tuple[dict[str, Dataset], dict[str, Function]]:
+    datasets = open_all(folder, settings, ledger)
+    registered = open_functions(folder, settings, ledger)
+    if told is not None:
+        datasets = {name: told.hold(each) for name, each in datasets.items()}
+        registered = {name: told.hold_function(each) for name, each in registered.items()}
+    for dataset in datasets.values():
+        if dataset.stale:
+            log("data set cannot be asked", dataset=dataset.id)
+    for function in registered.values():
+        if function.stale:
+            log("function cannot be asked", function=function.id)
+    return datasets, registered
 
 
 def make_app(desk: Desk) -> Guard:
@@ -124,6 +158,7 @@ def make_app(desk: Desk) -> Guard:
     callers = Callers(desk)
     app.include_router(health.make_router(desk))
     app.include_router(asking.make_router(desk, callers))
+    app.include_router(functions.make_router(desk, callers))
     app.include_router(approving.make_router(desk, callers))
     app.include_router(keeping.make_router(desk, callers))
     house = make_house(desk, callers)
@@ -138,26 +173,37 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Answer what was charged before a crash, at once and then again and again."""
+    """Sweep at once and then again and again, unless another process of this server does.
 
-    async def sweep() -> None:
-        while True:
-            try:
-                await run_in_threadpool(desk.keep_alone)
-                await run_in_threadpool(recover, desk)
-                await run_in_threadpool(expire, desk)
-            except Exception as error:  # whatever it was, the next sweep comes
-                desk.log("sweep failed", error=type(error).__name__)
-            await asyncio.sleep(SWEEP_SECONDS)
+    A sweep that runs at the end is waited for: it would open the ledger that was closed.
+    """
+    ending = asyncio.Event()
 
-    task = asyncio.create_task(sweep())
+    async def sweep_often() -> None:
+        while not ending.is_set():
+            await run_in_threadpool(sweep, desk)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
+
+    current_default_thread_limiter().total_tokens = THREADS
+    task = asyncio.create_task(sweep_often()) if desk.errand is None else None
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
+        ending.set()
+        if task is not None:
             await task
         await run_in_threadpool(desk.close)
+
+
+def sweep(desk: Desk) -> None:
+    """Answer what was charged before a crash, and end what waited too long."""
+    try:
+        desk.keep_alone()
+        recover(desk)
+        expire(desk)
+    except Exception as error:  # whatever it was, the next sweep comes
+        desk.log("sweep failed", error=type(error).__name__)
 
 
 def _handle_errors(app: FastAPI, house: House) -> None:

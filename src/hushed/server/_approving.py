@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hushed.errors import KeyInUse, Overspent
-from hushed.ledger._together import reading, writing
-from hushed.server._audit import add_event
+from hushed.ledger._together import reading
+from hushed.server._audit import add_event, telling
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, judge
+from hushed.server._judging import judge, read_asked
 from hushed.server._life import budget_of, charge_request, run_request, which_is_full
 from hushed.server._people import (
     MACHINE,
@@ -47,11 +47,13 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         return _require_decided(desk, steward, request)
     asker = require_four_eyes(desk, steward, found)
     grant = require_share(desk, found)
-    asked = Ask.model_validate_json(found.body)
+    asked = read_asked(found.body)
     dataset = desk.datasets[found.dataset]
     judged = judge(desk, steward.id, dataset, asked)
 
     def write(connection: Transaction, charged: Request) -> None:
+        if not token_counts(connection, steward.token):
+            raise Problem("not_authenticated")
         if not charge_pending(connection, charged):
             raise Problem("not_pending")  # somebody was faster; nothing is charged here
         if not token_counts(connection, found.token):
@@ -143,7 +145,7 @@ def _end(
     reason: str = "",
 ) -> Request:
     """End a wait; the same again is the same."""
-    with writing(desk.ledger) as connection:
+    with telling(desk.ledger) as connection:
         done = decide(connection, found.id, state, by=by, reason=reason)
         if done:
             add_event(connection, actor=who.name, action=state, about=found.id)
@@ -157,6 +159,6 @@ def expire(desk: Desk) -> None:
     """End what waited too long."""
     before = (datetime.now(UTC) - timedelta(days=DAYS)).isoformat(timespec="microseconds")
     for each in list_late(desk.ledger, before):
-        with writing(desk.ledger) as connection:
+        with telling(desk.ledger) as connection:
             if decide(connection, each.id, "expired"):
                 add_event(connection, actor="server", action="expired", about=each.id)

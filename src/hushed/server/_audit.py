@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from hushed.errors import DamagedLedger
+from hushed.ledger import Ledger
 from hushed.ledger._entries import digest
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
+from hushed.ledger._together import writing
 from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
@@ -18,6 +22,19 @@ if TYPE_CHECKING:
 _HEAD = "SELECT value FROM @.hushed_s_state WHERE name = 'audit'"
 _MOVED = "moved"
 _CHANGED = "the trail of the server was changed: {}; restore a copy, and look for who could write"
+
+
+@contextmanager
+def telling(ledger: Ledger) -> Iterator[Transaction]:
+    """Write rows and the events that tell of them, one after the other with all who do the same.
+
+    Whoever writes waits at the trail before anything is looked at: what is found there is still so
+    when it is committed, and nobody waits for a row of somebody who waits for the trail. A charge
+    takes the heads of its budgets first, and then the trail.
+    """
+    with writing(ledger) as connection:
+        trail_head(connection, lock=True)
+        yield connection
 
 
 def trail_head(connection: Transaction, *, lock: bool = False) -> tuple[int, str]:
@@ -69,6 +86,13 @@ def list_events(
     told = [{"number": each["number"], **json.loads(each["body"])} for each in found]
     moment = now()
     return list(takewhile(lambda event: event["at"] <= moment, told))
+
+
+def told_after(connection: Transaction, number: int) -> set[str]:
+    """List what the events after a number are about."""
+    statement = "SELECT body FROM @.hushed_s_audit WHERE number > :number"
+    found = fetch_all(connection, statement, number=number)
+    return {str(json.loads(each["body"])["about"]) for each in found}
 
 
 def verify_trail(connection: Transaction) -> str:

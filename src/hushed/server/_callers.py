@@ -11,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from hushed.server._desk import Desk
 from hushed.server._people import Caller, Grant, Role, find_caller, list_grants
 from hushed.server._problems import Problem
-from hushed.server._rates import Rates
+from hushed.server._shared import rates_of
 from hushed.server._tokens import Use
 
 _FAILURES = 10  # wrong tokens that an address may show in a minute
@@ -24,8 +24,8 @@ class Callers:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._failures = Rates(_FAILURES)
-        self._asked = Rates(desk.settings.limits.requests_per_minute)
+        self._failures = rates_of(desk.shared, "failures", _FAILURES)
+        self._asked = rates_of(desk.shared, "requests", desk.settings.limits.requests_per_minute)
 
     def find(self, request: Request, shown: HTTPAuthorizationCredentials | None) -> Caller:
         """Find who asks, or refuse: unknown, expired, revoked and foreign tokens look the same."""

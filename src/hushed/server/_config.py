@@ -176,6 +176,11 @@ class Settings(_Section):
         return self
 
 
+def most_epsilon(dataset: DatasetSettings, limits: Limits) -> float:
+    """Give the most that one request may cost."""
+    return dataset.max_epsilon or limits.max_epsilon_per_request
+
+
 def read_settings(folder: Path) -> Settings:
     """Read the file of a folder; paths in it are from that folder on."""
     path = folder / FILE

@@ -10,9 +10,9 @@ from typing import Any
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
-from hushed.ledger._together import reading, writing
-from hushed.server._audit import add_event
-from hushed.server._config import DatasetSettings, Settings, digest_of, source_of
+from hushed.ledger._together import reading
+from hushed.server._audit import add_event, telling
+from hushed.server._config import FILE, DatasetSettings, Settings, digest_of, source_of
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
@@ -101,7 +101,7 @@ def register(
         "budget": settings.budget,
         "print": fingerprint(table),
     }
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         run(
             connection,
             "INSERT INTO @.hushed_s_datasets VALUES (:id, :digest, :budget, :print) "
@@ -110,6 +110,13 @@ def register(
             values,
         )
         add_event(connection, actor=actor, action="confirmed a data set", about=name)
+
+
+def require_dataset(settings: Settings, name: str) -> DatasetSettings:
+    """Find a data set of the file."""
+    if name not in settings.dataset:
+        raise NotFound(f"there is no data set {name!r} in {FILE}")
+    return settings.dataset[name]
 
 
 def require_budget(ledger: Ledger, settings: DatasetSettings) -> None:

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hushed.errors import HushedError
+from hushed.errors import HushedError, LedgerUnavailable, NotFound
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._alone import serving_alone
-from hushed.server._audit import trail_head
+from hushed.server._audit import told_after, trail_head
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
+from hushed.server._disk import one_by_one
+from hushed.server._functions import Function
 from hushed.server._log import Log
-from hushed.server._mark import Tally, check_mark, write_mark
+from hushed.server._mark import Tally, check_mark, read_mark, write_mark
 from hushed.server._queue import FairQueue, Job
-from hushed.server._requests import Request
+from hushed.server._requests import Request, count_charged
 from hushed.server._runners import Runners
+from hushed.server._shared import Shared
 from hushed.server._workers import Workers
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
 
 STOP_SECONDS = 20.0  # that a run which is under way has to end, when the server is stopped
 
 
 @dataclass(slots=True, kw_only=True)
 class Desk:
-    """What the requests of a server share. All that has to last is in the ledger's database."""
+    """What the requests of a server share. All that has to last is in the ledger's database.
+
+    One of several web processes runs nothing: by its errand, another process runs what it charges.
+    """
 
     ledger: Ledger
     settings: Settings
@@ -38,11 +48,12 @@ class Desk:
     mark: Path  # the file that tells how far the trail had come
     workers: Workers = field(repr=False)  # judge questions
     runners: Runners = field(repr=False)  # read rows
+    functions: dict[str, Function] = field(default_factory=dict)
     stopping: bool = False
     alone: bool = True  # no other process serves this ledger
     queue: FairQueue = field(init=False, repr=False)
-    unmarked: set[str] = field(default_factory=set, repr=False)  # ended; the mark did not move yet
-    _marked: int = 0
+    errand: Callable[[str], None] | None = field(default=None, repr=False)
+    shared: Shared | None = field(default=None, repr=False)  # with other processes of this server
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -81,36 +92,62 @@ class Desk:
 
     def move_mark(self) -> None:
         """Write down outside of the ledger how far its trail has come."""
-        with self._lock:  # an older mark never replaces a newer one
+        with self._marking():  # an older mark never replaces a newer one
             with reading(self.ledger) as connection:
-                check_mark(connection, self.mark)  # somebody may set it back while it is served
+                number = self.check_mark(connection)  # somebody may set it back while it is served
                 head = trail_head(connection)
-                spent = self._tally.count(connection) if head[0] > self._marked else {}
-            if head[0] > self._marked:
+                spent = self._tally.count(connection) if head[0] > number else {}
+            if head[0] > number:
                 write_mark(self.mark, head, spent)
-                self._marked = head[0]
 
-    def mark_end(self, request: str) -> None:
-        """Move the mark over the end of a request, which is in the ledger by now."""
-        self.move_mark()
-        self.unmarked.discard(request)
+    def check_mark(self, connection: Transaction) -> int:
+        """Refuse a ledger that was set back; number of the event of the mark. Before all else."""
+        return check_mark(connection, self._read_mark())
 
-    def require_marked(self, found: Request) -> None:
+    def _read_mark(self) -> tuple[int, str]:
+        try:
+            return read_mark(self.mark)
+        except NotFound as error:  # nobody asked for that file
+            raise LedgerUnavailable(error.message) from None
+
+    def require_marked(self, *found: Request) -> None:
         """Show nothing of an end that an older copy of the ledger may lack unnoticed.
 
-        What was read before its end is not marked yet: its end may be written a moment later.
+        Whichever process has written it. The events after the mark are few; the ends that were read
+        are among them, or the mark tells of them.
         """
-        if found.has_ended() and found.id in self.unmarked:
-            self.mark_end(found.id)
+        ended = {each.id for each in found if each.has_ended()}
+        if not ended:
+            return
+        number = self._read_mark()[0]
+        with reading(self.ledger) as connection:
+            uncovered = ended & told_after(connection, number)
+        if uncovered:
+            self.move_mark()
 
-    def grid(self, dataset: str) -> float:
+    @contextmanager
+    def _marking(self) -> Iterator[None]:
+        with self._lock, nullcontext() if self.shared is None else one_by_one(self.mark):
+            yield
+
+    def count_waiting(self) -> int:
+        """Count what waits for a run or is under way, of everybody."""
+        return self.queue.count() if self.errand is None else count_charged(self.ledger)
+
+    def grid(self, dataset: str, function: str | None = None) -> float:
         """Seconds between the moments at which answers become readable."""
         found = self.datasets.get(dataset)
         own = None if found is None else found.settings.answer_grid
-        return self.settings.limits.answer_grid if own is None else own
+        grid = self.settings.limits.answer_grid if own is None else own
+        asked = self.functions.get(function or "")
+        record = None if asked is None else asked.record
+        return grid if record is None else max(grid, record.answer_grid)
 
     def start(self, request: Request, work: Callable[[], None]) -> None:
         """Run a request in the background when its turn has come, unless it waits or runs."""
+        if self.errand is not None:
+            self.errand(request.id)
+            return
         self.queue.add(
             Job(
                 id=request.id,
@@ -137,3 +174,4 @@ class Desk:
         with suppress(HushedError):
             self.move_mark()
         self._held.close()
+        self.ledger.close()

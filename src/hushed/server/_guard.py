@@ -51,22 +51,33 @@ class Guard:
                 status = message["status"]
             await send_on(message)
 
+        problem = await self._pass_on(scope, receive, send_safely)
+        if problem is not None and not status:
+            await show_problem(problem)(scope, receive, send_safely)
+        route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
+        method = scope["method"] if scope["method"] in _METHODS else "-"
+        self._log("http", method=method, route=route, status=status)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Problem | None:
+        """Have a request answered; what to tell if that was not to be."""
+        try:
+            await self._serve(scope, receive, send)
+        except asyncio.CancelledError:  # the server stops, and has waited for this long enough
+            return Problem("ledger_unavailable", wait=1)
+        except Exception as error:  # whoever serves would log its text, and the lines around it
+            self._log("unforeseen", error=type(error).__name__)
+            return Problem("unforeseen")
+        return None
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await self._check(scope, receive)
         except Problem as problem:
             refusal = _refuse_early(scope, problem)
             refusal.headers["connection"] = "close"  # what is left of the body is not read
-            await refusal(scope, receive, send_safely)
+            await refusal(scope, receive, send)
         else:
-            try:
-                await self._app(scope, replay(body, receive), send_safely)
-            except Exception as error:  # whoever serves would log its text, and the lines around it
-                self._log("unforeseen", error=type(error).__name__)
-                if not status:
-                    await show_problem(Problem("unforeseen"))(scope, receive, send_safely)
-        route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
-        method = scope["method"] if scope["method"] in _METHODS else "-"
-        self._log("http", method=method, route=route, status=status)
+            await self._app(scope, replay(body, receive), send)
 
     async def _check(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)

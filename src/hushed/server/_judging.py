@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
@@ -16,9 +16,10 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._laws import read_law
 from hushed.privacy_loss import PrivacyProfile
-from hushed.server._config import Limits
+from hushed.server._config import Limits, most_epsilon
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
+from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._sources import fingerprint
@@ -36,6 +37,7 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
 Noise = Literal["laplace", "gaussian"]
+Note = Annotated[StrictStr, Field(max_length=500)]
 
 
 class Terms(BaseModel):
@@ -51,13 +53,50 @@ class Terms(BaseModel):
 class Ask(Terms):
     """A query that is going to be paid for."""
 
+    function: ClassVar[None] = None
+
     epsilon: Epsilon
-    note: Annotated[StrictStr, Field(max_length=500)] = ""
+    note: Note = ""
 
     def digest(self, dataset: str) -> str:
         """Digest what is asked and for how much: the same key means the same of it."""
         told = [dataset, self.query.digest(), self.epsilon, self.delta, self.noise, self.note]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+class FunctionPrice(BaseModel):
+    """The price of a function. Nothing that enters the function is among it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epsilon: Epsilon
+    delta: Delta = 0.0
+
+
+class FunctionTerms(FunctionPrice):
+    """A function that is going to be paid for."""
+
+    note: Note = ""
+
+
+class AskFunction(FunctionTerms):
+    """The same with the name of the function, as it is stored."""
+
+    function: StrictStr
+
+    def digest(self, dataset: str) -> str:
+        """Digest what is asked and for how much: the same key means the same of it."""
+        told = ["function", dataset, self.function, self.epsilon, self.delta, self.note]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+Asked = Ask | AskFunction
+
+
+def read_asked(body: str) -> Asked:
+    """Read what was asked, as it is stored with its request."""
+    kind = AskFunction if "function" in json.loads(body) else Ask
+    return kind.model_validate_json(body)
 
 
 class AskQuote(Terms):
@@ -117,9 +156,11 @@ def _count_answered(aggregate: Any) -> int:
     return len(getattr(aggregate, "probabilities", "1")) * int(getattr(aggregate, "bins", 1))
 
 
-def check_price(dataset: Dataset, limits: Limits, terms: Terms, epsilon: float) -> None:
+def check_price(
+    dataset: Dataset, limits: Limits, terms: Terms | FunctionPrice, epsilon: float
+) -> None:
     """Refuse a price above what one request may cost."""
-    most = dataset.settings.max_epsilon or limits.max_epsilon_per_request
+    most = most_epsilon(dataset.settings, limits)
     if epsilon > most:
         raise Problem("bad_value", f"one request may cost at most epsilon {most!r}")
     if terms.delta > dataset.settings.max_delta:
@@ -138,10 +179,16 @@ class Judged:
     quote: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def judge(desk: Desk, person: str, dataset: Dataset, asked: Ask) -> Judged:
+def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
     """Have all done that no row decides, in a process that can be ended."""
     require_table(dataset)
-    check_size(asked.query)
+    if isinstance(asked, AskFunction):
+        function = require_function(desk.functions, asked.function)
+        if function.dataset != dataset.id:  # it was registered again, for another one
+            raise Problem("function_changed")
+        check_function(function, asked.epsilon)
+    else:
+        check_size(asked.query)
     check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     return _ask(desk, person, dataset, asked, "check")
 
@@ -160,30 +207,51 @@ def price(
     return told if grant is None else told | _left(desk.ledger, grant, found)
 
 
-def tell_run(desk: Desk, dataset: Dataset, asked: Ask, question: str) -> dict[str, Any]:
+def price_function(
+    desk: Desk, person: str, name: str, asked: FunctionPrice, grant: Grant | None
+) -> dict[str, Any]:
+    """Price a function, as a query is priced."""
+    function = require_function(desk.functions, name)
+    dataset = desk.datasets[function.dataset]
+    require_table(dataset)
+    check_function(function, asked.epsilon)
+    check_price(dataset, desk.settings.limits, asked, asked.epsilon)
+    wanted = AskFunction(function=name, **asked.model_dump())
+    found = _ask(desk, person, dataset, wanted, "price")
+    told = dict(found.quote)
+    return told if grant is None else told | _left(desk.ledger, grant, found)
+
+
+def tell_run(desk: Desk, dataset: Dataset, asked: Asked, question: str) -> dict[str, Any]:
     """Write down for a process what it has to answer; limits of a price may be lower by now."""
     limits = desk.settings.limits
-    return {
-        "do": "run",
-        "source": asdict(dataset.source),
-        "fingerprint": dataset.known,
-        "asked": asked.model_dump(mode="json"),
+    return _tell(desk, dataset, asked, "run") | {
         "question": question,
         "run_seconds": limits.run_seconds,
         "run_memory": limits.run_memory,
     }
 
 
-def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms, do: str) -> Judged:
-    limits = desk.settings.limits
+def _tell(desk: Desk, dataset: Dataset, asked: Terms | AskFunction, do: str) -> dict[str, Any]:
     told = {
         "do": do,
         "source": asdict(dataset.source),
         "fingerprint": dataset.known,
         "asked": asked.model_dump(mode="json"),
+    }
+    if isinstance(asked, AskFunction):
+        told["function"] = desk.functions[asked.function].told()
+    return told
+
+
+def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms | AskFunction, do: str) -> Judged:
+    limits = desk.settings.limits
+    # A function is tried on public rows: it may take what it takes on private ones.
+    tried = isinstance(asked, AskFunction)
+    told = _tell(desk, dataset, asked, do) | {
         "run_seconds": limits.run_seconds,
-        "check_seconds": limits.check_seconds,
-        "check_memory": limits.check_memory,
+        "check_seconds": limits.run_seconds if tried else limits.check_seconds,
+        "check_memory": limits.run_memory if tried else limits.check_memory,
     }
     try:
         found = desk.workers.ask(person, told)

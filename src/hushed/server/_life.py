@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,11 @@ from hushed.ledger._together import (
     entry_within,
     keep_within,
     reading,
-    writing,
 )
-from hushed.server._audit import add_event
+from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Judged, judge, tell_run
-from hushed.server._mark import check_mark
+from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
 from hushed.server._problems import Problem
 from hushed.server._requests import (
@@ -59,16 +58,16 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
-FAILURE = "the query failed on the rows; the charge stays"
+FAILURE = "it failed on the rows; the charge stays"
 
 
-def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask) -> Request:
+def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
     """Take a request: the same key again gives the same request, and costs nothing."""
     known = find_known(desk, caller, grant.dataset, key, asked)
     if known is not None:
         return known
     limits = desk.settings.limits
-    if desk.queue.count() >= limits.queue:
+    if desk.count_waiting() >= limits.queue:
         raise Problem("busy", wait=5)
     if count_open(desk.ledger, caller.id) >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
@@ -105,7 +104,7 @@ def which_is_full(desk: Desk, grant: Grant, error: Overspent, judged: Judged) ->
     return "budget_exceeded"
 
 
-def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request | None:
+def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
     """Find what was taken under a key before; another question under it is refused."""
     known = find_by_key(desk.ledger, caller.id, key)
     if known is not None and known.digest != asked.digest(dataset):
@@ -118,7 +117,9 @@ def budget_of(desk: Desk, grant: Grant) -> str:
     return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
 
 
-def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def _new(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Make the request that is going to be written; it is charged to nobody yet."""
     return Request(
         id=str(uuid.uuid4()),
@@ -137,7 +138,7 @@ def _new(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
 
 
 def _charge(
-    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
 ) -> Request:
     """Charge the data set and the share, and write the request: all of it, or nothing."""
 
@@ -154,7 +155,7 @@ def charge_request(
     desk: Desk,
     request: Request,
     name: str,
-    asked: Ask,
+    asked: Asked,
     judged: Judged,
     write: Callable[[Transaction, Request], None],
 ) -> Request:
@@ -169,7 +170,8 @@ def charge_request(
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
-        check_mark(connection, desk.mark)  # in a ledger that was set back it would not be answered
+        trail_head(connection, lock=True)  # from here on nobody else changes people or requests
+        desk.check_mark(connection)  # in a ledger that was set back it would not be answered
         own, share = entries[0], entries[-1]
         charged = replace(
             request,
@@ -188,7 +190,9 @@ def charge_request(
     return made[-1]
 
 
-def hold(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged: Judged) -> Request:
+def hold(
+    desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
+) -> Request:
     """Let a costly request wait for approval, uncharged. It has to fit the share already."""
     try:
         desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
@@ -196,7 +200,7 @@ def hold(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Ask, judged:
         raise Problem("quota_exceeded") from None
     request = _new(desk, caller, grant, key, asked, judged)
     try:
-        with writing(desk.ledger) as connection:
+        with telling(desk.ledger) as connection:
             insert_request(connection, request)
             _check_token(connection, caller, grant)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
@@ -233,6 +237,9 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     dataset = desk.datasets.get(request.dataset)
     if dataset is None or dataset.table is None or dataset.stale:
         return  # it waits for the steward
+    name = read_asked(request.body).function
+    if name is not None and (name not in desk.functions or desk.functions[name].stale):
+        return  # so does a function that is not there, or not as it was
     if not desk.alone:
         return  # it waits until nobody else may be answering it
     desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
@@ -254,9 +261,10 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 
 
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
-    asked = Ask.model_validate_json(request.body)
+    told = tell_run(desk, dataset, read_asked(request.body), request.question)
+    told["terms"] = _tell_terms(desk, request)
     try:
-        text = desk.runners.answer(tell_run(desk, dataset, asked, request.question))
+        text = desk.runners.answer(told)
     except Unread:
         return_attempt(desk.ledger, request)
         desk.log("data set unavailable", request=request.id)
@@ -270,6 +278,11 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
         keep_answer(desk, request, text)
 
 
+def _tell_terms(desk: Desk, request: Request) -> str:
+    """Say what the charge counts towards, for the certificate of a release."""
+    return terms_of(desk.ledger.balance(request.budget).budget, request.charge()[0])
+
+
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
     """Write answer, certificate and end in one transaction; only then may anybody see it."""
     with reading(desk.ledger) as connection:
@@ -277,26 +290,26 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         name = require_person(connection, request.person)["name"]
     statement = certify_answer(desk.ledger, request, entry, answer, name)
     signed = sign(statement, desk.key)
-    desk.unmarked.add(request.id)
-    with writing(desk.ledger) as connection:
+    with telling(desk.ledger) as connection:
         if keep_within(connection, entry, answer) != answer:
             raise DamagedLedger(f"entry {entry.number} of {entry.budget!r} has an answer already")
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
-    desk.mark_end(request.id)
+    desk.move_mark()
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
     """End a request; the trail tells the moment at which it could be seen, and not the true one."""
-    at = end_request(connection, request, state, desk.grid(request.dataset))
+    grid = desk.grid(request.dataset, read_asked(request.body).function)
+    at = end_request(connection, request, state, grid)
     add_event(connection, actor="server", action=state, about=request.id, at=at)
 
 
 def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
-    """Certify an answer with the charge behind it."""
+    """Certify an answer as of the charge behind it: when its run ended is not told."""
     budget = ledger.balance(entry.budget).budget
     found = LedgerEntry(
         budget=entry.budget,
@@ -307,18 +320,26 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
+    charged = datetime.fromisoformat(request.charge()[1])
+    return replace(made, created=charged.isoformat(timespec="seconds"))
 
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:
     """Write down that a request failed after its charge; the words are the same for any reason."""
-    desk.unmarked.add(request.id)
-    with writing(desk.ledger) as connection:
+    with telling(desk.ledger) as connection:
         entry = entry_within(connection, request.budget, request.charge()[0])
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
-    desk.mark_end(request.id)
+    desk.move_mark()
+
+
+def run_charged(desk: Desk, identity: str) -> None:
+    """Run what another process of this server has charged a moment ago."""
+    found = find_request(desk.ledger, identity)
+    if found is not None and found.state == "charged":
+        desk.start(found, partial(run_request, desk, found))
 
 
 def recover(desk: Desk) -> int:

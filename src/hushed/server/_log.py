@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import threading
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -34,3 +36,35 @@ class Log:
         """Tell how often each event was written; those of HTTP by method, route and status."""
         with self._lock:
             return dict(self._counts)
+
+
+class _Heard(logging.Handler):
+    """Writes that a library said something, and which one: its words may be anybody's."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the name of who said it."""
+        self._log("library", name=record.name[:60], level=record.levelname[:20])
+
+
+@contextmanager
+def hearing_libraries(log: Log) -> Iterator[None]:
+    """Have what libraries say in the log, and what ends a thread: else it is plain text beside it.
+
+    Whoever sends what is no HTTP makes Uvicorn say so, as often as it is sent.
+    """
+    heard, before = _Heard(log), threading.excepthook
+
+    def tell(stopped: threading.ExceptHookArgs) -> None:
+        log("thread stopped", error=stopped.exc_type.__name__)
+
+    logging.getLogger().addHandler(heard)
+    threading.excepthook = tell
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+        logging.getLogger().removeHandler(heard)

@@ -8,7 +8,6 @@ Its second line tells what had been charged to each budget: as much is missing i
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,6 +20,7 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
 from hushed.ledger._rows import run
 from hushed.server._audit import trail_head
+from hushed.server._disk import replace_text
 from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
@@ -80,18 +80,8 @@ def write_mark(path: Path, head: tuple[int, str], spent: Mapping[str, Spent]) ->
     told = {
         name: [each.entries, str(each.epsilon), str(each.delta)] for name, each in spent.items()
     }
-    fresh = path.with_name(f"{path.name}.new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(f"{head[0]}:{head[1]}\n{json.dumps(told)}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_text(path, f"{head[0]}:{head[1]}\n{json.dumps(told)}\n")
     except OSError as error:
         raise LedgerUnavailable(
             f"{plain_path(path)}, the mark of the server, cannot be written ({error.strerror}): no "
@@ -133,9 +123,13 @@ def read_spent(path: Path) -> dict[str, Spent]:
         ) from None
 
 
-def check_mark(connection: Transaction, path: Path) -> None:
-    """Refuse a ledger whose trail does not hold the event of the mark."""
-    number, digits = read_mark(path)
+def check_mark(connection: Transaction, mark: tuple[int, str]) -> int:
+    """Refuse a ledger whose trail does not hold the event of the mark; its number.
+
+    The mark is read before anything else of the transaction. Somebody may move it at any time, and
+    a mark that is newer than what a transaction sees would look like a ledger that was set back.
+    """
+    number, digits = mark
     end = trail_head(connection)[0]
     if end < number:
         raise DamagedLedger(
@@ -150,3 +144,4 @@ def check_mark(connection: Transaction, path: Path) -> None:
             f"event {number} of the trail is not the one of the mark: the ledger was rewritten, or "
             "is another one"
         )
+    return number

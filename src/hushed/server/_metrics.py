@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,17 +26,21 @@ from hushed.ledger._together import reading
 from hushed.server._desk import Desk
 from hushed.server._guard import Guard
 from hushed.server._log import Log
-from hushed.server._mark import check_mark
 from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
     import socket
 
+    from hushed.server._web_processes import WebProcesses
+
 PATH = "/metrics"
 _MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 _STARTED = time.time()
 # What is wrong, by the name that the log has for it. Ends of runs are not among them.
-_FAULTS = ("run stopped", "run interrupted", "sweep failed", "unforeseen", "data set unavailable")
+_FAULTS = (
+    *("run stopped", "run interrupted", "sweep failed", "unforeseen", "data set unavailable"),
+    "web process ended",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +58,14 @@ class _Metric:
         yield f"# TYPE {self.name} {self.kind}"
         for labels, value in self.values:
             told = ",".join(f'{name}="{label}"' for name, label in labels.items())
-            yield f"{self.name}{{{told}}} {value:g}" if told else f"{self.name} {value:g}"
+            number = int(value)  # all of them are whole; six digits of one would be another one
+            yield f"{self.name}{{{told}}} {number}" if told else f"{self.name} {number}"
 
 
-def write_metrics(desk: Desk) -> str:
-    """Write down how the server does, in the text format of Prometheus."""
-    counts = desk.log.read_counts()
+def write_metrics(desk: Desk, web: WebProcesses | None = None) -> str:
+    """Write down how the server does, in the text format of Prometheus: all of its processes."""
+    counts = Counter(desk.log.read_counts())
+    counts.update({} if web is None else web.read_counts())
     http = [
         ({"method": told[0], "route": told[1], "status": told[2]}, number)
         for (event, *told), number in sorted(counts.items())
@@ -91,7 +98,13 @@ def write_metrics(desk: Desk) -> str:
             name="hushed_checks_ended_total",
             kind="counter",
             help="Processes that were ended because a question took too much.",
-            values=[({}, desk.workers.ended)],
+            values=[({}, desk.workers.ended if web is None else web.count_checks())],
+        ),
+        _Metric(
+            name="hushed_web_processes",
+            kind="gauge",
+            help="Processes that answer over HTTP.",
+            values=[({}, 1 if web is None else web.count_ready())],
         ),
         _Metric(
             name="process_start_time_seconds",
@@ -111,18 +124,18 @@ def _count_states(desk: Desk) -> dict[str, int] | None:
     )
     try:
         with reading(desk.ledger) as connection:
-            check_mark(connection, desk.mark)
+            desk.check_mark(connection)
             found = fetch_all(connection, statement, now=now())
     except HushedError:
         return None
     return {str(each["shown"]): int(each["number"]) for each in found}
 
 
-def make_metrics_app(desk: Desk, port: int) -> Guard:
+def make_metrics_app(desk: Desk, port: int, web: WebProcesses | None) -> Guard:
     """Make the app that tells them; a page of another name, in a browser, is refused."""
 
     def tell(request: Request) -> PlainTextResponse:  # noqa: ARG001
-        return PlainTextResponse(write_metrics(desk), media_type=_MEDIA)
+        return PlainTextResponse(write_metrics(desk, web), media_type=_MEDIA)
 
     settings = desk.settings.server.model_copy(
         update={"listen": f"127.0.0.1:{port}", "public_url": None}
@@ -138,10 +151,12 @@ class _Silent(Log):
 
 
 @contextmanager
-def telling_metrics(desk: Desk, listening: socket.socket) -> Iterator[None]:
+def telling_metrics(
+    desk: Desk, listening: socket.socket, web: WebProcesses | None = None
+) -> Iterator[None]:
     """Tell them on a port of their own, while the server runs."""
     config = uvicorn.Config(
-        make_metrics_app(desk, int(listening.getsockname()[1])),
+        make_metrics_app(desk, int(listening.getsockname()[1]), web),
         access_log=False,
         log_config=None,
         server_header=False,

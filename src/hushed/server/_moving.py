@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import add_event, leave_trail, trail_head, verify_trail
 from hushed.server._config import FILE, Settings, parse_settings
+from hushed.server._disk import replace_text
 from hushed.server._mark import Tally, write_mark
 from hushed.server._opening import mark_path, open_own
 from hushed.server._people import MACHINE
@@ -141,13 +141,8 @@ def _rewrite(folder: Path, settings: Settings, url: str) -> str:
 
 def _replace(path: Path, text: str) -> None:
     """Replace the settings; on the disk when this returns."""
-    fresh = path.with_name(f"{path.name}.new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        replace_text(path, text)
     except OSError as error:
         raise NotFound(
             f"{plain_path(path)} cannot be written ({error.strerror}): the server stays on its "

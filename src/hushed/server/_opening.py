@@ -10,7 +10,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._alone import require_own
 from hushed.server._config import Settings, ledger_address, read_settings
-from hushed.server._mark import check_mark
+from hushed.server._mark import check_mark, read_mark
 from hushed.server._schema import require_version
 from hushed.statements import key_id, public_key
 
@@ -32,16 +32,17 @@ def read_key(folder: Path) -> bytes:
         ) from None
 
 
-def open_own(folder: Path) -> tuple[Settings, Ledger, bytes]:
+def open_own(folder: Path, settings: Settings | None = None) -> tuple[Settings, Ledger, bytes]:
     """Open settings, ledger and key, if the ledger is this server's and was not set back."""
-    settings = read_settings(folder)
+    settings = settings or read_settings(folder)
     key = read_key(folder)
     ledger = Ledger(ledger_address(folder, settings), create=False)
     try:
+        mark = read_mark(mark_path(folder, settings))
         with reading(ledger) as connection:
             require_version(connection)
             require_own(connection, key_id(public_key(key)))
-            check_mark(connection, mark_path(folder, settings))
+            check_mark(connection, mark)
     except BaseException:
         ledger.close()
         raise

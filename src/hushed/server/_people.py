@@ -17,7 +17,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import Charge, charge_together, reading, writing
-from hushed.server._audit import add_event, trail_head
+from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
@@ -70,7 +70,7 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
         raise ParameterError("a role is analyst or steward", parameter="role")
     identity = str(uuid.uuid4())
     values = {"id": identity, "name": name, "role": role, "made": now()}
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         made = run(
             connection,
             "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made) "
@@ -85,7 +85,7 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
 
 def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
     """Let somebody in again, or out: all tokens stop counting at once, and never count again."""
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         found = require_person(connection, person)
         values = {"id": person, "active": int(active)}
         run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
@@ -146,7 +146,7 @@ def add_token(
     """Make a token for somebody: its id, and the text, which is shown now and never again."""
     if not 0 < days <= LONGEST_DAYS:
         raise ParameterError(f"a token counts for at most {LONGEST_DAYS} days", parameter="days")
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         found = require_person(connection, person)
         identity, text = insert_token(
             connection, person, scope=scope or Scope(), maker=actor, life=timedelta(days=days)
@@ -181,7 +181,7 @@ def insert_token(
 
 def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
     """Stop a token at once."""
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         done = run(
             connection,
             "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id AND revoked IS NULL",
@@ -261,7 +261,8 @@ def set_quota(
 
     A limit is never changed: a new share is a new budget, and what was spent before stays charged
     to the budget of the data set, which binds everybody. A share that is set aside is charged to
-    that budget now, in the transaction that gives it.
+    that budget now, in the transaction that gives it. Given again before anything of it is spent,
+    as by somebody who did not hear that it was given, it is the same share, paid once.
     """
     limit = next(each for each in ledger.budgets() if each.name == above).limit
     with reading(ledger) as connection:
@@ -270,9 +271,14 @@ def set_quota(
             raise ParameterError("a share is for an analyst: a steward asks nothing")
         statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
         known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
-    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta)
+    # A gamma is charged once for what was sampled, to the data set: it is never set aside.
+    gamma = 0.0 if reserve else limit.gamma
+    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta, gamma=gamma)
     told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
     for number in count(max(known, default=0) + 1):
+        same = _find_unspent(ledger, person, dataset, share) if reserve else None
+        if same is not None:
+            return same
         budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
         grant = Grant(dataset=dataset, budget=budget, reserved=reserve)
         try:
@@ -295,6 +301,15 @@ def set_quota(
             _write_share(ledger, above, share if reserve else None, budget, give)
             break
     return grant
+
+
+def _find_unspent(ledger: Ledger, person: str, dataset: str, share: Guarantee) -> Grant | None:
+    """Find the share that counts, if it was set aside in this size and nothing of it is spent."""
+    for each in list_grants(ledger, person):
+        if each.dataset == dataset and each.reserved:
+            there = ledger.balance(each.budget)
+            return each if not there.entries and there.budget.limit == share else None
+    return None
 
 
 class _Taken(Exception):

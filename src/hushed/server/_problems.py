@@ -39,8 +39,13 @@ CODES = {
         "The data set is not as it was when it was described. A steward has to look at it. "
         "Nothing was charged.",
     ),
+    "function_changed": (
+        409,
+        "The function is not as it was when it was sampled. A steward has to look at it. Nothing "
+        "was charged.",
+    ),
     "not_ready": (409, "There is no answer yet."),
-    "failed": (409, "The query failed on the rows; the charge stays."),
+    "failed": (409, "This failed on the rows; the charge stays."),
     "not_pending": (409, "This request waits for no approval. What was charged stays charged."),
     "conflict": (409, "This does not fit what is there."),
     "too_large": (413, "The request is too large."),

@@ -49,7 +49,7 @@ class Worker:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env=_environment() | {PLACE: self._place},
+                env=environment() | {PLACE: self._place},
                 start_new_session=True,  # Ctrl-C ends the server, and the server ends this
             )
         self._line = Connection(ours.detach())
@@ -123,7 +123,8 @@ class Worker:
         shutil.rmtree(self._place, ignore_errors=True)  # what was killed left its rows there
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Give what a process of the server may know of its surroundings."""
     kept = {name: value for name, value in os.environ.items() if name != "HUSHED_TOKEN"}
     path = os.pathsep.join(filter(None, (_FOLDER, kept.get("PYTHONPATH"))))
     return kept | {"PYTHONPATH": path, "MALLOC_ARENA_MAX": "2"}

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 def answer(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     """Answer a question that was charged; what fails is told by a word of a fixed list."""
+    if "function" in told:
+        from hushed.server._sampled import release_function  # noqa: PLC0415
+
+        return release_function(table, told)
+    return _answer_query(table, told)
+
+
+def _answer_query(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     kept: list[str] = []
 
     def keep(text: str) -> str:

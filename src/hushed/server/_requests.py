@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -75,12 +76,13 @@ class Request:
         done, readable = map(datetime.fromisoformat, (self.done_at, self.readable_at))
         return self.state if moment >= readable or moment < done else "charged"
 
-    def wait(self) -> float:
-        """Give the seconds until an answer that is there may be read."""
-        if self.readable_at is None or self.shown_state() != "charged":
-            return 0.0
-        left = datetime.fromisoformat(self.readable_at) - datetime.now(UTC)
-        return max(0.0, left.total_seconds())
+    def next_look(self, grid: float) -> float:
+        """Give the seconds until the next moment at which an answer may become readable."""
+        moment, charged = datetime.now(UTC), datetime.fromisoformat(self.charge()[1])
+        if self.readable_at is not None:
+            left = datetime.fromisoformat(self.readable_at) - moment
+            return max(0.0, left.total_seconds())
+        return grid - (moment - charged).total_seconds() % grid
 
 
 def insert_request(connection: Transaction, request: Request) -> None:
@@ -116,13 +118,26 @@ def _find(ledger: Ledger, where: str, **values: str) -> Request | None:
 
 
 def list_requests(
-    ledger: Ledger, *, person: str | None, cursor: str, most: int, state: str | None = None
+    ledger: Ledger,
+    *,
+    person: str | None,
+    cursor: str,
+    most: int,
+    state: str | None = None,
+    datasets: Sequence[str] | None = None,
 ) -> tuple[Request, ...]:
-    """List requests, the newest first, older than a cursor."""
+    """List requests, the newest first, older than a cursor; of some data sets, if they are given.
+
+    The database looks for no other ones: where a page ends would tell of them.
+    """
+    if datasets is not None and not datasets:
+        return ()
+    named = {f"dataset{number}": each for number, each in enumerate(datasets or ())}
     own = "" if person is None else "AND person = :person "
     own += "" if state is None else "AND state = :state "
+    own += f"AND dataset IN ({', '.join(f':{name}' for name in named)}) " if named else ""
     before = "AND asked_at < :cursor " if cursor else ""
-    values: dict[str, Any] = {"most": most}
+    values: dict[str, Any] = {"most": most} | named
     values |= {} if person is None else {"person": person}
     values |= {} if state is None else {"state": state}
     values |= {"cursor": cursor} if cursor else {}
@@ -142,6 +157,14 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
             "ORDER BY charged_at, id"
         )
         return tuple(Request(**each) for each in fetch_all(connection, statement))
+
+
+def count_charged(ledger: Ledger) -> int:
+    """Count what is charged and has no answer, of everybody."""
+    with reading(ledger) as connection:
+        statement = "SELECT COUNT(*) AS number FROM @.hushed_s_requests WHERE state = 'charged'"
+        found = fetch_one(connection, statement)
+    return 0 if found is None else int(found["number"])
 
 
 def count_open(ledger: Ledger, person: str) -> int:

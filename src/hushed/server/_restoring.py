@@ -21,6 +21,7 @@ from hushed.ledger._together import entry_within, keep_within, reading, writing
 from hushed.server._alone import locked_file, require_own, serving_alone
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._disk import sync_folder
 from hushed.server._life import FAILURE
 from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
 from hushed.server._opening import mark_path, read_key
@@ -123,25 +124,22 @@ def _swap(fresh: Path, path: Path) -> str:
     with fresh.open("rb") as file:
         os.fsync(file.fileno())
     fresh.rename(path)
-    place = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
+    sync_folder(path.parent)
     return kept
 
 
 def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
     """Check a ledger from end to end, and book what it lacks; the server can start on it then."""
     path = mark_path(folder, settings)
+    mark = read_mark(path)
     with reading(ledger) as connection:
         require_version(connection)
         require_own(connection, key_id(public_key(read_key(folder))))
         verify_trail(connection)
-        number, end = read_mark(path)[0], trail_head(connection)[0]
+        number, end = mark[0], trail_head(connection)[0]
         lost = max(0, number - end)
         if not lost:
-            check_mark(connection, path)  # another trail is no older one
+            check_mark(connection, mark)  # another trail is no older one
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:

@@ -49,9 +49,10 @@ class Runners:
         except BaseException:
             self.processes.drop(worker)
             raise
-        if "answer" in found or found.get("problem") == "dataset_unavailable":
+        kept = "answer" in found or found.get("problem") == "dataset_unavailable"
+        if kept and "function" not in told:
             self.processes.give_back(worker)
-        else:  # whatever it failed on may have left something behind
+        else:  # a function, and whatever a run failed on, may have left something behind
             self.processes.drop(worker)
         return take_answer(found)
 
@@ -71,7 +72,7 @@ def take_answer(found: dict[str, Any]) -> str:
     if isinstance(found.get("answer"), str):
         return str(found["answer"])
     problem = found.get("problem")
-    if problem == "dataset_unavailable":
+    if problem in ("dataset_unavailable", "function_changed"):
         raise Unread
     if problem is None or problem == "interrupted":
         raise Interrupted(str(found.get("error", "connection"))[:60])

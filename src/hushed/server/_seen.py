@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
+
+import numpy as np
 
 from hushed._ground.printing import flat, tame_cell
 from hushed.ledger._together import reading
+from hushed.releasing._stored import read_release
 from hushed.server._callers import require_grant
+from hushed.server._config import most_epsilon
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, AskQuote, price
+from hushed.server._functions import Function, Record
+from hushed.server._judging import (
+    Asked,
+    AskFunction,
+    AskQuote,
+    FunctionPrice,
+    price,
+    price_function,
+    read_asked,
+)
 from hushed.server._people import Caller, Grant, list_grants, require_person
 from hushed.server._problems import Problem
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
-from hushed.server._shown import Left, Listed, ShownDataset, ShownQuote, ShownRequest, ShownShare
+from hushed.server._shown import (
+    Left,
+    Listed,
+    ShownDataset,
+    ShownFunction,
+    ShownQuote,
+    ShownRequest,
+    ShownShare,
+)
 from hushed.tables import Answer
 
 
@@ -40,6 +62,55 @@ def show_quote(desk: Desk, caller: Caller, dataset: str, asked: AskQuote) -> Sho
     return ShownQuote.model_validate(told)
 
 
+def list_functions(desk: Desk, caller: Caller) -> list[ShownFunction]:
+    """List the functions of the data sets that a caller sees."""
+    seen = {each.id: each.share for each in list_datasets(desk, caller)}
+    found = [each for each in desk.functions.values() if each.dataset in seen]
+    return [_function(desk, each, seen[each.dataset]) for each in found]
+
+
+def show_function(desk: Desk, caller: Caller, name: str) -> ShownFunction:
+    """Show a function to a caller; one of a data set that may not be seen is not there."""
+    share = show_dataset(desk, caller, dataset_of(desk, name)).share
+    return _function(desk, desk.functions[name], share)
+
+
+def dataset_of(desk: Desk, function: str) -> str:
+    """Name the data set of a function; one that is not there is of one that nobody may see.
+
+    So the same is done for both.
+    """
+    found = desk.functions.get(function)
+    return "" if found is None else found.dataset
+
+
+def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFunction:
+    record = found.require_record()
+    dataset = desk.datasets[found.dataset]
+    most = most_epsilon(dataset.settings, desk.settings.limits)
+    if record.max_epsilon is not None:
+        most = min(most, record.max_epsilon)
+    names = ShownFunction.model_fields.keys() & set(Record.model_fields)
+    told = record.model_dump(include=set(names)) | {
+        "id": found.id,
+        "max_epsilon": most,
+        "approve_above": dataset.settings.approve_above,
+        "answer_grid": desk.grid(found.dataset, found.id),
+        "open": not found.stale and not dataset.stale,
+        "share": share,
+    }
+    return ShownFunction.model_validate(told)
+
+
+def show_function_quote(desk: Desk, caller: Caller, name: str, asked: FunctionPrice) -> ShownQuote:
+    """Price a function for a caller."""
+    dataset = dataset_of(desk, name)
+    grant = _find_grant(desk, caller, dataset)
+    told = price_function(desk, caller.id, name, asked, grant)
+    told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
+    return ShownQuote.model_validate(told)
+
+
 def _find_grant(desk: Desk, caller: Caller, dataset: str) -> Grant | None:
     """Find the share of an analyst; a steward has none, and sees what the token may."""
     if caller.role == "analyst":
@@ -60,7 +131,7 @@ def own_grants(desk: Desk, caller: Caller) -> list[Grant]:
 
 def _dataset(desk: Desk, name: str, share: Grant | None) -> ShownDataset:
     found = desk.datasets[name]
-    most = found.settings.max_epsilon or desk.settings.limits.max_epsilon_per_request
+    most = most_epsilon(found.settings, desk.settings.limits)
     told = found.layout() | {"max_epsilon": most, "open": not found.stale}
     left = None if share is None else show_share(desk, share)
     return ShownDataset.model_validate(told | {"share": left})
@@ -84,7 +155,8 @@ def show_requests(
 ) -> Listed[ShownRequest]:
     """Show requests, the newest first: those of the caller, or all to a steward."""
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
-    return Listed(items=[show_request(desk, each) for each in found], cursor=more)
+    desk.require_marked(*found)
+    return Listed(items=[_show(desk, each) for each in found], cursor=more)
 
 
 def find_requests(
@@ -92,9 +164,15 @@ def find_requests(
 ) -> tuple[list[Request], str | None]:
     """Find the requests that a caller sees, and the cursor of those that follow."""
     person = caller.id if caller.role == "analyst" else None
-    found = list_requests(desk.ledger, person=person, cursor=cursor, most=most, state=state)
-    seen = [each for each in found if caller.scope.allows_dataset(each.dataset)]
-    return seen, found[-1].asked_at if len(found) == most else None
+    seen = list_requests(
+        desk.ledger,
+        person=person,
+        cursor=cursor,
+        most=most,
+        state=state,
+        datasets=caller.scope.datasets,
+    )
+    return list(seen), seen[-1].asked_at if len(seen) == most else None
 
 
 def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
@@ -108,7 +186,11 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
 def show_request(desk: Desk, found: Request) -> ShownRequest:
     """Show a request to whom it belongs, and to a steward."""
     desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
-    asked = Ask.model_validate_json(found.body)
+    return _show(desk, found)
+
+
+def _show(desk: Desk, found: Request) -> ShownRequest:
+    asked = read_asked(found.body)
     state = found.shown_state()
     with reading(desk.ledger) as connection:
         asker = require_person(connection, found.person)["name"]
@@ -118,10 +200,11 @@ def show_request(desk: Desk, found: Request) -> ShownRequest:
         dataset=found.dataset,
         state=state,
         key=found.key,
-        query=asked.query,
+        query=None if isinstance(asked, AskFunction) else asked.query,
+        function=asked.function,
         epsilon=asked.epsilon,
         delta=asked.delta,
-        noise=asked.noise,
+        noise=_name_noise(desk, asked),
         note=asked.note,
         entry=found.entry,
         asked_at=found.asked_at,
@@ -130,6 +213,13 @@ def show_request(desk: Desk, found: Request) -> ShownRequest:
         decided_by=found.decided_by,
         reason=found.reason,
     )
+
+
+def _name_noise(desk: Desk, asked: Asked) -> str:
+    if not isinstance(asked, AskFunction):
+        return asked.noise
+    found = desk.functions.get(asked.function)
+    return "" if found is None or found.record is None else found.record.noise
 
 
 def read_answer(desk: Desk, caller: Caller, request: str) -> str:
@@ -159,6 +249,19 @@ def _require_text(text: str | None) -> str:
     if text is None:
         raise Problem("not_ready", wait=1)
     return text
+
+
+def write_stored(text: str) -> str:
+    """Write an answer, as it is stored, as CSV."""
+    if is_release(text):
+        numbers = np.atleast_1d(read_release(text)[0]).ravel()
+        return "\n".join(['"value"', *(repr(float(each)) for each in numbers), ""])
+    return write_csv(Answer.from_json(text))
+
+
+def is_release(text: str) -> bool:
+    """Whether a stored answer is the release of a function."""
+    return bool(json.loads(text)["schema"] == "hushed release")
 
 
 def write_csv(answer: Answer) -> str:

@@ -1,37 +1,46 @@
-"""Serve a team from one process on this computer."""
+"""Serve a team from this computer: by one process, or by a keeper of several web processes."""
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import uvicorn
 
 from hushed.errors import ParameterError
-from hushed.server._app import make_app, open_desk
-from hushed.server._log import Log
+from hushed.server._app import SWEEP_SECONDS, make_app, open_desk, sweep
+from hushed.server._desk import Desk
+from hushed.server._guard import Guard
+from hushed.server._log import Log, hearing_libraries
 from hushed.server._metrics import telling_metrics
 from hushed.server._patience import Impatient
+from hushed.server._shared import make_shared
+from hushed.server._web_processes import WebProcesses
 
+MOST_WEB = 64
 _STOP_SECONDS = 5
 
 
-def serve(folder: str | Path = ".") -> None:
+def serve(folder: str | Path = ".", *, web: int = 1) -> None:
     """Serve until stopped. Experimental; TLS is the work of a proxy before it.
 
     Parameters
     ----------
     folder : str or Path, default "."
         The folder that ``hushed serve init`` has made.
+    web : int, default 1
+        How many processes answer over HTTP. More than one need a ledger on PostgreSQL.
 
     Raises
     ------
     NotFound
         If there is no such folder, or it belongs to no server.
     ParameterError
-        If its settings cannot be used, or the port is taken.
+        If its settings cannot be used, the port is taken, or the ledger has one process only.
     LedgerUnavailable
         If the ledger cannot be used, or another process serves it, from whatever folder.
     DamagedLedger
@@ -39,33 +48,96 @@ def serve(folder: str | Path = ".") -> None:
     Refusal
         If it belongs to another server.
     """
+    if not 1 <= web <= MOST_WEB:
+        raise ParameterError(f"a server has 1 to {MOST_WEB} web processes, got {web}")
     place = Path(folder)
     desk = open_desk(place, Log())
     try:
-        desk.serve_alone()
-        with ExitStack() as held:
-            listening = held.enter_context(listen(desk.settings.server.listen))
-            if desk.settings.server.metrics is not None:
-                watched = held.enter_context(listen(desk.settings.server.metrics))
-                held.enter_context(telling_metrics(desk, watched))
-            host, port = listening.getsockname()[:2]
-            for each in (desk.workers.processes, desk.runners.processes):
-                threading.Thread(target=each.warm, daemon=True).start()
-            desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets))
-            config = uvicorn.Config(
-                make_app(desk),
-                http=Impatient,
-                access_log=False,
-                log_config=None,
-                server_header=False,
-                proxy_headers=False,  # the guard reads them, from proxies that it knows
-                timeout_graceful_shutdown=_STOP_SECONDS,
-                limit_concurrency=1000,
-                ws="none",
+        if web > 1 and desk.ledger._store.sqlite:
+            raise ParameterError(
+                f"{web} web processes need a ledger on PostgreSQL, and this one is a file, which "
+                "has one: leave --web out, or run hushed serve move first"
             )
-            uvicorn.Server(config).run([listening])
+        desk.serve_alone()
+        with hearing_libraries(desk.log):
+            if web == 1:
+                _serve_here(desk)
+            else:
+                _keep(desk, place, web)
     finally:
         desk.close()
+
+
+def _serve_here(desk: Desk) -> None:
+    """Answer in this process."""
+    with ExitStack() as held:
+        listening = held.enter_context(listen(desk.settings.server.listen))
+        if desk.settings.server.metrics is not None:
+            watched = held.enter_context(listen(desk.settings.server.metrics))
+            held.enter_context(telling_metrics(desk, watched))
+        for each in (desk.workers.processes, desk.runners.processes):
+            threading.Thread(target=each.warm, daemon=True).start()
+        _say(desk, listening, 1)
+        uvicorn.Server(configure(make_app(desk))).run([listening])
+
+
+def _keep(desk: Desk, folder: Path, number: int) -> None:
+    """Have web processes answer, and run here what they charge."""
+    with stopping() as stop, ExitStack() as held:
+        listening = held.enter_context(listen(desk.settings.server.listen))
+        desk.shared = held.enter_context(make_shared())
+        web = WebProcesses(
+            desk=desk, folder=folder, listening=listening, shared=desk.shared, number=number
+        )
+        if desk.settings.server.metrics is not None:
+            watched = held.enter_context(listen(desk.settings.server.metrics))
+            held.enter_context(telling_metrics(desk, watched, web))
+        threading.Thread(target=desk.runners.processes.warm, daemon=True).start()
+        with web.serving():
+            _say(desk, listening, number)
+            while not stop.is_set():
+                sweep(desk)
+                stop.wait(SWEEP_SECONDS)
+        desk.close()
+
+
+def _say(desk: Desk, listening: socket.socket, web: int) -> None:
+    host, port = listening.getsockname()[:2]
+    desk.log("serving", host=str(host), port=int(port), datasets=len(desk.datasets), web=web)
+
+
+@contextmanager
+def stopping() -> Iterator[threading.Event]:
+    """Hear the signals that stop a server, and let them have their effect when it has stopped."""
+    stop, heard = threading.Event(), list[int]()
+
+    def hear(number: int, frame: object) -> None:  # noqa: ARG001
+        heard.append(number)
+        stop.set()
+
+    before = {each: signal.signal(each, hear) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in heard[:1]:
+        signal.raise_signal(number)
+
+
+def configure(app: Guard) -> uvicorn.Config:
+    """Configure who speaks HTTP."""
+    return uvicorn.Config(
+        app,
+        http=Impatient,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,  # the guard reads them, from proxies that it knows
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        limit_concurrency=1000,
+        ws="none",
+    )
 
 
 def listen(address: str) -> socket.socket:

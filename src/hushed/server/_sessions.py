@@ -12,8 +12,7 @@ from datetime import UTC, datetime, timedelta
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import writing
-from hushed.server._audit import add_event
+from hushed.server._audit import add_event, telling
 from hushed.server._config import ServerSettings
 from hushed.server._people import Caller, find_caller, insert_token
 from hushed.server._schema import fetch_one
@@ -45,7 +44,7 @@ def open_session(ledger: Ledger, text: str, address: str) -> Session | None:
     door = find_caller(ledger, text, address, "door")
     if door is None:
         return None
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         used = run(
             connection,
             "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id AND revoked IS NULL",
@@ -69,7 +68,7 @@ def open_session(ledger: Ledger, text: str, address: str) -> Session | None:
 
 def close_session(ledger: Ledger, caller: Caller) -> None:
     """End a session as if its time were over: what was asked in it goes on waiting."""
-    with writing(ledger) as connection:
+    with telling(ledger) as connection:
         values = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "id": caller.token}
         run(connection, "UPDATE @.hushed_s_tokens SET expires = :at WHERE id = :id", values)
         about = f"{caller.name} {caller.token}"

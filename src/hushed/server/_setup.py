@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hushed._ground.printing import plain_path
-from hushed.errors import HushedError, NotFound, ParameterError
+from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
@@ -25,7 +25,14 @@ from hushed.server._config import (
     ledger_address,
     parse_settings,
 )
-from hushed.server._datasets import may_change, open_all, open_dataset, register, require_budget
+from hushed.server._datasets import (
+    may_change,
+    open_all,
+    open_dataset,
+    register,
+    require_budget,
+    require_dataset,
+)
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import (
@@ -147,30 +154,39 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     import tomli_w  # noqa: PLC0415
 
     settings, ledger = open_server(folder)
-    if name in settings.dataset:
-        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
-    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
-    try:
-        whole = Settings.model_validate({"dataset": {name: section}})
-    except ValidationError as error:
-        raise ParameterError(explain(error)) from None
-    found = whole.dataset[name]
     with ledger:
+        found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
         known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
         if known is None:
             ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
         require_budget(ledger, found)
-        if known is not None and (known.epsilon, known.delta) != (limit.epsilon, limit.delta):
+        if known is not None and _numbers(known) != _numbers(limit):
             raise ParameterError(
-                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r} "
-                f"and delta {known.delta!r}, and a limit is not changed: give these numbers, or "
-                "choose another name"
+                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r}, "
+                f"delta {known.delta!r} and gamma {known.gamma!r}, and a limit is not changed: "
+                "give these numbers, or choose another name"
             )
         register(ledger, name, found, table, MACHINE)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+
+
+def _numbers(limit: Guarantee) -> tuple[float, float, float]:
+    return limit.epsilon, limit.delta, limit.gamma
+
+
+def _read_dataset(
+    settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
+) -> DatasetSettings:
+    if name in settings.dataset:
+        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
+    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
+    try:
+        return Settings.model_validate({"dataset": {name: section}}).dataset[name]
+    except ValidationError as error:
+        raise ParameterError(explain(error)) from None
 
 
 def _from_folder(folder: Path, source: str) -> str:
@@ -182,17 +198,11 @@ def _from_folder(folder: Path, source: str) -> str:
 def confirm_dataset(folder: Path, name: str) -> None:
     """Take a data set as it is now, with the same budget: somebody has looked at the change."""
     settings, ledger = open_server(folder)
-    found = _require_dataset(settings, name)
     with ledger:
+        found = require_dataset(settings, name)
         table = open_dataset(folder, found)
         require_budget(ledger, found)
         register(ledger, name, found, table, MACHINE)
-
-
-def _require_dataset(settings: Settings, name: str) -> DatasetSettings:
-    if name not in settings.dataset:
-        raise NotFound(f"there is no data set {name!r} in {FILE}")
-    return settings.dataset[name]
 
 
 def invite(
@@ -215,7 +225,7 @@ def invite(
     settings, ledger = open_server(folder)
     with ledger:
         for dataset, _ in shares:
-            _require_dataset(settings, dataset)
+            require_dataset(settings, dataset)
         if role == "steward" and shares:
             raise ParameterError("a steward asks nothing: leave --share out")
         known = [each for each in list_people(ledger) if each["name"] == name]
@@ -235,10 +245,13 @@ def invite(
 
 def check_server(folder: Path) -> Check:
     """Look at everything that can be looked at without starting; no row is read."""
+    from hushed.server._registering import check_functions  # noqa: PLC0415  (it loads all)
+
     settings, ledger = open_server(folder)
     facts, problems = [], []
     with ledger:
-        for each in open_all(folder, settings, ledger).values():
+        datasets = open_all(folder, settings, ledger)
+        for each in datasets.values():
             if each.stale:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
@@ -248,6 +261,8 @@ def check_server(folder: Path) -> Check:
                     f"data set {each.id}: its login may change the table; give it one that may "
                     "read this table and nothing else (GRANT SELECT)"
                 )
+        known, wrong = check_functions(folder, settings, ledger, datasets)
+        facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():
             try:
                 facts.append(f"budget {budget.name}: {ledger.verify(budget.name)}")

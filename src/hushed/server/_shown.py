@@ -96,6 +96,8 @@ class ShownQuote(_Shown):
     outputs: list[ShownOutput]
     words: str
     needs_approval: bool
+    gamma: float = 0.0  # of a function: the probability that epsilon and delta fail
+    outsider: str = ""  # of a function: what an outsider could learn
     fits: bool | None = None
     left: Left | None = None
     left_after: Left | None = None
@@ -109,7 +111,8 @@ class ShownRequest(_Shown):
     asker: str
     state: State
     key: str
-    query: Query
+    query: Query | None
+    function: str | None = None  # in place of a query
     epsilon: float
     delta: float
     noise: str
@@ -120,6 +123,29 @@ class ShownRequest(_Shown):
     readable_at: str | None
     decided_by: str | None
     reason: str | None
+
+
+class ShownFunction(_Shown):
+    """A registered function, and what is promised of its releases."""
+
+    id: str
+    dataset: str
+    says: str
+    noise: str
+    numbers: int
+    unit: str
+    neighbours: str
+    protect: str
+    gamma: float
+    population: str
+    words: str
+    outsider: str
+    min_epsilon: float
+    max_epsilon: float
+    approve_above: float | None
+    answer_grid: float  # seconds
+    open: bool
+    share: ShownShare | None
 
 
 class ShownToken(_Shown):

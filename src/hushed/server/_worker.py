@@ -9,6 +9,7 @@ price and no charge.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -113,10 +114,26 @@ def _work(table: Table, told: dict[str, Any]) -> dict[str, Any]:
                 return answer(table, told)
         with _limits(told["check_memory"], told["check_seconds"]):
             return judge(table, told)
-    except (MemoryError, SystemError):  # Python raises either where memory is not granted
-        return {"problem": "too_much"}
     except Exception as error:  # its text may be of an engine
+        if _lacked_memory(error):
+            return {"problem": "too_much"}
         return {"error": type(error).__name__}
+
+
+def _lacked_memory(error: BaseException | None) -> bool:
+    """Whether something failed because memory was not granted, whatever Python made of it.
+
+    An import ends in an ImportError then, and a thread that does not start in a RuntimeError.
+    """
+    while error is not None:
+        if isinstance(error, MemoryError | SystemError | ImportError):
+            return True
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return True
+        if isinstance(error, RuntimeError) and "start new thread" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> Table:
@@ -166,6 +183,10 @@ def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     No text of an engine is among them: `hushed.errors` has none.
     """
     try:
+        if "function" in told:
+            from hushed.server._sampled import judge_function  # noqa: PLC0415
+
+            return judge_function(told)
         asked = told["asked"]
         query = Query.model_validate(asked["query"])
         if told["do"] == "check":
@@ -193,7 +214,7 @@ def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -
 def _check(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
     prepared = prepare(table, query, asked, seconds)
     _require_few(query, prepared.proposal.plan)
-    return _tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
+    return tell_price(prepared.guarantee, prepared.loss) | {"digest": prepared.digest}
 
 
 def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
@@ -212,7 +233,7 @@ def _price(table: Table, asked: Query, terms: dict[str, Any]) -> dict[str, Any]:
         noise_name=terms["noise"],
     )
     _require_few(asked, plan)
-    return _tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
+    return tell_price(plan.guarantee, plan.loss) | {"quote": _tell_quote(found)}
 
 
 def _require_few(query: Query, plan: Plan) -> None:
@@ -227,7 +248,7 @@ def _require_few(query: Query, plan: Plan) -> None:
         )
 
 
-def _tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
+def tell_price(guarantee: Guarantee, loss: PrivacyProfile | None) -> dict[str, Any]:
     """Write down what a ledger charges, bit for bit."""
     law = None if loss is None else write_law(loss)
     return {"guarantee": asdict(guarantee), "law": law}

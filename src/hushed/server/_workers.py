@@ -47,20 +47,28 @@ class Workers:
                 self.processes.drop(worker)
                 if outside:  # whoever did that: the question is not blamed
                     raise Problem("busy", wait=1) from None
-                with self._changed:
-                    self.ended += 1
-                raise _too_much(told) from None
+                raise self._end(told) from None
             except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
                 self.processes.drop(worker)
                 raise
-            self.processes.give_back(worker)
-        if found.get("problem") == "too_much":
-            raise _too_much(told)
+            too_much = found.get("problem") == "too_much"  # what it was loading is half there
+            if too_much or "function" in told:  # a function may have left something behind
+                self.processes.drop(worker)
+            else:
+                self.processes.give_back(worker)
+        if too_much:
+            raise self._end(told)
         if "error" in found:
             raise Unforeseen(found["error"])
         if "problem" in found:
             raise Problem(found["problem"], found.get("detail", ""))
         return found
+
+    def _end(self, told: dict[str, Any]) -> Problem:
+        """Count a process that a question has ended; the refusal of that question."""
+        with self._changed:
+            self.ended += 1
+        return _too_much(told)
 
     @contextmanager
     def _turn(self, person: str) -> Iterator[None]:

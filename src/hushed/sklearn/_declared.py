@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.checks import is_real
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
@@ -107,11 +108,22 @@ def explain_refusal(estimator: Any) -> str:
 
 
 def fix_chance(estimator: Any) -> Any:
-    """Copy an estimator; one that tosses coins gets a seed, for its answers must not vary."""
+    """Copy an estimator; one that tosses coins gets a seed, for its answers must not vary.
+
+    None says how far it is: what C code prints of a fit goes past Python, and tells of its rows.
+    """
     copy = base.clone(estimator)
-    if "random_state" in copy.get_params(deep=False) and copy.random_state is None:
-        copy.set_params(random_state=0)
-    return copy
+    held = copy.get_params()
+    chance = {name: 0 for name in held if _is_named(name, "random_state") and held[name] is None}
+    loud = [name for name in held if _is_named(name, "verbose") and held[name]]
+    # Below 0 it is less than silent to some.
+    quiet = {name: 0 for name in loud if not (is_real(held[name]) and held[name] < 0)}
+    return copy.set_params(**chance, **quiet)
+
+
+def _is_named(name: str, option: str) -> bool:
+    """Whether an option of an estimator, or of one within it, has a name."""
+    return name.rpartition("__")[2] == option
 
 
 def check_private_options(estimator: Any) -> None:
@@ -136,14 +148,8 @@ def _check_predicts(estimator: Any) -> None:
 
 
 def _count_centres(estimator: Any, features: int) -> int:
-    """Count centres; those it starts from must be public, or their numbers change places."""
+    """Count centres; those it starts from are public, or their numbers would change places."""
     count = int(estimator.n_clusters)
-    if isinstance(estimator.init, str) or callable(estimator.init):
-        raise ParameterError(
-            f"{type(estimator).__name__} must start from public centres, init=array: else which "
-            "centre is called the first depends on single rows",
-            parameter="estimator",
-        )
     if np.shape(estimator.init) != (count, features):
         raise ParameterError(
             f"init must hold {count} centres of {features} numbers", parameter="estimator"

@@ -34,6 +34,7 @@ from hushed.sklearn._examples import (
     take_rows,
 )
 from hushed.sklearn._families import Linear, NearestPoint, Points
+from hushed.sklearn._missing import require_all
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
 from hushed.sklearn._public_rows import check_columns, name_columns, read_points
 from hushed.sklearn._routes import ROUTES, Order
@@ -249,17 +250,18 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If the estimator cannot be released on that route, or an option is none; nothing is
             charged.
         BadRows
-            If the rows are no table of numbers, or public rows or points have columns of other
-            names, or in another order; nothing is charged, no cell is shown.
+            If the rows are no table of numbers, as dates, or public rows or points have columns
+            of other names, or in another order; nothing is charged, no cell is shown.
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
         require_one_of("route", self.route, get_args(Route))
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
-        read_epsilon(self.epsilon)
-        read("delta", self.delta, up=False)
         check_estimator(self.estimator)
         labelled = bool(get_tags(self.estimator).target_tags.required)
+        require_all(self, labelled=labelled)
+        read_epsilon(self.epsilon)
+        read("delta", self.delta, up=False)
         public = (self.population, self.points, self.bounds, self.labels, self.centre)
         refuse_carried((*public, self.estimator), X, y)
         given, answers = take_rows(X), take_labels(y) if labelled else None
@@ -315,12 +317,6 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         given = self.labels
         if given is None and isinstance(self.population, tuple) and len(self.population) == 2:
             given = self.population[1]
-        if given is None:
-            raise ParameterError(
-                "name the public classes: labels=[...]; which ones occur among the private rows is "
-                "private",
-                parameter="labels",
-            )
         found = list_classes(given)
         if len(found) < 2:
             raise ParameterError("a classifier needs two classes or more", parameter="labels")
@@ -344,10 +340,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
-        family.fill(model, values)
         model.n_features_in_ = self.n_features_in_ = scheme.features
         if scheme.classes:
             model.classes_ = self.classes_ = np.array(scheme.classes)
+        family.fill(model, values)
         self.__dict__.pop("feature_names_in_", None)
         if names:
             self.feature_names_in_ = np.asarray(names, dtype=object)

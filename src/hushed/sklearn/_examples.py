@@ -20,6 +20,14 @@ from hushed._ground.types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.sklearn._needed import DataConversionWarning
 
+# As numbers they are counts of a unit that a type has: private and public ones may differ in it.
+_TIMES = (np.datetime64, np.timedelta64)
+_NAMED_TIMES = ("Date", "Time", "Duration")  # of Polars
+NO_TIMES = (
+    "a column holds dates, times or durations, of which the number depends on the unit of its "
+    "type: make numbers of them, such as days since a date, in private and public rows alike"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
@@ -44,7 +52,7 @@ class Scheme:
 
     def encode_features(self, features: Any) -> Floats:
         """Scale, and move into the range; what is no number counts as the middle, or as 0."""
-        scaled = self.scale(_as_table(features))
+        scaled = self.scale(as_table(features))
         if self.middle is None:
             return np.nan_to_num(scaled, nan=0.0, posinf=0.0, neginf=0.0)
         return np.clip(np.nan_to_num(scaled, nan=0.0, posinf=1.0, neginf=-1.0), -1.0, 1.0)
@@ -56,7 +64,7 @@ class Scheme:
             kinds = {str, bytes, bool, int, float, *map(type, self.classes)}
             found = [_find_place(each, places, kinds) for each in labels]
             return np.array(found, dtype=np.float64)
-        numbers = _as_table(labels)
+        numbers = as_table(labels)
         if self.span is None:
             return np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
         low, high = self.span
@@ -68,12 +76,25 @@ class Scheme:
         return np.column_stack([table, self.encode_labels(labels)]) if self.labelled else table
 
 
-def _as_table(features: Any) -> Floats:
+def as_table(features: Any) -> Floats:
     """Read cells as numbers; one that is missing, in whatever way, is none."""
     found = np.asarray(features)
-    if found.dtype == object:
+    objects = found.dtype == object
+    if objects:
         found = np.where(_missing(found), np.nan, found)
+    times = objects and any(is_a(each, *_TIMES) for each in found.flat)
+    if times or holds_times(found) or holds_times(features):
+        raise TypeError(NO_TIMES)
     return np.asarray(found, dtype=np.float64)
+
+
+def holds_times(table: Any) -> bool:
+    """Tell by its types whether a table has a column of dates, times or durations."""
+    types = table.dtypes if hasattr(table, "columns") else [getattr(table, "dtype", None)]
+    return any(
+        getattr(each, "kind", "") in ("m", "M") or str(each).startswith(_NAMED_TIMES)
+        for each in types
+    )
 
 
 def _missing(cells: Any) -> Any:
@@ -98,7 +119,7 @@ def list_classes(given: Any) -> Any:
     except (TypeError, ValueError):
         held = [given]
     cells = [np.generic.item(each) if isinstance(each, np.generic) else each for each in held]
-    kinds = set(map(_find_kind, cells))
+    kinds = set(map(_find_kind, cells)) | {"" for each in held if isinstance(each, _TIMES)}
     if len(kinds) > 1 or "" in kinds:
         raise ParameterError(
             "labels must be all texts, or all finite numbers: else they become texts, and no "
@@ -123,6 +144,7 @@ def take_rows(features: Any) -> Any:
     found = admit_rows(features if hasattr(features, "columns") else _as_array(features), None)
     if np.iscomplexobj(found):
         raise BadRows("Complex data not supported: X must hold real numbers")
+    _refuse_times(found)
     return found
 
 
@@ -140,7 +162,13 @@ def take_labels(labels: Any) -> Any:
         found = found[:, 0]
     if found.ndim != 1:
         raise BadRows("y must be a 1d array of one label for each row of X")
+    _refuse_times(found)
     return found
+
+
+def _refuse_times(found: Any) -> None:
+    if holds_times(found):
+        raise BadRows(NO_TIMES)
 
 
 def _as_array(values: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._examples import Scheme
-from hushed.sklearn._needed import base, get_tags
+from hushed.sklearn._needed import base, get_tags, linear_model, preprocessing
 
 _LEAST = 1e-9  # of a released variance, or of a probability
 
@@ -104,6 +104,11 @@ class Linear(Family):
             model.intercept_ = np.zeros(self.rows) if self.rows else 0.0
         if hasattr(model, "penalty") or hasattr(model, "solver"):
             model.n_iter_ = np.ones(1, dtype=np.int64)
+        if hasattr(model, "_get_loss"):  # a generalised one predicts by the link of its loss
+            model._base_loss = model._get_loss()
+        if isinstance(model, linear_model.RidgeClassifier):  # as its fit does
+            encoder = preprocessing.LabelBinarizer(pos_label=1, neg_label=-1)
+            model._label_binarizer = encoder.fit(model.classes_)
 
 
 @dataclass(frozen=True, kw_only=True)

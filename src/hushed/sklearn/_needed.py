@@ -11,6 +11,7 @@ try:
         decomposition,
         linear_model,
         naive_bayes,
+        preprocessing,
         svm,
     )
     from sklearn.exceptions import DataConversionWarning
@@ -30,6 +31,7 @@ __all__ = [
     "get_tags",
     "linear_model",
     "naive_bayes",
+    "preprocessing",
     "svm",
     "validate_data",
 ]

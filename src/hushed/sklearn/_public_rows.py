@@ -11,7 +11,8 @@ from hushed._rows._ranges import Range, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations import Population, PublicTable
 from hushed.populations._sources import description
-from hushed.sklearn._examples import Scheme
+from hushed.populations._users import column_of_users
+from hushed.sklearn._examples import NO_TIMES, Scheme, as_table, holds_times
 
 _FEW = 2  # rows by which columns are known
 _ENCODED = "encoded for the fit: what is missing is the middle of its range, or 0 without one"
@@ -44,7 +45,7 @@ class Encoded:
         """Ranges of the encoded columns."""
         told: Any = getattr(self.given, "support", tuple)()
         known = all(isinstance(each, Range) for each in told) if isinstance(told, tuple) else False
-        found = {each.column: each for each in (told if known else read_ranges(told))}
+        found = _place_ranges(told if known else read_ranges(told), _draw_few(self.given))
         return tuple((found | _list_ranges(self.scheme)).values())
 
     def describe(self) -> dict[str, Any]:
@@ -62,10 +63,15 @@ class Encoded:
 def read_population(given: Any, scheme: Scheme) -> Population:
     """Make a population of public rows, or encode the rows of the caller's own."""
     if isinstance(given, PublicTable):
-        ranges = _name_bounds(scheme)
         frame = encode_table(given.frame, scheme)
-        bounds = given.bounds if ranges is None else ranges
+        bounds = _join_bounds(given, scheme) or None
         return replace(given, frame=frame, bounds=bounds, name=f"{given.name}, {_ENCODED}")
+    if column_of_users(given) is not None:
+        raise ParameterError(
+            "the population draws people with several rows, and a private fit is for rows: give "
+            "the law of the rows alone",
+            parameter="population",
+        )
     if hasattr(given, "draw"):
         return Encoded(given, scheme)
     if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):
@@ -136,8 +142,10 @@ def name_columns(rows: Any) -> tuple[str, ...]:
 
 def encode_table(rows: Any, scheme: Scheme) -> Any:
     """Encode public rows that end with the label: of a classifier the position of the class."""
+    if holds_times(rows):
+        raise BadRows(f"the population: {NO_TIMES}")
     try:
-        table = np.asarray(rows, dtype=np.float64)
+        table = as_table(rows)
     except (TypeError, ValueError):
         table = np.empty(0)
     if table.ndim != 2 or table.shape[1] != scheme.features + scheme.labelled:
@@ -168,6 +176,19 @@ def _list_ranges(scheme: Scheme) -> dict[str, Range]:
         last = str(scheme.features)
         found[last] = Range(column=last, low=label[0], high=label[1])
     return found
+
+
+def _join_bounds(given: PublicTable, scheme: Scheme) -> dict[str, tuple[float, float]]:
+    """Give the ranges of encoded columns, by place: those of the fit before those of the table."""
+    ranges = _place_ranges(given.support(), given.frame) | _list_ranges(scheme)
+    return {name: (each.low, each.high) for name, each in ranges.items()}
+
+
+def _place_ranges(ranges: tuple[Range, ...], rows: Any) -> dict[str, Range]:
+    """Name ranges of columns by the places that these have in an encoded table."""
+    names = list(name_columns(rows))
+    places = [str(names.index(one.column)) if one.column in names else one.column for one in ranges]
+    return {at: replace(one, column=at) for at, one in zip(places, ranges, strict=True)}
 
 
 def _name_bounds(scheme: Scheme) -> list[tuple[float, float]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -40,12 +40,6 @@ def release_sampled(order: Order, table: Floats) -> Told:
     """Sample how far the attributes move, and release them with noise for that."""
     asked, fitted = order.options, _function(order)
     f: Any = fitted if asked.block_rows is None else Blockwise(fitted, rows=asked.block_rows)
-    if asked.population is None:
-        raise ParameterError(
-            "the sampled route needs a public population: (X, y) of public rows, or one of "
-            "hs.populations. Without one use route='blocks' or 'objective'",
-            parameter="population",
-        )
     if asked.neighbours != "replace-one":
         raise ParameterError(
             "the sampled route is for tables of a public number of rows, which stands on the "
@@ -86,12 +80,6 @@ def _try_out(order: Order, population: Any) -> None:
 def release_blocks(order: Order, table: Floats) -> Told:
     """Fit on blocks of the rows, and release the mean of their attributes."""
     asked = order.options
-    if not asked.delta or asked.radius is None:
-        raise ParameterError(
-            "the route of blocks needs delta= above 0, and a public radius= of the ball that the "
-            "attributes of each block are moved into, around centre= or 0",
-            parameter="delta" if not asked.delta else "radius",
-        )
     size = order.family.size
     centre = np.zeros(size) if asked.centre is None else np.ravel(asked.centre)
     if centre.size != size:  # else every block fails, after the charge
@@ -141,11 +129,6 @@ def make_objective(order: Order) -> ObjectiveDraw:
     asked, scheme = order.options, order.scheme
     if asked.delta:
         raise ParameterError("the objective route promises delta = 0", parameter="delta")
-    if scheme.half is None:
-        raise ParameterError(
-            "the objective route needs public ranges of the features: bounds=(low, high)",
-            parameter="bounds",
-        )
     private = asked.neighbours == "add-remove"
     facts: dict[str, Any] = {
         "epsilon": asked.epsilon,
@@ -189,13 +172,7 @@ def _read_loss(order: Order) -> dict[str, Any]:
     if type(own) is linear_model.Ridge:
         if not is_real(own.alpha) or not 0 < own.alpha < math.inf or own.positive:
             raise _refuse_objective("one alpha above 0, and coefficients of either sign")
-        if scheme.span is None:
-            raise ParameterError(
-                "the objective route of Ridge needs the public range of the label: "
-                "labels=(low, high)",
-                parameter="labels",
-            )
-        low, high = scheme.span
+        low, high = cast("tuple[float, float]", scheme.span)  # named, or the fit was refused
         cutoff = 1.0
         if asked.cutoff is not None:
             cutoff = require_positive("cutoff", asked.cutoff) / (high / 2 - low / 2)

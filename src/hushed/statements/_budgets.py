@@ -158,7 +158,7 @@ def _follow_chain(budget: Budget, told: list[dict[str, Any]]) -> Iterator[Entry]
 def _read(text: str) -> Reading:
     report = _read_report(text)
     balance = report.balance
-    # A gamma is as much a probability over the sampler as those of the charges are.
+    # A gamma is as much an average over the sampler as those of the charges are.
     marginal = report.budget.limit.marginal or balance.spent.marginal
     limit = replace(report.budget.limit, marginal=marginal)
     return Reading(

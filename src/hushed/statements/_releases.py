@@ -51,12 +51,15 @@ def _read(text: str) -> Reading:
         facts={"mechanism": certificate.mechanism.name, "values": certificate.mechanism.values},
         rows=list_numbers_of(certificate),
         tables=(Table(name="What was released", lines=_list_values(value)),),
-        outsider=describe_outsider(
-            certificate.guarantee,
-            _name_public(certificate),
-            _name_ground(certificate),
-        ),
+        outsider=tell_outsider(certificate),
         paragraphs=tuple(split_paragraph(each) for each in certificate.explain().split("\n\n")),
+    )
+
+
+def tell_outsider(certificate: Certificate) -> str:
+    """Say what an outsider could learn of a release with this certificate, made or not yet."""
+    return describe_outsider(
+        certificate.guarantee, _name_public(certificate), _name_ground(certificate)
     )
 
 

@@ -70,17 +70,19 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
 
 
 def _name_draws(promise: Guarantee) -> str:
-    """Name what a gamma is a probability over, and what it says nothing of."""
+    """Name what a gamma is a probability over, and what it says nothing of.
+
+    Over the sampler for every calibration: some part of it is the chance of an unlucky sample.
+    """
     if _is_given(promise):
         return (
             "the sampler, and of tables that are drawn from the public population; of new rows "
             "that were not given nothing is promised"
         )
     one, many = ("person", "people") if promise.unit == "user" else ("row", "rows")
-    over = f"the sampler, and of {many}" if promise.marginal else many
     return (
-        f"{over} that are drawn from the public population; of a {one} that is unlike those "
-        "nothing is promised"
+        f"the sampler, and of {many} that are drawn from the public population; of a {one} that is "
+        "unlike those nothing is promised"
     )
 
 

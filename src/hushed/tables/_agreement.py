@@ -17,7 +17,13 @@ from hushed.tables._asking import ask
 from hushed.tables._distances import Distances, trace_distances
 from hushed.tables._ladders import Candidates, describe_candidates, list_candidates
 from hushed.tables._left_out import count_missing, widen
-from hushed.tables._outputs import error_bounds, follow_mean, rank_errors, shortfalls
+from hushed.tables._outputs import (
+    error_bounds,
+    follow_mean,
+    has_whole_ends,
+    rank_errors,
+    shortfalls,
+)
 from hushed.tables._plan import Part, Plan
 from hushed.tables._query import Query
 from hushed.tables._release import plan_query
@@ -249,6 +255,8 @@ def _check_choices(answer: Answer, followed: Followed) -> list[str]:
         if each.kind != "quantiles":
             continue
         offered = list_candidates(each.low, each.high, each.bins, each.spacing)
+        if has_whole_ends(each):  # of a column of whole numbers
+            offered = np.union1d(offered, np.rint(offered))
         for value in answer.values[each.name]:
             listed = value if isinstance(value, list) else [value]
             by_size = sorted(range(len(listed)), key=lambda i: each.probabilities[i])

@@ -327,17 +327,18 @@ class Answer(Shown):
         grouped = self.keys and not self.shortfall
         lines = [f"{promise}; {groups}." if grouped else f"{promise}."]
         if set(self.values) - set(self.rank_error) - set(self.shortfall):
-            lines[0] += f" Each error bar holds with {percent(self.level)} {describe_bars(self)}"
+            chance = f"Each error bar holds with probability {percent(self.level)}"
+            lines[0] += f" {chance} {describe_bars(self)}"
         kept = " of the rows that contribution bounds keep" if leaves_out(self, "") else ""
         for name, error in self.rank_error.items():
             lines.append(
                 f"{shown(name)}: at most {format_up(error, 4)} ranks (rows in order of the value) "
-                f"from the quantile{kept}, with {percent(self.level)}; every value counts as the "
-                f"nearest of {self.candidates[name]}."
+                f"from the quantile{kept}, with probability {percent(self.level)}; every value "
+                f"counts as the nearest of {self.candidates[name]}."
             )
         lines += [
             f"{shown(name)}: each key counts at most {format_up(most, 4)} less than the best one "
-            f"for its place, with {percent(self.level)}."
+            f"for its place, with probability {percent(self.level)}."
             for name, most in self.shortfall.items()
         ]
         lines += [
@@ -351,9 +352,9 @@ class Answer(Shown):
 
 
 def percent(level: float) -> str:
-    """Format a confidence level: 0.95 as "95%", rounded down, and never as 100 %."""
+    """Format a confidence level: 0.95 as "95 %", rounded down, and never as 100 %."""
     level = min(level, math.nextafter(1.0, 0.0))
-    return f"{format_down(float(Decimal(repr(level)) * 100))}%"
+    return f"{format_down(float(Decimal(repr(level)) * 100))} %"
 
 
 def _draw_errors(answer: Answer) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hushed._ground.printing import brief
 from hushed._ground.types import ColumnType
-from hushed.errors import ParameterError
+from hushed.errors import HushedWarning, ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column, is_sendable
 from hushed.tables._query import Query
@@ -90,7 +90,7 @@ def table(
         newlines_in_values=newlines_in_values,
     )
     for message in made.connection.warnings:
-        warnings.warn(message, stacklevel=2)
+        warnings.warn(message, HushedWarning, stacklevel=2)
     return made
 
 

@@ -16,6 +16,7 @@ from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
 
 Interval = tuple[Any, Any]
+_EXACT = 2.0**53  # up to here every whole number is a float
 _NEAR = 1e-9  # of a range: a value so near to an end of it may have been clipped
 
 
@@ -100,6 +101,24 @@ def _quantiles(given: _Measured) -> tuple[Any, Interval]:
     for place, index in zip(by_size, sorted(noisy), strict=True):
         found[place] = offered[index]
     return (found if len(noisy) > 1 else found[0]), (None, None)
+
+
+def make_whole(aggregate: Aggregate, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Round chosen candidates to whole numbers, for a column that holds no others.
+
+    No value lies between a candidate and the whole number next to it, or it is that number: so as
+    many rows are below and above. With ends that are none a value could leave its bounds.
+    """
+    if not has_whole_ends(aggregate):
+        return values
+    return tuple(
+        [round(v) for v in each] if isinstance(each, list) else round(each) for each in values
+    )
+
+
+def has_whole_ends(aggregate: Aggregate) -> bool:
+    """Whether both bounds of a column are whole numbers that a float holds exactly."""
+    return all(end.is_integer() and abs(end) <= _EXACT for end in (aggregate.low, aggregate.high))
 
 
 def _mean(given: _Measured) -> tuple[Any, Interval]:

@@ -158,7 +158,7 @@ class Quote(Shown):
                 f"partition selection: a key is released if its noisy number of {self.unit}s is at "
                 f"least {self.threshold} (tau)"
             )
-        lines.append(f"each error holds with {percent(self.level)}; {self.rule}")
+        lines.append(f"each error holds with probability {percent(self.level)}; {self.rule}")
         if self.left_out is not None:
             lines.append(
                 f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
@@ -188,7 +188,7 @@ class Quote(Shown):
                 text = f"each bin {text}"
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
-        return f"{shown(output.name)}: {text}; {output.share:.0%} of epsilon"
+        return f"{shown(output.name)}: {text}; {100 * output.share:.0f} % of epsilon"
 
 
 def quote_query(

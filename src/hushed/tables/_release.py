@@ -16,7 +16,7 @@ from hushed.tables._answers import Answer, Asked
 from hushed.tables._ladders import describe_candidates
 from hushed.tables._left_out import LeftOut, count_missing
 from hushed.tables._noise import add_noise, select_partitions
-from hushed.tables._outputs import evaluate, rank_errors, shortfalls
+from hushed.tables._outputs import evaluate, make_whole, rank_errors, shortfalls
 from hushed.tables._plan import (
     GaussianNoise,
     NoiseName,
@@ -189,6 +189,9 @@ def _build_answer(
         keys, noisy = [keys[place] for place in noisy[0]], [list(range(1, len(noisy[0]) + 1))]
     missing = count_missing(query, left_out)
     found, low, high = evaluate(query.aggregates, plan.parts, noisy, beta, missing)
+    for each in query.aggregates:
+        if each.kind == "quantiles" and query.columns.get(each.column or "") == "int":
+            found[each.name] = make_whole(each, found[each.name])
     columns = query.keys.columns
     return Answer(
         keys={name: tuple(key[i] for key in keys) for i, name in enumerate(columns)},

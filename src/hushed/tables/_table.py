@@ -12,7 +12,7 @@ from typing import Any
 from hushed._functions._carried import carries_rows
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed.errors import ParameterError
+from hushed.errors import HushedWarning, ParameterError
 from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.populations import PublicTable
@@ -117,7 +117,7 @@ class Table(QueryBuilder, Shown):
 
         joined, remarks = join_beside(self, name, user, columns, default)
         for message in remarks:
-            warnings.warn(message, stacklevel=2)
+            warnings.warn(message, HushedWarning, stacklevel=2)
         return joined
 
     def _check_public(self, public: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,28 @@ def look_around(bench: Workbench) -> Files:
         folder=bench.workspace.folder,
         privates=bench.list_privates(),
     )
+
+
+_FIELDS = {  # what a page calls an option of a command
+    "--column": "the field Column of the public file",
+    "--block-rows": "the field Rows in a block",
+    "--user": "the field Column that says whose row it is",
+    "--workers": "the field Worker processes",
+}
+_BLOCKS = r"hs\.Blockwise\(.*?\) \(--block-rows (\d+) on the command line\)"
+_WORDS = (  # advice in words of the page; what it has no field for is left out
+    (_BLOCKS, r"with \1 as Rows in a block"),
+    (r"accept a larger gamma", "let the promise fail for 1 in fewer cases"),
+    (r", or choose the marginal calibration, which needs fewer pairs", ""),
+    (r", or accept the weaker promise='given-the-rest'", ""),
+)
+
+
+def name_fields(problem: str) -> str:
+    """Name the fields of a page in what a command says of its options."""
+    for found, said in _WORDS:
+        problem = re.sub(found, said, problem)
+    return re.sub(r"--[a-z-]+", lambda option: _FIELDS.get(option[0], option[0]), problem)
 
 
 ReadForm = tuple[list[str], dict[str, str]]  # of a command, and what is wrong by field
@@ -161,6 +184,8 @@ def describe_state(
     bench: Workbench, work: Work, draft: Draft, state: JobState | None
 ) -> dict[str, Any]:
     """Describe how a job is, for a page and for the part of it that is asked for each second."""
+    if state is not None:
+        state = replace(state, problem=name_fields(state.problem))
     time = "" if state is None else tell_seconds(state.seconds)
     return {
         "state": state,

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hushed._functions import _trials
 from hushed._functions._spans import Spans
 from hushed._functions._trials import run_trials
 from hushed.engines import Done, Lacks, run_span
 from hushed.errors import EngineUnavailable, WorkerLost
+
+
+@pytest.fixture
+def five_first(monkeypatch):
+    """Let five trials run here, however long a busy machine takes for them."""
+    monkeypatch.setattr(_trials, "_FIRST_SECONDS", 600.0)
 
 
 def draws(generators):
@@ -82,12 +89,14 @@ def test_what_an_engine_loses_is_run_again_or_given_up(seed):
         assert np.array_equal(found, run_trials(draws, 60, seed=3, workers=1))
 
 
+@pytest.mark.usefixtures("five_first")
 def test_an_engine_that_loses_all_is_given_up():
     """The error names the trials."""
     with pytest.raises(WorkerLost, match=r"an unruly engine lost .* 3 times.*trials 5 to"):
         run_trials(draws, 60, seed=3, workers=Unruly(lost=1.0))
 
 
+@pytest.mark.usefixtures("five_first")
 def test_a_worker_that_lacks_something_ends_the_run():
     """What it lacks is said, with the place."""
 
@@ -155,12 +164,12 @@ def test_slow_workers_do_not_make_all_wait():
 
 
 class Stuck(Unruly):
-    """Keeps the last span, unless it is given once more: and for twenty seconds."""
+    """Keeps the last span, unless it is given once more: and for two minutes."""
 
     repeats = True
 
     def map_spans(self, task, spans):
-        kept, end = None, time.monotonic() + 20
+        kept, end = None, time.monotonic() + 120
         while time.monotonic() < end:
             span = next(spans, None)
             if span is None and kept is not None:
@@ -206,13 +215,16 @@ def test_only_what_is_overdue_is_repeated_and_once():
 
 @pytest.mark.slow
 def test_many_trials_take_little_memory_and_time():
-    """300,000 results on a fast engine: 6 seconds of one core, and 60 MB above the start."""
+    """300,000 results on a fast engine: three times what they take here, and 60 MB more."""
 
     def one(generators):
         return np.array([[g.random()] for g in generators])
 
-    before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    found = run_trials(one, 300_000, seed=3, workers=Unruly(slots=8))
-    assert len(found) == 300_000
-    assert time.process_time() - begun < 6
+    def spend(workers):
+        begun = time.process_time()
+        assert len(run_trials(one, 300_000, seed=3, workers=workers)) == 300_000
+        return time.process_time() - begun
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert spend(Unruly(slots=8)) < 3 * spend(1) + 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000

@@ -22,7 +22,15 @@ from hushed.server._approving import (
     require_seen,
     require_share,
 )
-from hushed.server._judging import Ask, AskQuote, Judged, judge
+from hushed.server._judging import (
+    Asked,
+    AskFunction,
+    AskQuote,
+    FunctionPrice,
+    Judged,
+    judge,
+    read_asked,
+)
 from hushed.server._life import budget_of
 from hushed.server._pages._house import House
 from hushed.server._pages._words import split_words
@@ -31,7 +39,13 @@ from hushed.server._problems import Problem
 from hushed.server._requests import Request as Row
 from hushed.server._routes.approving import Declined
 from hushed.server._routes.asking import RequestId
-from hushed.server._seen import find_requests, show_quote, show_request, show_requests
+from hushed.server._seen import (
+    find_requests,
+    show_function_quote,
+    show_quote,
+    show_request,
+    show_requests,
+)
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownRequest
 
@@ -130,16 +144,25 @@ class _Pages:
         known = self.known.get(found.id)
         if known is None:
             desk = self.house.desk
-            asked = Ask.model_validate_json(found.body)
+            asked = read_asked(found.body)
             judged = judge(desk, steward.id, desk.datasets[found.dataset], asked)
-            terms = AskQuote.model_validate(asked.model_dump(exclude={"note"}))
-            quote = show_quote(desk, steward, found.dataset, terms)
-            known = judged, tuple(split_words(quote.words)[0])
+            known = judged, self._list_errors(steward, found.dataset, asked)
             with self.lock:
                 while len(self.known) >= _MOST_KNOWN:
                     self.known.pop(next(iter(self.known)))
                 self.known[found.id] = known
         return known
+
+    def _list_errors(self, steward: Caller, dataset: str, asked: Asked) -> tuple[str, ...]:
+        """List the errors of an answer in words."""
+        desk = self.house.desk
+        if isinstance(asked, AskFunction):
+            price = FunctionPrice(epsilon=asked.epsilon, delta=asked.delta)
+            told = show_function_quote(desk, steward, asked.function, price)
+            errors = [each.error for each in told.outputs if each.error is not None]
+            return tuple(f"within {format_up(each)} in 95 % of draws" for each in errors)
+        terms = AskQuote.model_validate(asked.model_dump(exclude={"note"}))
+        return tuple(split_words(show_quote(desk, steward, dataset, terms).words)[0])
 
     def decide(
         self, request: Request, caller: Caller, identity: str, do: Callable[[], object]

@@ -20,7 +20,7 @@ from hushed.server._guard import check_json
 from hushed.server._judging import Ask, AskQuote
 from hushed.server._pages._deferred import know
 from hushed.server._pages._house import House
-from hushed.server._pages._words import split_words
+from hushed.server._pages._words import read_key, split_words
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
 from hushed.server._routes.asking import DatasetId, take
@@ -130,7 +130,7 @@ def make_router(house: House) -> APIRouter:
         dataset: DatasetId, fields: Fields, caller: Annotated[Caller, Depends(payer)]
     ) -> Response:
         """Ask: under the key of the page it is paid once, however often it is sent."""
-        made = take(desk, caller, dataset, _read_key(fields), _read_body(fields))
+        made = take(desk, caller, dataset, read_key(fields), _read_body(fields))
         return house.go(f"/requests/{made.id}")
 
     return router
@@ -203,13 +203,6 @@ def _offer(wanted: AskQuote, quote: ShownQuote) -> dict[str, Any]:
         "key": str(uuid.uuid4()),
         "meaning": say_meaning(quote.epsilon, quote.delta, quote.unit),
     }
-
-
-def _read_key(fields: Mapping[str, str]) -> str:
-    try:
-        return str(uuid.UUID(fields.get("key", "")))
-    except ValueError:
-        raise Problem("no_key") from None
 
 
 def _read_body(fields: Mapping[str, str]) -> Ask:

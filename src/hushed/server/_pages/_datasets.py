@@ -21,7 +21,7 @@ from hushed.server._routes.keeping import (
     show_entries,
     show_shares,
 )
-from hushed.server._seen import list_datasets, show_dataset
+from hushed.server._seen import list_datasets, list_functions, show_dataset
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset
 
@@ -60,6 +60,7 @@ def make_router(house: House) -> APIRouter:
             status,
             active="datasets",
             told=told,
+            functions=[each for each in list_functions(desk, caller) if each.dataset == told.id],
             gauge=house.gauge(_budget_of(house, caller, told, steward=steward)),
             keeps=keeps,
             budget=show_budget(desk, told.id) if keeps else None,

@@ -8,7 +8,14 @@ from fastapi.responses import Response
 from hushed._web.rendering import Fields
 from hushed.server._callers import Callers
 from hushed.server._desk import Desk
-from hushed.server._pages import _approvals, _asking, _datasets, _keeping, _requests
+from hushed.server._pages import (
+    _approvals,
+    _asking,
+    _datasets,
+    _functions,
+    _keeping,
+    _requests,
+)
 from hushed.server._pages._house import House, say_problem
 from hushed.server._pages._visitors import Visitors
 from hushed.server._people import Caller
@@ -29,6 +36,7 @@ def make_pages(house: House) -> tuple[APIRouter, ...]:
         _requests.make_router(house),
         _datasets.make_router(house),
         _asking.make_router(house),
+        _functions.make_router(house),
         _keeping.make_router(house),
     )
 

@@ -1,26 +1,30 @@
 """Requests: the list, where each stands, and the answer of who asked it."""
 
 from collections.abc import Callable
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from hushed._web.answers import describe_answer
 from hushed._web.rendering import download
 from hushed.plots import certificate_page
+from hushed.releasing._stored import read_release
 from hushed.server._approving import cancel
 from hushed.server._pages._house import House
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
 from hushed.server._routes.asking import Cursor, RequestId
 from hushed.server._seen import (
+    is_release,
     read_answer,
     read_certificate,
     require_visible,
     show_request,
     show_requests,
-    write_csv,
+    write_stored,
 )
 from hushed.server._sessions import PAGES
 from hushed.statements import open_signed, public_key
@@ -49,7 +53,7 @@ def make_router(house: House) -> APIRouter:
     ) -> Response:
         told = show_request(desk, require_visible(desk, caller, identity))
         answer = _read(house, caller, identity) if told.state == "answered" else None
-        shown = None if answer is None else describe_answer(answer, _LINES)
+        shown = None if answer is None else _describe(answer)
         return house.show(request, "page_request.html", active="requests", told=told, answer=shown)
 
     @router.get("/requests/{identity}/state")
@@ -91,10 +95,21 @@ def make_router(house: House) -> APIRouter:
     return router
 
 
-def _read(house: House, caller: Caller, identity: str) -> Answer | None:
+def _describe(text: str) -> Any:
+    """Say all that a page says of an answer, as it is stored."""
+    if not is_release(text):
+        return describe_answer(Answer.from_json(text), _LINES)
+    value, certificate = read_release(text)
+    numbers = np.atleast_1d(value).ravel()
+    lines = (("value",), *((f"{each:.6g}",) for each in numbers[:_LINES]))
+    left_out = max(0, len(numbers) - _LINES)
+    return SimpleNamespace(lines=lines, words=certificate.explain().split("\n"), left_out=left_out)
+
+
+def _read(house: House, caller: Caller, identity: str) -> str | None:
     """Read an answer; None where the caller may not."""
     try:
-        return Answer.from_json(read_answer(house.desk, caller, identity))
+        return read_answer(house.desk, caller, identity)
     except Problem as problem:
         if problem.code != "forbidden":
             raise
@@ -102,7 +117,7 @@ def _read(house: House, caller: Caller, identity: str) -> Answer | None:
 
 
 def _write_csv(house: House, caller: Caller, identity: str) -> str:
-    return write_csv(Answer.from_json(read_answer(house.desk, caller, identity)))
+    return write_stored(read_answer(house.desk, caller, identity))
 
 
 def _write_page(house: House, caller: Caller, identity: str) -> str:

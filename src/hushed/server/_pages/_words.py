@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
 from hushed._ground.printing import format_up, shown
 from hushed._web.statistics import STATISTICS, WITHOUT_COLUMN
+from hushed.server._problems import Problem
 from hushed.server._requests import State
 from hushed.tables import Query
 from hushed.tables._distances import DISTANCES
@@ -21,6 +23,14 @@ STATES: Final[Mapping[State, str]] = {
     "expired": "waited too long",
 }
 _MOST = 6  # statistics that are named
+
+
+def read_key(fields: Mapping[str, str]) -> str:
+    """Read the key that a page has made for what it pays."""
+    try:
+        return str(uuid.UUID(fields.get("key", "")))
+    except ValueError:
+        raise Problem("no_key") from None
 
 
 def say_query(query: Query) -> str:

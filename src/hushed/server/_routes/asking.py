@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
@@ -10,7 +9,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from hushed.server._callers import Callers, require_grant
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, AskQuote
+from hushed.server._judging import Ask, Asked, AskQuote, read_asked
 from hushed.server._life import ask, find_known
 from hushed.server._people import Caller
 from hushed.server._problems import Problem, document
@@ -26,7 +25,7 @@ from hushed.server._seen import (
     show_request,
     show_requests,
     show_share,
-    write_csv,
+    write_stored,
 )
 from hushed.server._shown import (
     Listed,
@@ -36,9 +35,9 @@ from hushed.server._shown import (
     ShownQuote,
     ShownRequest,
 )
-from hushed.tables import Answer
 
 _LONGEST_WAIT = 30.0
+_SHORTEST_LOOK = 0.05  # seconds between two looks at a request, where there is no grid
 _WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
 _WAITING = {"pending": "60", "charged": "1"}  # seconds after which to look again
 DatasetId = Annotated[str, Path(max_length=64)]
@@ -95,7 +94,9 @@ def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
 
     @router.post(
         "/datasets/{dataset}/quote",
-        responses=document("not_found", "bad_query", "dataset_changed", "dataset_unavailable"),
+        responses=document(
+            *("not_found", "bad_query", "busy", "dataset_changed", "dataset_unavailable")
+        ),
     )
     def quote(
         dataset: DatasetId, asked: AskQuote, caller: Annotated[Caller, Depends(anybody)]
@@ -140,19 +141,24 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         if key is None:
             raise Problem("no_key")
         made = await run_in_threadpool(take, desk, caller, dataset, key, asked)
-        found = _WAIT.search(prefer)
-        if found is not None:
-            made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
-        response.headers["location"] = f"/v1/requests/{made.id}"
-        state = made.shown_state()
-        if state in _WAITING:
-            response.headers["retry-after"] = _WAITING[state]
-        else:
-            response.status_code = 201
-        return show_request(desk, made)
+        return await answer_taken(desk, response, made, prefer)
 
 
-def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Ask) -> Request:
+async def answer_taken(desk: Desk, response: Response, made: Request, prefer: str) -> ShownRequest:
+    """Say where a request stands that was taken, after as long a wait as was asked for."""
+    found = _WAIT.search(prefer)
+    if found is not None:
+        made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
+    response.headers["location"] = f"/v1/requests/{made.id}"
+    state = made.shown_state()
+    if state in _WAITING:
+        response.headers["retry-after"] = _WAITING[state]
+    else:
+        response.status_code = 201
+    return await run_in_threadpool(show_request, desk, made)
+
+
+def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request:
     """Take a request. One that was taken before is found without a share, too: it is paid."""
     known = None
     if caller.scope.allows_dataset(dataset):
@@ -165,20 +171,18 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
 
     It never ends when a run ends: that would tell how long the rows took.
     """
-    ends = asyncio.get_running_loop().time() + seconds
+    clock = asyncio.get_running_loop().time
+    ends = clock() + seconds
     future = desk.queue.find(made.id)
-    if future is not None:
-        with suppress(TimeoutError, asyncio.TimeoutError, asyncio.CancelledError):
-            await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), seconds)
-    found = await run_in_threadpool(find_request, desk.ledger, made.id)
-    if found is None:
-        return made
-    left = ends - asyncio.get_running_loop().time()
-    if left > 0 and found.shown_state() == "charged":
-        # Nobody knows yet when one will be readable that is still charged.
-        await asyncio.sleep(left if found.state == "charged" else min(left, found.wait() + 0.001))
-        return await run_in_threadpool(find_request, desk.ledger, made.id) or found
-    return found
+    if future is not None:  # it runs in this process
+        await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+    grid = max(desk.grid(made.dataset, read_asked(made.body).function), _SHORTEST_LOOK)
+    while True:
+        made = await run_in_threadpool(find_request, desk.ledger, made.id) or made
+        left = ends - clock()
+        if left <= 0 or made.shown_state() != "charged":
+            return made
+        await asyncio.sleep(min(left, made.next_look(grid) + 0.001))
 
 
 def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
@@ -215,7 +219,8 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         responses=refusals
         | {
             200: {
-                "description": "The answer, as `hushed.Answer.from_json` reads it, or a table.",
+                "description": "The answer, as `hushed.Answer.from_json` reads it, or a table; "
+                "of a function, the record of its release, or its numbers.",
                 "content": {
                     "application/json": {"schema": {"type": "object", "title": "Answer"}},
                     "text/csv": {"schema": {"type": "string"}},
@@ -232,7 +237,7 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         """Read the answer: the same bytes, for ever, at no cost."""
         text = read_answer(desk, caller, request)
         if "text/csv" in accept:
-            return Response(write_csv(Answer.from_json(text)), media_type="text/csv")
+            return Response(write_stored(text), media_type="text/csv")
         return Response(text, media_type="application/json")
 
     @router.get(

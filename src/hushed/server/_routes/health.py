@@ -10,7 +10,6 @@ from fastapi.concurrency import run_in_threadpool
 from hushed.errors import HushedError
 from hushed.ledger._together import reading
 from hushed.server._desk import Desk
-from hushed.server._mark import check_mark
 from hushed.server._problems import Problem, document
 from hushed.server._schema import require_version
 from hushed.server._shown import ShownHealth, ShownKey, ShownKeys
@@ -52,5 +51,5 @@ def make_router(desk: Desk) -> APIRouter:
 
 def _ask_ledger(desk: Desk) -> None:
     with reading(desk.ledger) as connection:
+        desk.check_mark(connection)  # else nothing is charged
         require_version(connection)
-        check_mark(connection, desk.mark)  # else nothing is charged

@@ -140,6 +140,7 @@ def make_router(bench: Workbench) -> APIRouter:
         edited = edit_fields(fields, fields.get("action", ""))
         view = pages.compose(bench.drafts.get(identity), edited)
         draft = pages.keep(view, turn)
+        view = view.wait_for_columns()
         if request.headers.get("hx-request") != "true":
             return bench.go(f"/tables/{identity}/question")
         return show(request, replace(view, draft=draft))

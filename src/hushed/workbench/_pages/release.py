@@ -107,7 +107,7 @@ class _Pages:
             budget=budget,
             number=number,
             key=draft.request,
-            data=draft.name,
+            data=budget,  # which is for one data set; the name of a draft is that of a question
             source=described.source,
             place=described.place,
             **described.reading.as_arguments(),

@@ -70,6 +70,25 @@ def read_compared(found: Mapping[str, Any]) -> hs.Comparison:
     return hs.Comparison.from_json(json.dumps(found["comparison"]))
 
 
+_OF_FUNCTIONS = ("function", "frame", "header", "simulator", "rows", "one_in")
+
+
+def goes_on(compared: hs.Comparison, typed: Mapping[str, str]) -> str:
+    """Name the page that has the recommended way, or one of the ways: "tables" or "functions"."""
+    page, way = "tables", "table query"
+    if typed.get("of") == "function":
+        page, way = "functions", "sampled"
+    return page if any(each.name.startswith(way) for each in compared.routes) else ""
+
+
+def begin_function(compared: hs.Comparison, typed: Mapping[str, str]) -> dict[str, str]:
+    """Fill in the form of a function as it was compared."""
+    known = [*_OF_FUNCTIONS, *(f"population{each}" for each in ("", "_file"))]
+    known += ["low", "high", "mean", "std"]
+    law = "gaussian" if compared.recommended.endswith("Gaussian") else "laplace"
+    return {each: typed.get(each, "") for each in known} | {"mechanism": law}
+
+
 def list_cells(compared: hs.Comparison) -> list[tuple[str, ...]]:
     """List the routes as cells of text, the names of the columns first, as the library does."""
     return [tuple(line) for line in compared.list_lines()]

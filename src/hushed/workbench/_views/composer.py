@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, replace
+from typing import Self, get_args
 
 from hushed._web.composer import Choices, QuestionForm, pair_up
 from hushed._web.statistics import GROUPABLE
@@ -37,6 +37,22 @@ class Composer(QuestionForm):
     price_problem: str = ""
     largest_error: str = ""
     list_files: Callable[[], tuple[str, ...]] = tuple  # that may be public
+    waiting: str = ""  # what is to be chosen next
+
+    def wait_for_columns(self) -> Self:
+        """Ask calmly for the column of a statistic that was just chosen: it is no mistake yet."""
+        typed, errors = self.form.fields, self.live.errors
+        columns = {f"stat.{each}.column" for each in self.statistics}
+        new = [name for name in errors if name in columns and not typed.get(name)]
+        if not new:
+            return self
+        left = {name: text for name, text in errors.items() if name not in new}
+        return replace(
+            self,
+            form=replace(self.form, errors=left),
+            live=replace(self.live, errors=left),
+            waiting="Next: " + "; ".join(errors[name] for name in new) + ".",
+        )
 
     @property
     def joinable(self) -> Choices:

@@ -18,7 +18,7 @@ from hushed._web.sentences import say_meaning
 from hushed.errors import HushedError, NotFeasible, ParameterError
 from hushed.tables import Quote, Table
 from hushed.workbench._views.question import Question
-from hushed.workbench._views.sentences import Statistic, list_statistics, say_error
+from hushed.workbench._views.sentences import Statistic, list_statistics, say_error, spell_field
 
 Held = Literal["epsilon", "epsilon-slider", "error", "error-slider"]
 _LEAST, _MOST = 0.01, 10.0  # ends of the slider of epsilon, in nats
@@ -259,6 +259,8 @@ def _describe(
         error = quote.accuracy(error_of) if error_of else None
         if error is not None and not (held == "error" and shown_error):
             shown_error = format_up(error, _ERROR_DIGITS)
+    if not choices:  # what stands there is an error of something else
+        shown_error = ""
     sliders = Sliders(
         epsilon=shown_epsilon,
         epsilon_at=_END // 2
@@ -284,5 +286,5 @@ def _describe(
         errors=errors,
         epsilon=quote.guarantee.epsilon,
         quote=quote,
-        lines=tuple(quote.explain(distances=False).split("\n")),
+        lines=tuple(quote.explain(spell_field, distances=False).split("\n")),
     )

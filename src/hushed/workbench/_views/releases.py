@@ -12,6 +12,7 @@ from hushed.ledger import Balance, Ledger
 from hushed.tables import Quote
 from hushed.tables._joins import Join, JoinUsers
 from hushed.workbench._views.question import Described, Question
+from hushed.workbench._views.sentences import spell_field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def describe_offer(described: Described, question: Question, quote: Quote, price
                 f"{added}: of one row of the same person in {shown(step.table)}; "
                 f"rows of people who have none there are {rest}"
             )
-    lines = quote.explain(distances=False).split("\n")
+    lines = quote.explain(spell_field, distances=False).split("\n")
     return Offer(
         question=_say_question(described, question),
         steps=tuple(steps),

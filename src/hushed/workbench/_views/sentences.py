@@ -11,6 +11,11 @@ from hushed.tables._quotes import QuotedOutput
 from hushed.workbench._views.question import Question
 
 
+def spell_field(_name: str, value: object) -> str:
+    """Write the one argument that a price advises, the number of rows, as a field of the page."""
+    return f"{value}, under More"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistic:
     """What is said of one statistic."""
@@ -40,7 +45,7 @@ def _say_output(output: QuotedOutput, quote: Quote) -> str:
         parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
         return f"its error depends on the bounds that will be found: {parts}"
     if output.accuracy is None:
-        return "for its error, say about how many rows a group has"
+        return "for its error, say under More about how many rows a group has"
     error = format_up(output.accuracy, 4)
     if _is_top(output):
         return f"each key within {error} {output.measured[0][0].split()[0]} of the best one"
@@ -77,7 +82,8 @@ def say_error(question: Question, quote: Quote, error_of: str, error: float | No
     left_out = [] if _is_top(output) else ["Clipping"]
     left_out += [f"the limit of {limit} rows"] if limit else []
     if not left_out:
-        return f"With {percent(quote.level)}, {what}."
+        return f"With probability {percent(quote.level)}, {what}."
     verb = "are" if len(left_out) > 1 else "is"
     told = " and ".join(left_out)
-    return f"With {percent(quote.level)}, {what}. {told[:1].upper()}{told[1:]} {verb} not in that."
+    chance = f"With probability {percent(quote.level)}"
+    return f"{chance}, {what}. {told[:1].upper()}{told[1:]} {verb} not in that."

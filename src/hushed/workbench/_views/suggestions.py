@@ -30,6 +30,8 @@ def suggest_columns(public: Path, fields: Mapping[str, str]) -> dict[str, str]:
         ):
             continue
         found = _suggest(rows.column(typed))
+        if typed == fields.get("user"):  # whose row it is: nothing is asked of such a column
+            continue
         empty = not fields.get(f"{at}.kind")
         same = fields.get(f"{at}.kind") == found.get("kind")
         if not found or not (empty or same):

@@ -1,0 +1,155 @@
+"""Registered functions of a team server: what is promised of them, their price, their release."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hushed.client._pending import Pending, write_pending
+from hushed.client._questions import ServedQuote, read_quote
+from hushed.errors import KeyInUse
+from hushed.releasing import Release
+
+if TYPE_CHECKING:
+    from hushed.client._client import Client
+
+PROMISED = ("says", "gamma", "population", "words", "outsider", "min_epsilon", "max_epsilon")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedRelease(Release):
+    """The release of a registered function, with its signed certificate.
+
+    Parameters
+    ----------
+    request : str
+        Id of the request; ``client.answer(request)`` reads the release again, at no cost.
+    envelope : str
+        DSSE envelope, signed by the server; `hushed.verify` reads it, and samples again where it
+        is given the function and the public population.
+    """
+
+    request: str = ""
+    envelope: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedFunction:
+    """A registered function of a server. What enters it is fixed there; the price is yours.
+
+    Parameters
+    ----------
+    name : str
+        The function.
+    dataset : str
+        The data set that it sees, whose budget and your share are charged.
+    says : str
+        What it answers.
+    gamma : float
+        Probability, over people like those of the population, that epsilon and delta fail.
+    population : str
+        The public rows that its sensitivity was measured on.
+    words : str
+        How far it moves, and how that is known.
+    outsider : str
+        What an outsider could learn.
+    min_epsilon, max_epsilon : float
+        What one release may cost.
+    client : Client
+        The server.
+    """
+
+    name: str
+    dataset: str
+    says: str
+    gamma: float
+    population: str
+    words: str = field(repr=False)
+    outsider: str = field(repr=False)
+    min_epsilon: float
+    max_epsilon: float
+    client: Client = field(repr=False)
+
+    def quote(self, *, epsilon: float, delta: float = 0.0) -> ServedQuote:
+        """Price a release; no row is read, and nothing is charged.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss, in nats.
+        delta : float, default 0
+            Slack, where its noise is Gaussian.
+
+        Returns
+        -------
+        ServedQuote
+            Price, error, and what your share would have left.
+
+        Raises
+        ------
+        ParameterError
+            If it is not released for that.
+        EngineUnavailable
+            If it is not as it was when it was sampled.
+        """
+        body = {"epsilon": epsilon, "delta": delta}
+        _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
+        return read_quote(found)
+
+    def release(
+        self,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        note: str = "",
+        key: str | None = None,
+        timeout: float = 120.0,
+    ) -> ServedRelease:
+        """Ask, pay, and read the release, as `ServedTable.release` does.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy loss, in nats.
+        delta : float, default 0
+            Slack, where its noise is Gaussian.
+        note : str, default ""
+            What it is for; the steward reads it.
+        key : str, optional
+            A name of your own: the same release under it is paid once.
+        timeout : float, default 120
+            Seconds to wait for the answer. The charge stays if they are over.
+
+        Returns
+        -------
+        ServedRelease
+            The value, whose certificate was checked.
+
+        Raises
+        ------
+        AwaitingApproval
+            If a steward has to approve it first; nothing is charged yet.
+        Overspent
+            If your share, or the data set's budget, has no room, for gamma, too; nothing is
+            charged.
+        KeyInUse
+            If the key belongs to another request of yours.
+        ParameterError
+            If it is not released for that; nothing is charged.
+        EngineUnavailable
+            If it is not as it was when it was sampled; nothing is charged.
+        QueryFailed
+            If it failed on the rows; the charge stays.
+        LedgerUnavailable
+            If the server was not reached, or took too long: `Client.recover` goes on.
+        """
+        body: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "note": note}
+        pending = Pending(
+            key=key or str(uuid.uuid4()), dataset=self.dataset, body=body, function=self.name
+        )
+        write_pending(self.client.pending, pending)
+        found = self.client.send(pending, timeout)
+        if not isinstance(found, ServedRelease):  # the key names another request, a question
+            raise KeyInUse("this key belongs to a question: take another one")
+        return found

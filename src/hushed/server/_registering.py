@@ -1,0 +1,262 @@
+"""What the person at the machine does with functions: register one that was sampled, and try it.
+
+Here, and nowhere else of a server, is code named.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from hushed._ground.printing import brief, format_up
+from hushed.errors import BadFunction, ParameterError
+from hushed.ledger import Ledger
+from hushed.ledger._admission import check_promise
+from hushed.releasing._mechanisms import admit_mechanism
+from hushed.releasing._population_words import describe_source
+from hushed.releasing._pricing import foresee
+from hushed.server._audit import telling
+from hushed.server._config import DatasetSettings, Limits, Settings, explain, most_epsilon
+from hushed.server._datasets import Dataset, find_source, open_dataset, require_dataset
+from hushed.server._functions import (
+    PLACE,
+    Function,
+    Record,
+    digest_file,
+    open_functions,
+    record_file,
+    register_function,
+    sampled_file,
+    write_private,
+)
+from hushed.server._judging import MOST_ANSWERED
+from hushed.server._opening import open_own
+from hushed.server._people import MACHINE
+from hushed.server._problems import Problem
+from hushed.server._sampled import calibrate
+from hushed.server._sources import Source, fingerprint
+from hushed.server._workers import Unforeseen, Workers
+from hushed.statements._releases import tell_outsider
+
+if TYPE_CHECKING:
+    from hushed.guarantee import Guarantee
+    from hushed.sensitivity import Sampling, Sensitivity
+    from hushed.tables import Table
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_LEAST_DELTA = 1e-12  # where a price with Gaussian noise is only foreseen
+_NUMBERS = ("int", "float", "bool")
+
+
+def add_function(
+    folder: Path,
+    name: str,
+    dataset: str,
+    source: str,
+    sensitivity: Sensitivity,
+    columns: Sequence[str],
+    terms: Mapping[str, Any],
+    *,
+    replace: bool = False,
+) -> Record:
+    """Register a function with what was sampled of it, for the releases of a data set.
+
+    It is tried once more in a process as those of the server, on public rows; no row is read.
+    """
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            "a function has a name of letters, digits, _, . and -", parameter="name"
+        )
+    if record_file(folder, name).exists() and not replace:
+        raise ParameterError(
+            f"there is a function {name!r} already: --replace puts this one in its place"
+        )
+    settings, ledger, _ = open_own(folder)
+    found = require_dataset(settings, dataset)
+    with ledger:
+        table = open_dataset(folder, found)
+        sampling = _check_fits(sensitivity, columns, found, table)
+        facts = _foresee(sensitivity, terms, found, settings.limits, ledger)
+        path = Path(source.rpartition(":")[0])
+        within = os.path.relpath(path.resolve(), folder.resolve())
+        (folder / PLACE).mkdir(mode=0o700, exist_ok=True)
+        sampled = sampled_file(folder, name)
+        fresh = sampled.with_name(f"{sampled.name}.tried")
+        write_private(fresh, _pack(sensitivity))
+        told: dict[str, Any] = {
+            "dataset": dataset,
+            "source": f"{within}:{source.rpartition(':')[2]}",
+            "code": digest_file(path),
+            "sampled": digest_file(fresh),
+            "columns": tuple(columns),
+            "numbers": max(1, math.prod(sampling.shape)),
+        }
+        try:
+            record = Record.model_validate(told | facts | dict(terms))
+            function = Function(id=name, folder=folder, record=record)
+            opened = find_source(folder, found), fingerprint(table)
+            why = _rehearse(function, found, opened, settings, sampled=fresh)
+            if why:
+                raise BadFunction(f"{why}; it was not registered")
+            fresh.replace(sampled)
+        except ValidationError as error:
+            raise ParameterError(explain(error)) from None
+        finally:
+            fresh.unlink(missing_ok=True)
+        write_private(record_file(folder, name), record.model_dump_json(indent=1).encode())
+        with telling(ledger) as connection:
+            register_function(connection, name, record, MACHINE)
+    return record
+
+
+def _pack(sensitivity: Sensitivity) -> bytes:
+    import cloudpickle  # noqa: PLC0415
+
+    return bytes(cloudpickle.dumps(sensitivity))
+
+
+def _check_fits(
+    sensitivity: Sensitivity, columns: Sequence[str], found: DatasetSettings, table: Table
+) -> Sampling:
+    """Refuse what was sampled for other tables than this one; no row decides it."""
+    sampling = sensitivity.sampling
+    if sampling is None:
+        raise ParameterError("a registered function has a sampled sensitivity")
+    layout = sampling.layout
+    if layout.container == "list" or layout.inner[1:]:
+        raise ParameterError("a served function takes an array or a frame of columns")
+    if math.prod(sampling.shape) > MOST_ANSWERED:
+        raise ParameterError(f"an answer has at most {MOST_ANSWERED} numbers")
+    if len(columns) != max(1, len(layout.columns)):
+        raise ParameterError(
+            f"the function was sampled on {max(1, len(layout.columns))} columns, and "
+            f"{len(columns)} are named: name them by --column, in their order",
+            parameter="column",
+        )
+    kinds = dict(table.columns)
+    array = layout.container == "array"
+    for name, kind in zip(columns, layout.kinds or ("number",) * len(columns), strict=False):
+        if name not in kinds:
+            raise ParameterError(f"the table has no column {brief(name)!r}", parameter="column")
+        number = kinds[name] in _NUMBERS
+        if name != found.user and number != (array or kind == "number"):
+            raise ParameterError(
+                f"column {name!r} of the table is of type {kinds[name]}, and was sampled as "
+                f"{'numbers' if array or kind == 'number' else 'something else'}"
+            )
+    if found.user is not None and found.user not in columns:
+        raise ParameterError(
+            f"the function needs the column of the people, {found.user!r}, among its columns"
+        )
+    if table.connection.in_database and found.user is None and not sampling.symmetric:
+        raise ParameterError(
+            "rows of a database have no order: a function of them is sampled with --symmetric"
+        )
+    return sampling
+
+
+def _foresee(
+    sensitivity: Sensitivity,
+    terms: Mapping[str, Any],
+    found: DatasetSettings,
+    limits: Limits,
+    ledger: Ledger,
+) -> dict[str, Any]:
+    """Tell what a release promises, in data and in words; refuse what the budget never takes."""
+    most = min(terms.get("max_epsilon") or math.inf, most_epsilon(found, limits))
+    noise = terms["noise"]
+    delta = _delta(noise, found)
+    if noise == "gaussian" and not found.max_delta:
+        raise ParameterError("Gaussian noise takes a delta: max_delta of the data set is 0")
+    admitted = admit_mechanism(calibrate(sensitivity, noise, {"epsilon": most, "delta": delta}))
+    promise = admitted.guarantee
+    _require_budget(ledger, found.budget, promise)
+    certificate = foresee(admitted)
+    if certificate.sampling is None:
+        raise ParameterError("a registered function has a sampled sensitivity")
+    return {
+        "neighbours": promise.neighbours,
+        "unit": promise.unit,
+        "protect": promise.protect,
+        "gamma": promise.gamma,
+        "population": describe_source(certificate.sampling),
+        "words": sensitivity.explain(),
+        "outsider": f"At epsilon {format_up(most)}: {tell_outsider(certificate)}",
+    }
+
+
+def _require_budget(ledger: Ledger, name: str, promise: Guarantee) -> None:
+    """Refuse a promise that the budget never takes, whatever is left of it."""
+    budget = next(each for each in ledger.budgets() if each.name == name)
+    check_promise(budget, promise, None)
+    if promise.gamma > budget.limit.gamma:
+        raise ParameterError(
+            f"the budget {name!r} allows gamma {budget.limit.gamma!r}, and what was sampled has "
+            f"gamma {promise.gamma!r}. A limit is never changed: add a data set with a larger "
+            "--gamma, or sample with a smaller one"
+        )
+
+
+def _rehearse(
+    function: Function,
+    found: DatasetSettings,
+    opened: tuple[Source, str],
+    settings: Settings,
+    sampled: Path | None = None,
+) -> str:
+    """Have it judged as a request is: in a new process it must be the same function.
+
+    What keeps it from that, in words for the machine; empty if nothing does.
+    """
+    limits, record = settings.limits, function.require_record()
+    told = function.told() | ({} if sampled is None else {"sampled": str(sampled)})
+    most = min(record.max_epsilon or math.inf, most_epsilon(found, limits))
+    asked = {"epsilon": most, "delta": _delta(record.noise, found)}
+    question = {
+        "do": "check",
+        "source": asdict(opened[0]),
+        "fingerprint": opened[1],
+        "asked": asked,
+        "function": told,
+        "run_seconds": limits.run_seconds,
+        "check_seconds": limits.run_seconds,
+        "check_memory": limits.run_memory,
+        "aloud": True,
+    }
+    workers = Workers(1)
+    try:
+        workers.ask(MACHINE, question)
+    except (Problem, Unforeseen) as error:
+        why = error.detail if isinstance(error, Problem) and error.detail else str(error)
+        return f"in a process of the server it is not the function that was sampled: {why}"
+    finally:
+        workers.processes.close()
+    return ""
+
+
+def _delta(noise: str, found: DatasetSettings) -> float:
+    """Choose a delta where a price is only tried."""
+    return 0.0 if noise == "laplace" else max(found.max_delta, _LEAST_DELTA)
+
+
+def check_functions(
+    folder: Path, settings: Settings, ledger: Ledger, datasets: Mapping[str, Dataset]
+) -> tuple[list[str], list[str]]:
+    """Try the functions on public rows: those that can be asked, and those that cannot."""
+    facts, problems = [], []
+    for each in open_functions(folder, settings, ledger).values():
+        dataset, why = datasets.get(each.dataset), each.stale
+        if not why and dataset is not None and not dataset.stale:
+            why = _rehearse(each, dataset.settings, (dataset.source, dataset.known), settings)
+        if why:
+            problems.append(f"function {each.id}: {why}")
+        else:
+            facts.append(f"function {each.id}: can be asked, of {each.dataset}")
+    return facts, problems

@@ -1,0 +1,220 @@
+"""A registered function where it is judged and where it sees rows: in a process of its own.
+
+It is loaded anew for each question, and the process does nothing else afterwards: whatever the
+function has kept, changed or left running meets no other question, and no rows of another one.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import hushed as hs
+from hushed._functions._loading import read_function
+from hushed.errors import BadFunction, EngineUnavailable, HushedError, ParameterError, QueryFailed
+from hushed.releasing._mechanisms import admit_mechanism
+from hushed.releasing._pricing import foresee, price_release
+from hushed.sensitivity import Blockwise
+from hushed.server._functions import digest_file
+from hushed.server._worker import BETA, tell_price
+from hushed.statements._releases import tell_outsider
+from hushed.tables._engine import ConnectionLost
+from hushed.tables._whole import read_columns
+
+if TYPE_CHECKING:
+    from hushed.guarantee import Guarantee
+    from hushed.mechanisms import Mechanism
+    from hushed.privacy_loss import PrivacyProfile
+    from hushed.releasing import Certificate
+    from hushed.tables import Table
+
+_CHANGED = {"problem": "function_changed"}
+
+
+class Changed(Exception):
+    """The function is not there, or not as it was registered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A function and what was sampled of it."""
+
+    function: Any
+    sensitivity: hs.Sensitivity
+
+
+def load(told: Mapping[str, Any]) -> Loaded:
+    """Load a function as it was registered; its own words are not told."""
+    file = str(told["source"]).rpartition(":")[0]
+    if digest_file(file) != told["code"] or digest_file(told["sampled"]) != told["digest"]:
+        raise Changed("its file, or what was sampled, is another one")
+    try:
+        f = read_function(told["source"])
+        found = pickle.loads(Path(told["sampled"]).read_bytes())  # noqa: S301  (by its digest)
+    except Exception as error:
+        raise Changed(f"it cannot be loaded ({type(error).__name__}: {error})") from None
+    if told["block_rows"] is not None:
+        f = Blockwise(f, rows=told["block_rows"], user=found.sampling.user)
+    return Loaded(function=f, sensitivity=found)
+
+
+def calibrate(sensitivity: hs.Sensitivity, noise: str, asked: Mapping[str, Any]) -> Mechanism:
+    """Calibrate the noise that the steward has chosen to the price that is asked."""
+    epsilon, delta = asked["epsilon"], asked["delta"]
+    if noise == "gaussian":
+        return hs.Gaussian(sensitivity, epsilon=epsilon, delta=delta)
+    if delta:
+        raise ParameterError("this function is released with Laplace noise: leave delta out")
+    return hs.Laplace(sensitivity, epsilon=epsilon)
+
+
+def judge_function(told: dict[str, Any]) -> dict[str, Any]:
+    """Judge what is asked of a function, or price it; it is tried on public rows alone."""
+    wanted = told["function"]
+    try:
+        loaded = load(wanted)
+        mechanism = calibrate(loaded.sensitivity, wanted["noise"], told["asked"])
+        if told["do"] == "price":
+            admitted = admit_mechanism(mechanism)
+            quote = tell_quote(foresee(admitted))
+            return tell_price(admitted.guarantee, admitted.loss) | {"quote": quote}
+        priced = price_release(loaded.function, mechanism)
+    except (Changed, BadFunction) as error:  # why it is, is for the person at the machine alone
+        return _CHANGED | ({"detail": str(error)} if told.get("aloud") else {})
+    except ParameterError as error:
+        return {"problem": "bad_value", "detail": error.message}
+    return tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
+
+
+def tell_quote(found: Certificate) -> dict[str, Any]:
+    """Tell a price by the certificate that a release would have."""
+    promise, made = found.guarantee, found.mechanism
+    return {
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "gamma": promise.gamma,
+        "neighbours": promise.neighbours,
+        "unit": promise.unit,
+        "level": 1 - BETA,
+        "threshold": None,
+        "outputs": [{"name": "value", "error": made.accuracy, "share": 1.0}],
+        "words": found.explain(),
+        "outsider": tell_outsider(found),
+    }
+
+
+class _Paid:
+    """The charge that the server has made, as `hushed.release` sees it: it pays for one question.
+
+    What is released, or that it failed, is kept as a text.
+    """
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._told = told
+        self.kept = ""
+
+    def charge(
+        self,
+        budget: str,  # noqa: ARG002
+        guarantee: Guarantee,  # noqa: ARG002
+        note: str = "",  # noqa: ARG002
+        *,
+        loss: PrivacyProfile | None = None,  # noqa: ARG002
+        key: str | None = None,  # noqa: ARG002
+        question: str = "",
+    ) -> SimpleNamespace:
+        """Take the charge for the question that it was made for, and for no other one."""
+        if question != self._told["question"]:
+            raise ParameterError("another question was charged")
+        return SimpleNamespace(number=1, terms=self._told["terms"])
+
+    def keep_answer(self, budget: str, entry: Any, text: str) -> str:  # noqa: ARG002
+        """Keep what the server is going to store."""
+        self.kept = text
+        return text
+
+
+def release_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
+    """Release a function that was charged; what fails is told by a word of a fixed list.
+
+    Until the rows are read nothing that fails depends on them: then it waits for the steward.
+    """
+    wanted = told["function"]
+    try:
+        loaded = load(wanted)
+        mechanism = calibrate(loaded.sensitivity, wanted["noise"], told["asked"])
+        priced = price_release(loaded.function, mechanism)
+    except (Changed, HushedError):
+        return _CHANGED
+    if priced.question != told["question"]:
+        return {"problem": "unknown"}
+    try:
+        columns = read_columns(table, wanted["columns"], told["run_seconds"])
+    except (EngineUnavailable, ParameterError, KeyError):  # as a column that is gone
+        return {"problem": "dataset_unavailable"}
+    except ConnectionLost:
+        return {"problem": "interrupted"}
+    except QueryFailed:
+        return {"problem": "rows"}
+    return _release(loaded, mechanism, columns, told)
+
+
+def _release(
+    loaded: Loaded, mechanism: Mechanism, columns: dict[str, list[Any]], told: dict[str, Any]
+) -> dict[str, Any]:
+    """Release by the one verb; whatever fails from here on may depend on the rows."""
+    paid = _Paid(told)
+    try:
+        rows = make_rows(columns, loaded.sensitivity)
+        columns.clear()
+        hs.release(loaded.function, rows, mechanism, ledger=paid, budget="served")
+    except Exception:
+        return {"problem": "rows"}
+    return {"answer": paid.kept}
+
+
+def make_rows(columns: Mapping[str, Sequence[Any]], sensitivity: hs.Sensitivity) -> Any:
+    """Put columns into the kind of table that was sampled, in its types."""
+    sampling = sensitivity.sampling
+    if sampling is None:
+        raise ParameterError("a registered function has a sampled sensitivity")
+    layout = sampling.layout
+    if layout.container == "array":
+        found = [_number(each) for each in columns.values()]
+        return np.column_stack(found) if layout.columns else found[0]
+    types = dict(zip(layout.columns, layout.types, strict=True))
+    if layout.container == "pandas":
+        import pandas as pd  # noqa: PLC0415
+
+        return pd.DataFrame(
+            {name: _cells(each, types[name].dtype, pd.Series) for name, each in columns.items()}
+        )
+    import polars as pl  # noqa: PLC0415
+
+    return pl.DataFrame(
+        {name: _cells(each, types[name].dtype, pl.Series) for name, each in columns.items()}
+    )
+
+
+def _number(values: Sequence[Any]) -> Any:
+    """Make an array of numbers; texts, which are of users, are numbered as they come up."""
+    if any(isinstance(each, str) for each in values):
+        known: dict[Any, int] = {}
+        values = [known.setdefault(each, len(known)) for each in values]
+    return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
+
+
+def _cells(values: Sequence[Any], dtype: Any, series: Any) -> Any:
+    """Make a column of the sampled type; texts of users are numbered at the gate."""
+    name = str(dtype).lower()
+    if name.startswith("float"):
+        return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
+    if name.startswith(("int", "uint")) and any(isinstance(each, str) for each in values):
+        return series(values)
+    return series(values, dtype=dtype)

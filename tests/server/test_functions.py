@@ -1,0 +1,548 @@
+"""Registered functions: priced and released as queries are, and nothing of them gets out."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from tests.commands import ended
+from tests.server.conftest import CANARY, open_team
+from tests.server.functions import (
+    copy_place,
+    open_functions_team,
+    public_rows,
+    register,
+    sample,
+)
+from tests.server.test_pages import enter
+
+import hushed as hs
+from hushed._functions._loading import read_function
+from hushed.client import ServedRelease, connect
+from hushed.errors import KeyInUse, Overspent, ParameterError
+from hushed.populations import PublicTable
+from hushed.server import _judging, _registering
+from hushed.server._app import open_desk
+from hushed.server._functions import open_functions
+from hushed.server._life import recover
+from hushed.server._log import Log
+from hushed.server._processes import Processes
+from hushed.server._requests import find_request
+from hushed.server._runners import Runners
+from hushed.server._told import Told
+from hushed.server._workers import Workers
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def team(tmp_path):
+    yield from open_functions_team(tmp_path)
+
+
+def ask(team, token, key, name="mean_cost", wait=30, **terms):
+    headers = {"Idempotency-Key": key} | ({"Prefer": f"wait={wait}"} if wait else {})
+    body = {"epsilon": 0.1} | terms
+    return team.send("POST", f"/v1/functions/{name}/requests", token, json=body, headers=headers)
+
+
+def finish(team, request):
+    """Wait for the end of a run, if there is one; the request."""
+    end = team.desk.queue.find(request)
+    if end is not None:
+        end.result(120)
+    return find_request(team.desk.ledger, request)
+
+
+def client_of(team, token, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def send(method, path, headers, body):
+        found = team.client.request(method, path, headers=headers, content=body)
+        return found.status_code, found.headers, found.content
+
+    return connect("http://127.0.0.1:8642", token, send=send)
+
+
+def test_an_analyst_sees_prices_and_releases_a_function(team, tmp_path, monkeypatch):
+    """From the list to a value whose certificate verifies; its words are there from the start."""
+    client = client_of(team, team.ana, monkeypatch, tmp_path)
+    listed = {each["id"]: each for each in client.functions()}
+    told = listed["mean_cost"]
+    assert len(listed) == 6
+    assert (told["dataset"], told["gamma"], told["unit"]) == ("stays", 0.1, "user")
+    assert "'public-fees.csv' of 3000 people" in told["population"]
+    assert "guesses right" in told["outsider"]
+    assert told["outsider"].startswith("At epsilon 0.5: ")
+    assert (told["min_epsilon"], told["max_epsilon"]) == (0.01, 0.5)
+    everything, kept = json.dumps(listed), ("fees.py", str(tmp_path), "sha256", '"sampled"')
+    assert not [each for each in kept if each in everything]
+    mean = client.function("mean_cost")
+    quote = mean.quote(epsilon=0.25)
+    # A mean of 61 costs in [0, 50] moves by 50/61 at most; ln(20) is 3.0: Laplace noise at 95 %.
+    assert 40 / 61 * 3 / 0.25 < quote.errors["value"] < 50 / 61 * 3.1 / 0.25
+    assert (quote.gamma, quote.fits, quote.epsilon) == (0.1, True, 0.25)
+    assert "gamma = 0.1" in quote.words
+    assert "guesses right" in quote.outsider
+    assert team.charges() == 0
+    released = mean.release(epsilon=0.25, note="for the report")
+    assert isinstance(released, ServedRelease)
+    assert abs(released.value - 20.5) < 40  # 60 costs of 0 to 49, and one clipped to 50
+    assert released.certificate.guarantee.gamma == 0.1
+    assert "charge 1 of" in released.certificate.charged
+    with warnings.catch_warnings():
+        warnings.resetwarnings()  # as it was sampled
+        f = read_function(f"{tmp_path / 'fees.py'}:mean_cost")
+        public = PublicTable(public_rows(), name="public-fees.csv")
+        verified = hs.verify(released.envelope, f, population=public, key=client.key, workers=1)
+    assert verified.reproduced, verified.explain()
+    (charge,) = team.desk.ledger.entries("stays")
+    assert (charge.guarantee.epsilon, charge.guarantee.gamma) == (0.25, 0.1)
+    assert charge.question == find_request(team.desk.ledger, released.request).question
+    assert "for the report" in charge.note
+    again = client.answer(released.request)
+    assert (again.value, again.envelope) == (released.value, released.envelope)
+    assert client.requests()[0]["function"] == "mean_cost"
+    found = team.answer(team.ana, released.request, headers={"accept": "text/csv"})
+    assert found.text == f'"value"\n{released.value!r}\n'
+
+
+def test_what_was_sampled_costs_its_gamma_once(team):
+    """Epsilon adds up with queries in one budget; the gamma of one estimate is paid once."""
+    for key in ("one", "two"):
+        assert ask(team, team.ana, key).status_code == 201
+    assert team.ask(team.ana, "query", epsilon=0.1).status_code == 201
+    balance = team.desk.ledger.balance("stays")
+    assert balance.entries == 3
+    assert balance.gamma_used == pytest.approx(0.1 / 0.65)  # the share that is used
+    assert sum(
+        each.guarantee.epsilon for each in team.desk.ledger.entries("stays")
+    ) == pytest.approx(0.3)
+    assert ask(team, team.ana, "other", name="talking").status_code == 201
+    assert team.desk.ledger.balance("stays").gamma_used == pytest.approx(0.2 / 0.65)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("failing", "rows"), ("eating", "rows"), ("leaving", "crash")],
+)
+def test_a_function_that_fails_on_private_rows_is_paid_and_tells_nothing(team, name, reason):
+    """The charge stays, the words are those of every failure, and others go on."""
+    made = ask(team, team.ana, "one", name=name, wait=0).json()
+    assert finish(team, made["id"]).state == "failed"
+    found = team.answer(team.ana, made["id"])
+    assert found.json()["code"] == "failed"
+    assert found.json()["title"] == "This failed on the rows; the charge stays."
+    assert team.charges() == 1
+    stored = team.desk.ledger.answer("stays", 1)
+    seen = "\n".join([found.text, stored, team.logged.getvalue()])
+    assert CANARY not in seen
+    assert f'"reason": "{reason}"' in team.logged.getvalue()
+    assert ask(team, team.bo, "two").status_code == 201
+
+
+def test_a_function_that_hangs_is_ended(tmp_path):
+    """After the time of a run and as much again its process is gone, and the charge stays."""
+    for team in open_functions_team(tmp_path):
+        team.desk.runners = Runners()
+        try:
+            asked = ask(team, team.ana, "one", name="hanging", wait=0)
+            assert asked.status_code == 202, asked.text
+            made = asked.json()["id"]
+            assert finish(team, made).state == "failed"
+            assert '"reason": "time"' in team.logged.getvalue()
+            assert team.charges() == 1
+        finally:
+            team.desk.runners.processes.close()
+
+
+def test_what_a_function_prints_reaches_nobody(team, capfd):
+    """Not the answer, the log, the server's own output: CANARY is in the rows alone."""
+    made = ask(team, team.ana, "one", name="talking").json()
+    assert made["state"] == "answered"
+    answer = team.answer(team.ana, made["id"]).text
+    out, err = capfd.readouterr()
+    assert CANARY not in "".join([answer, team.logged.getvalue(), out, err])
+
+
+def test_a_function_whose_code_changed_is_refused_unpaid(team, tmp_path):
+    """By its digest, while it is served and after a start; registering it again mends that."""
+    code = tmp_path / "fees.py"
+    code.write_text(code.read_text().replace("def mean_cost", "CHANGED = True\n\ndef mean_cost"))
+    quote = team.send("POST", "/v1/functions/mean_cost/quote", team.ana, json={"epsilon": 0.1})
+    for found in (quote, ask(team, team.ana, "one")):
+        assert (found.status_code, found.json()["code"]) == (409, "function_changed")
+    assert team.charges() == 0
+    functions = open_functions(team.folder, team.desk.settings, team.desk.ledger)
+    assert "was changed" in functions["mean_cost"].stale
+
+
+def test_a_helper_that_changed_is_found_by_the_canary(tmp_path):
+    """The file of the function is as it was, and what it imports is not: refused, unpaid."""
+    tokens = copy_place(tmp_path)
+    (tmp_path / "ways.py").write_text("HIGH = 50.0\n")
+    code = tmp_path / "fees.py"
+    code.write_text(
+        code.read_text()
+        + "\nimport ways\n\ndef helped(rows):\n"
+        + '    return float(np.clip(rows["cost"], 0, ways.HIGH).sum()) / 61\n'
+    )
+    register(tmp_path, "helped")
+    for team in open_team(tmp_path / "stats", tokens):
+        assert ask(team, team.ana, "one", name="helped").status_code == 201
+        (tmp_path / "ways.py").write_text("HIGH = 5000.0\n")
+        found = ask(team, team.ana, "two", name="helped")
+        assert (found.status_code, found.json()["code"]) == (409, "function_changed")
+        assert team.charges() == 1
+
+
+def test_a_charged_function_that_changed_waits_and_is_answered_when_it_is_back(
+    team, tmp_path, monkeypatch
+):
+    """Between the charge and the rows: no row is read, no attempt lost, nothing more is paid."""
+    code = tmp_path / "fees.py"
+    before = code.read_text()
+    taken = _judging._tell
+
+    def spoil(desk, dataset, asked, do):
+        if do == "run":
+            code.write_text(before + "\n# changed\n")
+        return taken(desk, dataset, asked, do)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_judging, "_tell", spoil)
+        made = ask(team, team.ana, "one", wait=0).json()["id"]
+        waits = finish(team, made)
+    assert (waits.state, waits.attempts) == ("charged", 0)
+    code.write_text(before)
+    recover(team.desk)
+    assert finish(team, made).state == "answered"
+    assert team.charges() == 1
+
+
+def test_the_same_key_is_paid_once(team, tmp_path, monkeypatch):
+    """Sent again it is the same request; with another price or for a query it is refused."""
+    first = ask(team, team.ana, "one").json()
+    assert ask(team, team.ana, "one").json() == first
+    assert team.charges() == 1
+    for found in (
+        ask(team, team.ana, "one", epsilon=0.2),
+        ask(team, team.ana, "one", name="failing"),
+        ask(team, team.ana, "one", note="other"),
+        team.ask(team.ana, "one"),
+    ):
+        assert (found.status_code, found.json()["code"]) == (422, "key_reused")
+    client = client_of(team, team.ana, monkeypatch, tmp_path)
+    with pytest.raises(KeyInUse):
+        client.table("stays").bound_contributions(max_rows_per_user=1).count().release(
+            epsilon=0.1, key="one"
+        )
+    assert team.charges() == 1
+
+
+def test_over_the_budget_nothing_is_charged(team, tmp_path, monkeypatch):
+    """Epsilon of a share, the least and the most of a release, and gamma of the data set."""
+    client = client_of(team, team.ana, monkeypatch, tmp_path)
+    mean = client.function("mean_cost")
+    for epsilon in (0.5, 0.4):
+        mean.release(epsilon=epsilon)
+    with pytest.raises(Overspent, match="Your share"):
+        mean.release(epsilon=0.2)
+    for wrong, said in ((0.005, "0.01 or more"), (0.6, "0.5 at most")):
+        with pytest.raises(ParameterError, match=said):
+            mean.release(epsilon=wrong)
+    with pytest.raises(ParameterError, match="delta"):
+        mean.release(epsilon=0.1, delta=1e-6)
+    assert team.charges() == 2
+    assert client.recover() == []
+
+
+def test_who_has_no_share_finds_no_function(team):
+    """Other roles and other people: refused as for queries, and nothing is charged."""
+    cy = team.send("POST", "/v1/people", team.sam, json={"name": "cy"}).json()["id"]
+    path = f"/v1/people/{cy}/tokens"
+    other = team.send("POST", path, team.sam, json={}).json()["token"]
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    prices = team.send("POST", path, team.sam, json={"quote_only": True}).json()["token"]
+    assert team.send("GET", "/v1/functions", other).json()["items"] == []
+    for address in ("/v1/functions/mean_cost", "/v1/functions/none"):
+        assert team.send("GET", address, other).json()["code"] == "not_found"
+    quote = team.send("POST", "/v1/functions/mean_cost/quote", other, json={"epsilon": 0.1})
+    assert quote.json()["code"] == "not_found"
+    assert ask(team, other, "one").json()["code"] == "not_found"
+    assert ask(team, team.sam, "one").json()["code"] == "forbidden"
+    assert ask(team, prices, "one").json()["code"] == "forbidden"
+    assert ask(team, None, "one").status_code == 401
+    assert len(team.send("GET", "/v1/functions", prices).json()["items"]) == 6
+    assert len(team.send("GET", "/v1/functions", team.sam).json()["items"]) == 6
+    assert team.charges() == 0
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rows": [1, 2]},
+        {"data": "x"},
+        {"source": "/etc/passwd:x"},
+        {"noise": "gaussian"},
+        {"function": "failing"},
+        {"columns": ["ward"]},
+        {"epsilon": "0.1"},
+        {"epsilon": float(10**6)},
+        {"seed": 1},
+    ],
+)
+def test_16_nothing_that_enters_a_function_is_chosen_by_an_analyst(team, more):
+    """A body has a price and a note; whatever else it names is refused."""
+    found = ask(team, team.ana, "one", **more)
+    assert found.status_code == 422
+    quote = {"epsilon": 0.1} | more
+    found = team.send("POST", "/v1/functions/mean_cost/quote", team.ana, json=quote)
+    assert found.status_code == 422
+    assert team.charges() == 0
+
+
+@pytest.mark.parametrize("name", ["..%2Fserver", "mean_cost.json", "fees.py", "%2e%2e", "MEAN"])
+def test_16_a_name_reaches_no_file(team, name):
+    found = team.send("GET", f"/v1/functions/{name}", team.ana)
+    assert found.status_code == 404
+
+
+def test_a_dear_release_waits_for_a_steward(tmp_path):
+    """Four eyes as for a query: approved, it is charged to the asker and answered."""
+    for team in open_functions_team(tmp_path, stays="approve_above = 0.2"):
+        found = ask(team, team.ana, "one", epsilon=0.3)
+        made = found.json()
+        assert (found.status_code, made["state"], team.charges()) == (202, "pending", 0)
+        waiting = team.send("GET", "/v1/requests?state=pending", team.sam).json()["items"]
+        assert [(each["function"], each["query"]) for each in waiting] == [("mean_cost", None)]
+        agreed = team.send("POST", f"/v1/requests/{made['id']}/approve", team.sam)
+        assert agreed.json()["state"] == "charged"
+        assert finish(team, made["id"]).state == "answered"
+        assert team.answer(team.ana, made["id"]).json()["schema"] == "hushed release"
+        assert team.charges() == 1
+
+
+def test_a_share_that_is_set_aside_pays_no_gamma(team):
+    """Gamma belongs to the data set: a share set aside has none, and asks no function."""
+    path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+    given = team.send("PUT", path, team.sam, json={"epsilon": 0.5, "reserve": True})
+    assert given.status_code == 200
+    assert team.desk.ledger.balance("stays").gamma_used == 0
+    assert ask(team, team.ana, "one").json()["code"] == "quota_exceeded"
+    assert team.ask(team.ana, "two").status_code == 201
+    assert ask(team, team.bo, "three").status_code == 201
+
+
+def test_a_release_is_readable_on_its_own_grid(tmp_path):
+    """How long a function takes may depend on rows: its moments are farther apart."""
+    tokens = copy_place(tmp_path)
+    register(tmp_path, "mean_cost", terms={"answer_grid": 60.0}, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        made = ask(team, team.ana, "one", wait=0).json()["id"]
+        done = finish(team, made)
+        assert (done.state, done.shown_state()) == ("answered", "charged")
+        assert 30 < done.wait() <= 60
+        assert team.answer(team.ana, made).json()["code"] == "not_ready"
+
+
+def test_gaussian_noise_takes_a_delta(tmp_path, monkeypatch):
+    """Its release costs epsilon and delta, of both budgets; without a delta it is refused."""
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    tokens = copy_place(tmp_path)
+    s = sample(tmp_path, "mean_cost", norm="l2")
+    terms = {"noise": "gaussian"}
+    register(tmp_path, "mean_cost", sensitivity=s, terms=terms, replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        assert ask(team, team.ana, "none").json()["code"] == "bad_value"
+        assert ask(team, team.ana, "much", delta=0.02).json()["code"] == "bad_value"
+        found = ask(team, team.bo, "one", delta=0.001)
+        assert (found.status_code, found.json()["code"]) == (409, "quota_exceeded")  # of delta 0
+        given = {"epsilon": 0.5, "delta": 0.005}
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        assert team.send("PUT", path, team.sam, json=given).status_code == 200
+        made = ask(team, team.ana, "one", delta=0.001)
+        assert (made.status_code, made.json()["noise"]) == (201, "gaussian")
+        (charge,) = team.desk.ledger.entries("stays")
+        assert (charge.guarantee.epsilon, charge.guarantee.delta) == (0.1, 0.001)
+
+
+class TestRegistering:
+    """What the person at the machine is refused, before anything is there."""
+
+    @pytest.fixture
+    def place(self, tmp_path):
+        copy_place(tmp_path)
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ({}, "already"),
+            ({"replace": True, "columns": ("patient", "fee")}, "no column"),
+            ({"replace": True, "columns": ("patient", "ward")}, "of type string"),
+            ({"replace": True, "columns": ("cost",)}, "2 columns"),
+            ({"replace": True, "columns": ("cost", "cost")}, "column of the people"),
+            ({"replace": True, "terms": {"noise": "gaussian"}}, "norm 'l2'"),
+            ({"replace": True, "terms": {"min_epsilon": -1.0}}, "min_epsilon"),
+        ],
+    )
+    def test_what_does_not_fit(self, place, more, said):
+        before = (place / "stats/functions/mean_cost.json").read_bytes()
+        with pytest.raises(ParameterError, match=said):
+            register(place, "mean_cost", **more)
+        assert (place / "stats/functions/mean_cost.json").read_bytes() == before
+        assert not list((place / "stats/functions").glob("*.tried"))
+
+    def test_more_gamma_than_the_budget_has(self, place):
+        with pytest.raises(ParameterError, match=r"allows gamma 0\.65"):
+            register(place, "mean_cost", sensitivity=sample(place, "mean_cost", 0.7), replace=True)
+
+    def test_a_record_that_was_written_by_hand_is_not_served(self, place):
+        """The database knows what was registered: an edited price counts no more."""
+        file = place / "stats/functions/mean_cost.json"
+        file.write_text(file.read_text().replace('"max_epsilon": 0.5', '"max_epsilon": 9.0'))
+        for team in open_team(place / "stats", copy_tokens(place)):
+            found = ask(team, team.ana, "one")
+            assert found.json()["code"] == "function_changed"
+            assert team.send("GET", "/v1/functions", team.ana).json()["items"]
+            assert team.charges() == 0
+
+
+def copy_tokens(place: Path) -> dict[str, str]:
+    from tests.server.functions import _made
+
+    return dict(_made()[1])
+
+
+def test_another_function_under_the_name_is_no_answer_to_what_was_charged(tmp_path, monkeypatch):
+    """Charged, and replaced before the rows were read: it fails, and the charge stays."""
+    tokens = copy_place(tmp_path)
+    with monkeypatch.context() as dead:
+        dead.setattr("hushed.server._desk.Desk.start", lambda *_: None)
+        for team in open_team(tmp_path / "stats", tokens):
+            made = ask(team, team.ana, "one", wait=0).json()["id"]
+    code = tmp_path / "fees.py"
+    code.write_text(code.read_text().replace("0, 50).sum()", "0, 40).sum()"))
+    register(tmp_path, "mean_cost", replace=True)
+    for team in open_team(tmp_path / "stats", tokens):
+        recover(team.desk)
+        assert finish(team, made).state == "failed"
+        assert team.answer(team.ana, made).json()["code"] == "failed"
+        assert team.charges() == 1
+        assert ask(team, team.ana, "two").status_code == 201
+
+
+def test_a_process_that_has_loaded_a_function_does_nothing_else(team):
+    """Neither the one that judges nor the one that reads: each is ended with its answer."""
+    judging, reading = Workers(1), Runners()
+    team.desk.workers, team.desk.runners = judging, reading
+    try:
+        seen = []
+        taken = Processes._take
+
+        def see(self):
+            seen.append(taken(self))
+            return seen[-1]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Processes, "_take", see)
+            patch.setattr(Processes, "warm", lambda _: None)
+            assert ask(team, team.ana, "one").status_code == 201
+            price = {"epsilon": 0.1}
+            team.send("POST", "/v1/functions/mean_cost/quote", team.ana, json=price)
+        assert [each.asked for each in seen] == [1, 1, 1]
+        assert not [each for each in seen if each.is_alive()]
+    finally:
+        judging.processes.close()
+        reading.processes.close()
+
+
+def test_functions_on_the_pages(team):
+    """Listed on the data set's page, priced, paid once, and read; a steward sees what was asked."""
+    ana, sam = enter(team, "ana"), enter(team, "sam", "steward")
+    assert "/pages/functions/mean_cost" in ana.get("datasets/stays").text
+    page = ana.get("functions/mean_cost").text
+    assert "Mean cost of a stay." in page
+    assert "guesses right" in page
+    assert ana.post("functions/mean_cost/price", {"epsilon": "a lot"}).status_code == 422
+    assert "0.5 at most" in ana.post("functions/mean_cost/price", {"epsilon": "0.7"}).text
+    priced = ana.post("functions/mean_cost/price", {"epsilon": "0.25"}).text
+    told = dict(re.findall(r'name="(key|epsilon|delta)" value="([^"]*)"', priced))
+    assert team.charges() == 0
+    for _ in range(2):
+        paid = ana.post("functions/mean_cost/requests", told | {"note": "for the report"})
+        assert paid.status_code == 200
+    request = str(paid.url).rpartition("/")[2]
+    assert finish(team, request).state == "answered"
+    assert team.charges() == 1
+    shown = ana.get(f"requests/{request}").text
+    assert "Release of mean_cost" in shown
+    assert "What is promised" in shown
+    value = json.loads(team.answer(team.ana, request).text)["value"]
+    assert f"{value:.6g}" in shown
+    for kind, begins in (("csv", '"value"'), ("json", "{"), ("certificate", "{"), ("page", "<!")):
+        assert ana.get(f"requests/{request}/files/{kind}").text.startswith(begins)
+    assert "Release of mean_cost" in sam.get("requests").text
+    assert sam.post("functions/mean_cost/requests", told).status_code == 403
+    assert team.charges() == 1
+
+
+def test_a_dear_release_on_the_page_of_approvals(tmp_path):
+    """A steward sees which function, its error and what it does to the budgets, and approves."""
+    for team in open_functions_team(tmp_path, stays="approve_above = 0.2"):
+        made = ask(team, team.ana, "one", epsilon=0.3).json()["id"]
+        sam = enter(team, "sam", "steward")
+        page = sam.get("approvals").text
+        assert "ana: Release of mean_cost" in page
+        assert "in 95 % of draws" in page
+        price = re.search(r'name="price" value="([^"]+)"', page)[1]
+        assert sam.post(f"requests/{made}/approve", {"price": price}).status_code == 200
+        assert finish(team, made).state == "answered"
+        assert team.charges() == 1
+
+
+def test_the_command_samples_tries_and_registers(tmp_path):
+    """From the command to a function that `check` finds, and that is found to have changed."""
+    copy_place(tmp_path)
+    public_rows().to_csv(tmp_path / "public.csv", index=False)
+    words = ["serve", "add-function", "trimmed", "stays", "fees.py:mean_cost"]
+    words += ["--population", "public.csv", "--frame", "pandas", "--rows", "61", "--gamma", "0.1"]
+    words += ["--symmetric", "--says", "A mean.", "--folder", "stats", "--json"]
+    with warnings.catch_warnings():
+        warnings.resetwarnings()  # tests alone make them errors
+        found = ended(*words, cwd=tmp_path)
+        assert found.returncode == 0, found.stderr
+        told = json.loads(found.stdout)
+        assert (told["function"], told["gamma"]) == ("trimmed", 0.1)
+        assert 0 < told["sensitivity"] <= 50 / 61
+        again = ended(*words, cwd=tmp_path)
+        assert (again.returncode, "--replace" in again.stderr) == (2, True)
+        private = ended(*words[:6], "stays.csv", *words[7:], "--replace", cwd=tmp_path)
+        assert (private.returncode, "private rows" in private.stderr) == (1, True)
+    checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+    assert "function trimmed: can be asked, of stays" in checked.stdout
+    code = tmp_path / "fees.py"
+    code.write_text(code.read_text() + "\n")
+    checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "function trimmed: its file, or what was sampled, was changed" in checked.stderr
+
+
+def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):
+    """One that was registered again meanwhile is refused there, for the keeper has another one."""
+    told = Told.read(Told.of(team.desk).write())
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    register(tmp_path, "failing", terms={"max_epsilon": 0.4}, replace=True)
+    desk = open_desk(team.folder, Log(team.logged), team.desk.workers, team.desk.runners, told)
+    try:
+        assert "start it again" in desk.functions["failing"].stale
+        assert desk.functions["mean_cost"].stale == ""
+    finally:
+        desk.ledger.close()
