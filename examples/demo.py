@@ -11,6 +11,7 @@ is fitted on blocks of 200 rows instead, and the average of the coefficients is 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -94,8 +95,10 @@ def main(folder: Path) -> None:
     np.savetxt(
         folder / "visits.csv", private, fmt="%.10g", delimiter=",", header=COLUMNS, comments=""
     )
-    print("ask this table without Python: pip install '.[workbench]', then")
-    print(f"    hushed workbench {folder}    # and pick visits.csv there")
+    place = Path(os.path.relpath(sys.executable)).parent  # of this Python, active or not
+    print("ask this table without Python:")
+    print(f"    {place / 'pip'} install '.[workbench]'")
+    print(f"    {place / 'hushed'} workbench {folder}    # and pick visits.csv there")
 
 
 if __name__ == "__main__":

@@ -81,11 +81,11 @@ FOLDER = Path(hushed.cli.__file__).parent
 
 
 def options_of_commands():
-    """Options of each command, its groups' among them, by the module that it stands in."""
+    """Options of each command and of those in its group, by the module that it stands in."""
     found = []
     for name, (module, _) in COMMANDS.items():
         command = typer.main.get_command(load(name))
-        for each in getattr(command, "commands", {name: command}).values():
+        for each in (command, *getattr(command, "commands", {}).values()):
             options = [o for p in each.params for o in (*p.opts, *p.secondary_opts)]
             found.append(
                 (

@@ -499,9 +499,11 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         if block.kind == "console"
         for command, _, _ in commands(block.text)
     }
-    # One runs until it is stopped; the others need a server that runs: tests start what they need.
+    # One runs until it is stopped; one compares what it has sampled with another process, where
+    # warnings are no errors; the others need a server that runs: tests start what they need.
     serving = {
         "workbench",
+        "serve add-function",
         "serve move",
         "serve restore",
         "serve waiting",

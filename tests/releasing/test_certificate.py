@@ -1,13 +1,14 @@
 """Certificates come back from JSON exactly, explain themselves, and can be verified or fail."""
 
 import json
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
-from hushed.releasing import Verification, certify
+from hushed.releasing import Verification, _certificate, _release, _statistic_release, certify
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -441,3 +442,37 @@ def test_only_own_sensitivities_are_certified():
 
     with pytest.raises(ParameterError, match="certified"):
         certify(hs.Laplace(Movement(), epsilon=1.0), values=1)
+
+
+@pytest.mark.parametrize("route", ["sampled", "statistic", "bound"])
+def test_a_certificate_does_not_tell_how_long_the_private_rows_took(monkeypatch, route):
+    """Beside the time of a charge, a time after the rows would tell it."""
+    hours = [1]
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2026, 1, 1, hours[-1], tzinfo=tz)
+
+    def takes_an_hour(ask):
+        def asked(*given, **named):
+            hours.append(2)
+            return ask(*given, **named)
+
+        return asked
+
+    for module in (_certificate, _release):
+        monkeypatch.setattr(module, "datetime", Clock)
+    for module, name in ((_release, "answer_private_rows"), (_statistic_release, "_draw")):
+        monkeypatch.setattr(module, name, takes_an_hour(getattr(module, name)))
+    rows = np.full(8, 0.5)
+    if route == "sampled":
+        s = hs.sample_sensitivity(mean, UNIT, rows=8, workers=1)
+        released = hs.release(mean, rows, hs.Laplace(s, epsilon=0.7))
+    elif route == "statistic":
+        median = hs.statistics.median(rows=8, low=0, high=1)
+        released = hs.release(median, rows, hs.InverseSensitivity(median, epsilon=0.7))
+    else:
+        released = hs.find_bound(rows, epsilon=0.7)
+    assert hours == [1, 2]  # somebody asked the private rows, once
+    assert released.certificate.created == datetime(2026, 1, 1, 1, tzinfo=UTC).isoformat()

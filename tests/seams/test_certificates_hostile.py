@@ -61,6 +61,19 @@ def test_an_envelope_states_nothing_twice():
         hs.verify(inner, key=public)
 
 
+def test_an_envelope_is_no_certificate_beside():
+    """Whoever reads a field of it would read what nobody signed, and `verify` what somebody did."""
+    pytest.importorskip("cryptography")
+    private, public = statements.make_key()
+    known = hs.certify(hs.table(ROWS).count().release(epsilon=1.0))
+    envelope = json.loads(statements.sign(known, private))
+    other = json.loads(hs.certify(hs.table(ROWS).count().release(epsilon=2.0)).to_json())
+    for key in (public, None):
+        with pytest.raises(ParameterError, match="names a schema"):
+            hs.verify(json.dumps(other | envelope), key=key)
+        assert hs.verify(json.dumps(envelope | {"hint": "x"}), key=key).reproduced
+
+
 BROKEN = {
     "no share of the budget": (
         lambda table: table.count().variance("cost", low=0, high=50),

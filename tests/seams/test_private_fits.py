@@ -25,7 +25,7 @@ from sklearn.svm import SVC, LinearSVC
 import hushed as hs
 from hushed.errors import BadRows, ParameterError
 from hushed.sklearn import PrivateEstimator
-from hushed.sklearn._examples import Scheme, encode_privately, take_rows
+from hushed.sklearn._examples import Scheme, encode_privately, take_labels, take_rows
 
 WIDE = 1000.0
 
@@ -365,6 +365,26 @@ def test_ranges_of_a_population_are_those_of_its_columns_as_they_are_encoded(nam
     end = 1.0 if scaled else WIDE
     found = [each[:3] for each in model.certificate_.sampling.support]
     assert found == [("0", -end, end), ("1", -9.0, 9.0)]
+
+
+class Talking:
+    """A label that says something, and fails, when NumPy asks how many parts it has."""
+
+    def __array__(self, *given, **named):
+        print("SECRET")
+        raise RuntimeError("SECRET")
+
+    def __len__(self):
+        return len(self.__array__())
+
+
+@pytest.mark.parametrize("label", [[Talking()], (Talking(),), [[Talking()]], Talking()])
+def test_what_a_label_in_a_list_says_is_not_heard(label, capsys):
+    """Its error was shown as it was, and what it printed."""
+    found = take_labels([1, label, [0], np.array([[2]]), [["a"]]])
+    assert found[[0, 2, 3, 4]].tolist() == [1, 0, 2, "a"]
+    assert type(found[1]) is Talking
+    assert capsys.readouterr().out == ""
 
 
 POINTS = np.linspace(-1, 1, 40)[:, None]

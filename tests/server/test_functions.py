@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import warnings
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -350,6 +352,24 @@ def test_a_release_is_readable_on_its_own_grid(tmp_path):
         assert (done.state, done.shown_state()) == ("answered", "charged")
         assert 30 < done.wait() <= 60
         assert team.answer(team.ana, made).json()["code"] == "not_ready"
+
+
+def test_a_release_does_not_tell_when_its_run_ended(team, monkeypatch):
+    """Its certificate, and the one around it, tell the time of the charge, whatever rows took."""
+    ask_process = type(team.desk.runners).answer
+
+    def late(runners, told):
+        time.sleep(1.1)  # so that the run begins and ends in another second
+        return ask_process(runners, told)
+
+    monkeypatch.setattr(type(team.desk.runners), "answer", late)
+    made = ask(team, team.ana, "one").json()
+    assert made["state"] == "answered"
+    charged = made["charged_at"][: len("2026-01-01T00:00:00")]
+    signed = team.send("GET", f"/v1/requests/{made['id']}/certificate", team.ana).json()
+    texts = [team.answer(team.ana, made["id"]).text, b64decode(signed["payload"]).decode()]
+    for text in texts:
+        assert {*re.findall(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d", text)} == {charged}
 
 
 def test_gaussian_noise_takes_a_delta(tmp_path, monkeypatch):

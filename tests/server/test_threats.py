@@ -264,11 +264,11 @@ def test_14_keys_from_data_subjects_are_harmless(team):
 
 def test_14_no_cell_is_run_wherever_it_is_split():
     """After blanks, in full width, and where a semicolon ends a cell: texts stand in quotes."""
-    from hushed.server._seen import write_csv
+    from hushed.server._seen import write_stored
 
     keys = [" =1", "\u200b@x", "\uff1d1", "a;=1", "-5", "plain"]
     table = hs.table(pa.table({"ward": ["plain"]})).group_by("ward", keys={"ward": keys})
-    text = write_csv(table.count().release(epsilon=1.0).to_json())
+    text = write_stored(table.count().release(epsilon=1.0).to_json())
     cells = [line.partition(",")[0] for line in text.splitlines()[1:]]
     assert cells == ['"\' =1"', '"\' @x"', '"\'\uff1d1"', '"a;=1"', '"\'-5"', '"plain"']
 

@@ -175,7 +175,7 @@ class TestWords:
         ranks = math.log(2000 / 0.05)
         assert answer.rank_error["quantiles_cost"] == pytest.approx(ranks)
         assert "quantiles_cost: at most 10.6 ranks" in str(answer)
-        assert "the nearest of 2000 candidates, 0.694% apart" in str(answer)
+        assert "the nearest of 2000 candidates, 0.694 % apart" in str(answer)
         assert answer.candidates["quantiles_cost"].spacing == "geometric"
         assert "error bar" not in str(answer)
         assert str(answer).splitlines()[0] == "quantiles_cost"

@@ -3,6 +3,7 @@
 import html
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import hushed as hs
 from hushed.errors import ParameterError, TooFewRows
 from hushed.workbench._bench import Workbench
 from hushed.workbench._payments import split_ledger
+from hushed.workbench._views.charges import offer_budget
 from hushed.workbench._views.functions import read_sampling, tell_trial, write_trial
 from hushed.workbench._views.sources import Defined
 from hushed.workbench._works import name_fields
@@ -108,6 +110,35 @@ def test_advice_for_few_public_rows_is_in_words_of_the_page():
     told = name_fields(str(refused.value))
     assert "over blocks of 25 rows, with 25 as Rows in a block" in told
     assert not re.search(r"--|hs\.|calibration, which|promise=|larger gamma", told)
+
+
+@pytest.mark.slow
+def test_the_function_of_the_example_clinic_is_sampled_at_one_click(browser, folder):
+    """Its draft is there once, filled in, and there are public rows enough."""
+    for _ in range(2):
+        browser.post("/practice/begin")
+    found = re.findall(r'href="(/practice/functions/\w+)"', browser.get("/practice/functions").text)
+    assert len(found) == 1
+    page = browser.get(found[0]).text
+    typed = dict(re.findall(r'name="(rows|one_in)"[^>]*value="(\d+)"', page))
+    assert typed == {"rows": "400", "one_in": "20"}
+    assert html.unescape(page).count(" selected>fees.py:trimmed_mean") == 1
+    public = folder / ".hushed" / "practice" / "public-fees.csv"
+    assert len(public.read_text().splitlines()) > 112 * 401  # pairs of tables of 400 rows
+
+
+def test_a_budget_of_another_kind_is_told_in_a_few_words(tmp_path):
+    """Not in options of a command; one that is full is told with its numbers."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        people = hs.Guarantee(epsilon=3.0, neighbours="add-remove", unit="user")
+        book.open_budget("stays", people)
+        other = offer_budget(book, "stays", hs.Guarantee(epsilon=1.0))
+        full = offer_budget(book, "stays", replace(people, epsilon=9.0))
+    assert not other.fits
+    assert "one person with all rows is added or removed, and not one row is" in other.sentence
+    assert "--" not in other.sentence
+    assert "9" in full.sentence
+    assert "another" not in full.sentence.split(":")[0]
 
 
 COMPARED = RANGE | {"epsilon": "1", "trials": "5", "rows": "40", "least": "0", "most": "500000"}

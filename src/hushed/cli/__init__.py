@@ -136,6 +136,8 @@ EXAMPLES = {
     "serve init": "hushed serve init stats",
     "serve add": "hushed serve add stays clinic-private.csv --epsilon 3 --type cost=float "
     "--range cost=0:5000 --folder stats",
+    "serve add-function": "hushed serve add-function trimmed stays fees.py:trimmed_mean "
+    "--population public-fees.csv --rows 6000 --gamma 0.05 --symmetric --folder stats",
     "serve invite": "hushed serve invite ana --share stays=1.5 --folder stats",
     "serve confirm": "hushed serve confirm stays --folder stats",
     "serve check": "hushed serve check --folder stats",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -249,10 +250,14 @@ def _evaluate_and_store(
     confirmed: Literal["", "bits", "rounding"],
     unsearched: tuple[str, ...],
 ) -> Release:
-    """Evaluate, certify, draw; what is released is stored first, a failure, too."""
+    """Evaluate, certify, draw; what is released is stored first, a failure, too.
+
+    The time of the certificate is one before: else it would tell how long the private rows took.
+    """
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
 
     def certified(values: int) -> Certificate:
-        return certify(
+        made = certify(
             mechanism,
             values=values,
             charged=paid.terms,
@@ -260,6 +265,7 @@ def _evaluate_and_store(
             confirmed=confirmed,
             unsearched=unsearched,
         )
+        return replace(made, created=begun)
 
     try:
         value, certificate = _evaluate_and_draw(

@@ -70,9 +70,13 @@ def release_statistic(
 def draw_and_store(
     draw: Callable[[], Any], certified: Callable[[], Certificate], paid: Payment, what: str
 ) -> Released:
-    """Compute and draw after the charge; what is released is stored first, a failure, too."""
+    """Compute and draw after the charge; what is released is stored first, a failure, too.
+
+    The certificate is written before: its time would tell how long the private rows took.
+    """
     if paid.kept is not None:
         return _read_stored(paid, paid.kept)
+    certificate = certified()
     try:
         value = _draw(draw, what, charged=paid.ledger is not None)
     except BadFunction as failure:
@@ -80,7 +84,6 @@ def draw_and_store(
             raise
         text = write_failure(failure)
     else:
-        certificate = certified()
         if paid.number is None:
             return value, certificate, None
         text = write_release(value, certificate)

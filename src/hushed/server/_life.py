@@ -262,7 +262,7 @@ def _begin_again(desk: Desk, request: Request) -> bool:
 
 def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     told = tell_run(desk, dataset, read_asked(request.body), request.question)
-    told["terms"] = _tell_terms(desk, request)
+    told |= {"terms": _tell_terms(desk, request), "created": charged_second(request)}
     try:
         text = desk.runners.answer(told)
     except Unread:
@@ -321,8 +321,12 @@ def certify_answer(
         terms=terms_of(budget, entry.number),
     )
     made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
-    charged = datetime.fromisoformat(request.charge()[1])
-    return replace(made, created=charged.isoformat(timespec="seconds"))
+    return replace(made, created=charged_second(request))
+
+
+def charged_second(request: Request) -> str:
+    """Give the time that a certificate tells: any later one would tell how long rows took."""
+    return datetime.fromisoformat(request.charge()[1]).isoformat(timespec="seconds")
 
 
 def fail_request(desk: Desk, request: Request, reason: str) -> None:

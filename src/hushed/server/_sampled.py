@@ -6,6 +6,7 @@ function has kept, changed or left running meets no other question, and no rows 
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -135,9 +136,12 @@ class _Paid:
         return SimpleNamespace(number=1, terms=self._told["terms"])
 
     def keep_answer(self, budget: str, entry: Any, text: str) -> str:  # noqa: ARG002
-        """Keep what the server is going to store."""
-        self.kept = text
-        return text
+        """Keep what the server is going to store, as of the charge: rows were read meanwhile."""
+        told = json.loads(text)
+        if "certificate" in told:
+            told["certificate"]["created"] = self._told["created"]
+        self.kept = json.dumps(told, sort_keys=True)
+        return self.kept
 
 
 def release_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from hushed._ground.types import Floats
 from hushed.errors import BadFunction, BadRows, ParameterError, PrivateRowsAsPopulation
 from hushed.sklearn._needed import DataConversionWarning
 
+_DEEPEST = 4  # lists within lists that a label is taken out of
 # As numbers they are counts of a unit that a type has: private and public ones may differ in it.
 _TIMES = (np.datetime64, np.timedelta64)
 _NAMED_TIMES = ("Date", "Time", "Duration")  # of Polars
@@ -199,9 +200,18 @@ def _list_labels(labels: Any) -> Any:
     """Make an array of a list of labels, each as it is; one in a list of its own is taken out."""
     found = np.empty(len(labels), dtype=object)
     for place, each in enumerate(labels):
-        alone = is_one_of(each, list, tuple, np.ndarray) and np.size(each) == 1
-        found[place] = np.ravel(each)[0] if alone else each
+        found[place] = _take_out(each)
     return found
+
+
+def _take_out(label: Any) -> Any:
+    """Take a label out of lists of one; NumPy would ask a cell of how many parts it is."""
+    for _ in range(_DEEPEST):
+        if not (is_one_of(label, list, tuple) and len(label) == 1):
+            break
+        label = label[0]
+    alone = is_one_of(label, np.ndarray) and label.size == 1
+    return label.reshape(-1)[0] if alone else label
 
 
 def read_shape(features: Any, labels: Any) -> tuple[int, int]:

@@ -148,7 +148,8 @@ def certify_study(
     Raises
     ------
     ParameterError
-        If one of them promises nothing, or they cannot be composed, as for `hushed.compose`.
+        If one of them promises nothing, or they cannot be composed, as for `hushed.compose`; or
+        their laws are so many, or so long, that nobody could check the sum soon.
     """
     parts = [_read_part(each) for each in read_list("certificates", certificates, of="[a, b]")]
     named = {each.data for each in parts}

@@ -184,6 +184,11 @@ def _read_envelope(text: str | bytes) -> tuple[bytes, list[bytes]]:
         raise
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ParameterError("this is no DSSE envelope") from None
+    if "schema" in told or "schema_version" in told:
+        raise ParameterError(
+            "the envelope names a schema, as a certificate does that nobody signed: other readers "
+            "would take it for that one"
+        )
     if kind != PAYLOAD_TYPE:
         raise ParameterError(f"the envelope holds no certificate of hushed, but {brief(str(kind))}")
     return body, found

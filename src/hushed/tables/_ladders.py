@@ -38,7 +38,7 @@ class Candidates:
     def __str__(self) -> str:
         if self.spacing == "even":
             return f"{self.number} candidates, {format_up(self.apart, 3)} apart"
-        return f"{self.number} candidates, {format_up(100 * self.apart, 3)}% apart"
+        return f"{self.number} candidates, {format_up(100 * self.apart, 3)} % apart"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,23 +52,17 @@ _OWN_FUNCTION = (  # of the database, found in place of one of DuckDB's
     "AND schema_name = current_schema() AND lower(function_name) IN "
     "(SELECT lower(function_name) FROM duckdb_functions() WHERE internal)"
 )
-# What a Parquet file holds may be no UTF-8. DuckDB ends a string at a byte FF where it sorts: it
-# would take two users for one, and read the columns behind wrongly. And it makes no table of such
-# strings: a single cell would decide whether a query fails. So a string that is no UTF-8 is written
-# in hexadecimal digits behind a mark, and one that begins with the mark, too.
+# What a Parquet file holds, or a database that Arrow wrote, may be no UTF-8. DuckDB ends a string
+# at a byte FF where it sorts: it would take two users for one, and read the columns behind wrongly.
+# And it makes no table of such strings, nor hands them out: one cell would decide whether a query
+# fails. So a string that is no UTF-8 is written in hexadecimal digits behind a mark, and one that
+# begins with the mark, too.
 _MARK = "\uef7f"
-_MORE = "[89AB]."  # a byte that goes on
-_UTF8 = "|".join(
-    [
-        *("[0-7].", f"(?:C[2-9A-F]|D.){_MORE}"),
-        *(f"E0[AB].{_MORE}", f"E[1-9A-CEF]{_MORE * 2}", f"ED[89].{_MORE}"),
-        *(f"F0[9AB].{_MORE * 2}", f"F[1-3]{_MORE * 3}", f"F48.{_MORE * 2}"),
-    ]
-)
-_SORTABLE = (
-    f"CASE WHEN NOT regexp_full_match(hex(encode({{0}})), '(?:{_UTF8})*') "
-    f"OR starts_with({{0}}, '{_MARK}') "
-    f"THEN '{_MARK}' || hex(encode({{0}})) ELSE {{0}} END COLLATE C"
+_UTF8 = "[\\x00-\ud7ff\ue000-\U0010ffff]*"  # all characters, none of which is half of a pair
+_STRING = "CAST({0} AS VARCHAR)"
+_TEXT = (
+    f"CASE WHEN NOT regexp_full_match({_STRING}, '{_UTF8}') OR starts_with({_STRING}, '{_MARK}') "
+    f"THEN '{_MARK}' || hex(encode({_STRING})) ELSE {_STRING} END COLLATE C"
 )
 _FORMS: Mapping[str, str] = MappingProxyType(
     {
@@ -76,7 +70,7 @@ _FORMS: Mapping[str, str] = MappingProxyType(
         "unsigned": "CAST({0} AS DECIMAL(20, 0))",
         "float": "CASE WHEN NOT isnan(CAST({0} AS DOUBLE)) THEN CAST({0} AS DOUBLE) END",
         "decimal": "CAST({0} AS DOUBLE)",
-        "string": "CAST({0} AS VARCHAR) COLLATE C",
+        "string": _TEXT,
         "bool": "{0}",
         "date": SOME_DAY,
         "timestamp": SOME_TIME.format("TRY_CAST({0} AS TIMESTAMP)"),
@@ -224,7 +218,7 @@ def _sha256(text: Any) -> Any:
 
 
 def _send_text(text: Any) -> Any:
-    """Bytes of a string: those of a Parquet file may be no UTF-8, and cannot be fetched."""
+    """Bytes of a string: they may be no UTF-8, which cannot be fetched."""
     held = builtin_function("encode", ("string",), "binary")(text)
     return builtin_function("hex", ("binary",), "string")(held)
 
@@ -289,6 +283,8 @@ DUCKDB = Dialect(
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),
     sha256=_sha256,
+    send_text=_send_text,
+    read_text=_read_text,
     session=_session,
     plan=_plan,
     fetch=_fetch,
@@ -299,9 +295,10 @@ DUCKDB = Dialect(
     ),
 )
 
-PARQUET = replace(
+# Of frames and CSV files every text is UTF-8 when it is read.
+MEMORY = replace(
     DUCKDB,
-    forms=MappingProxyType({**_FORMS, "string": _SORTABLE.format("CAST({0} AS VARCHAR)")}),
-    send_text=_send_text,
-    read_text=_read_text,
+    forms=MappingProxyType({**_FORMS, "string": f"{_STRING} COLLATE C"}),
+    send_text=lambda text: text,
+    read_text=lambda text: text,
 )

@@ -19,7 +19,7 @@ from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.connections import Connection, check_types, open_own
 from hushed.tables._engine.csv_files import lines_query, open_csv
 from hushed.tables._engine.databases import require_distinct
-from hushed.tables._engine.duckdb import DUCKDB, PARQUET, open_backend
+from hushed.tables._engine.duckdb import DUCKDB, MEMORY, open_backend
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
@@ -51,7 +51,7 @@ def open_frame(
     short = [f"c{i}" for i in range(len(names))]  # DuckDB would confuse "City" and "city"
     backend.con.register(name, make_readable(arrow).rename_columns(short))
     stored = dict(zip(names, short, strict=True))
-    opened = open_own(DUCKDB, backend, name, types, stored, home or "a frame")
+    opened = open_own(MEMORY, backend, name, types, stored, home or "a frame")
     with suppress(TypeError):  # not every frame can be referred to
         return replace(opened, frame=weakref.ref(frame))
     return opened
@@ -173,7 +173,7 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
     backend.con.register(name, read)
     stored = {each: each if each in schema.names else None for each in found.names}
-    return open_own(PARQUET, backend, name, types, stored, str(path))
+    return open_own(DUCKDB, backend, name, types, stored, str(path))
 
 
 def _read_parquet_schema(path: Path) -> Any:
@@ -213,4 +213,4 @@ def _open_csv(
     made = f"CREATE VIEW cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
     backend.con.execute(made)
     short = {each: f"c{i}" for i, each in enumerate(file.names)}
-    return open_own(DUCKDB, backend, "cells", {}, short, str(path))
+    return open_own(MEMORY, backend, "cells", {}, short, str(path))

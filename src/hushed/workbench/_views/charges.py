@@ -39,7 +39,7 @@ def offer_budget(ledger: Ledger, budget: str, promise: Guarantee) -> Offer:
     try:
         after = ledger.quote(budget, promise)
     except HushedError as refused:
-        said = f"Budget {shown(budget)}: {refused.message}"
+        said = f"Budget {shown(budget)}: {_say_why(before.budget.limit, promise, refused)}"
         return Offer(budget=budget, fits=False, sentence=said, gauge=_draw(before, None, said))
     said = (
         f"Budget {shown(budget)}: {format_up(before.spent.epsilon, 4)} to "
@@ -49,6 +49,21 @@ def offer_budget(ledger: Ledger, budget: str, promise: Guarantee) -> Offer:
         "left."
     )
     return Offer(budget=budget, fits=True, sentence=said, gauge=_draw(before, after, said))
+
+
+_UNITS = {"user": "person with all rows", "person": "row, which is a person"}
+_CHANGES = {"replace-one": "is replaced", "add-remove": "is added or removed"}
+
+
+def _say_why(limit: Guarantee, promise: Guarantee, refused: HushedError) -> str:
+    """Say why a budget does not take a charge: that it is of another kind, in a few words."""
+    kinds = [
+        f"one {_UNITS.get(each.unit, each.unit)} {_CHANGES[each.neighbours]}"
+        for each in (limit, promise)
+    ]
+    if kinds[0] == kinds[1]:
+        return refused.message
+    return f"it does not take this, for it is about tables where {kinds[0]}, and not {kinds[1]}."
 
 
 def _draw(before: Balance, after: Balance | None, said: str) -> Picture:

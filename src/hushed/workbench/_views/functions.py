@@ -320,7 +320,8 @@ class _Law:
                 f"but for a share of {format_up(promised.gamma)} of the cases, in "
                 f"which it may be more.{_tell_sizes(found, added)}"
             ),
-            exactness=f"{told}With 95 %, {what} within {shown} of the one without noise.",
+            exactness=f"{told}With probability 95 %, {what} within {shown} of the one without "
+            "noise.",
         )
 
 
