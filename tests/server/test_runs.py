@@ -236,7 +236,7 @@ def test_a_process_in_the_middle_of_a_scan_ends_with_its_server(evil, tmp_path):
         text=True,
         env=os.environ
         | {
-            "PYTHONPATH": _processes._environment()["PYTHONPATH"],
+            "PYTHONPATH": _processes.environment()["PYTHONPATH"],
             "TMPDIR": str(tmp_path),
         },
     )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushed.errors import BudgetExists, NotFound, ParameterError
+from hushed.errors import BudgetExists, KeyInUse, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
@@ -329,7 +329,10 @@ def _write_share(
             give(connection)
         return
     charge = Charge(guarantee=aside, note=f"set aside for {budget}", key=f"{SHARE}{budget}")
-    charge_together(ledger, (above,), charge, lambda connection, _: give(connection))
+    try:
+        charge_together(ledger, (above,), charge, lambda connection, _: give(connection))
+    except KeyInUse:
+        raise _Taken from None
 
 
 def _is_given(connection: Transaction, person: str, dataset: str, number: int) -> bool:
