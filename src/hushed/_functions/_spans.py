@@ -14,6 +14,7 @@ SECONDS = (0.2, 30.0)  # least: below, sending costs more than it brings; most
 _SLOTS_A_SECOND = 100  # spans that a scheduler is sent in a second, at most
 _FORGET = 0.9  # weight of what was measured before, at every span
 _OVERDUE = 3  # times as long as is expected: one span waits while another one runs
+_AGAIN_SECONDS = 10.0  # until a repetition is repeated: by then a silent worker is known as one
 
 
 class Spans:
@@ -56,7 +57,7 @@ class Spans:
         self.out: dict[int, int] = {}
         self.repeats, self.clock = repeats, clock
         self.begun: dict[int, float] = {}
-        self.repeated: set[int] = set()
+        self.repeated: dict[int, tuple[float, float]] = {}  # when, and how long to wait then
         self.size = size
         self.least, self.most = seconds
         self.growth = 2 if self.least < 1 else 16
@@ -80,13 +81,15 @@ class Spans:
             return span
 
     def _choose_overdue(self) -> Span:
-        """Choose the first span that is overdue, each once."""
+        """Choose the first span that is overdue; again when that is, too, but ever more seldom."""
         now = self.clock()
         for start, stop in self.out.items() if self.repeats and self.trials else ():
             expected = (stop - start) * self.seconds / self.trials
-            late = now - self.begun[start] > max(_OVERDUE * expected, self.least)
-            if late and start not in self.repeated:
-                self.repeated.add(start)
+            wait = max(_OVERDUE * expected, self.least)
+            last, patience = self.repeated.get(start, (self.begun[start], wait))
+            if now - last > patience:
+                again = 2 * patience if start in self.repeated else max(wait, _AGAIN_SECONDS)
+                self.repeated[start] = (now, again)
                 return start, stop
         raise StopIteration
 

@@ -186,6 +186,20 @@ def test_a_span_that_is_stuck_is_run_by_another_worker():
     assert np.array_equal(found, run_trials(draws, 60, seed=3, workers=1))
 
 
+def test_a_repetition_that_does_not_come_back_is_repeated_ever_more_seldom():
+    """It may have gone to the worker that is silent: after 10 seconds, then 20, then 40."""
+    now, given = [0.0], []
+    spans = Spans([(0, 2)], lambda: 1, 1, repeats=True, clock=lambda: now[0])
+    first, second = next(spans), next(spans)
+    spans.take_back(first, 1.0)
+    for quarter in range(1, 320):
+        now[0] = quarter / 4
+        if (span := next(spans, None)) is not None:
+            assert span == second
+            given.append(now[0])
+    assert given == [3.25, 13.5, 33.75, 74.0]
+
+
 def test_only_what_is_overdue_is_repeated_and_once():
     """Three times as long as other spans take, and nothing before the last span is handed out."""
     now = [0.0]
