@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushed.errors import BudgetExists, NotFound, ParameterError
+from hushed.errors import BudgetExists, KeyInUse, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
@@ -297,7 +297,7 @@ def set_quota(
             about = f"{found['name']} {dataset} {told}"
             add_event(connection, actor=actor, action="gave a share", about=about)
 
-        with suppress(_Taken):
+        with suppress(_Taken, KeyInUse):  # somebody else's, at the same time: it may be the same
             _write_share(ledger, above, share if reserve else None, budget, give)
             break
     return grant
