@@ -297,7 +297,7 @@ def set_quota(
             about = f"{found['name']} {dataset} {told}"
             add_event(connection, actor=actor, action="gave a share", about=about)
 
-        with suppress(_Taken):
+        with suppress(_Taken, KeyInUse):  # somebody else's, at the same time: it may be the same
             _write_share(ledger, above, share if reserve else None, budget, give)
             break
     return grant
