@@ -339,29 +339,32 @@ class Wire:
 
 
 @pytest.fixture
-def half_cut(shared):
+def half_cut(tmp_path):
     """Give a cluster with one more worker, and what cuts that one off the network."""
-    number = len(shared.parts)
+    cluster = Cluster(tmp_path, workers=1)
+    cluster.await_workers(1)
+    number = len(cluster.parts)
 
     def find_worker():
         import psutil
 
-        said = (shared.folder / f"worker-{number}.log").read_text()
+        said = (cluster.folder / f"worker-{number}.log").read_text()
         told = re.findall(r"dashboard at: *127.0.0.1:(\d+)", said)
-        found = psutil.Process(shared.parts[number].pid).net_connections("tcp")
+        found = psutil.Process(cluster.parts[number].pid).net_connections("tcp")
         ports = {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
         (port,) = ports - set(map(int, told))
         return port
 
-    wires = [Wire(lambda: int(shared.address.rpartition(":")[2])), Wire(find_worker)]
+    wires = [Wire(lambda: int(cluster.address.rpartition(":")[2])), Wire(find_worker)]
     with contextlib.ExitStack() as stack:
+        stack.callback(cluster.close)
         listens = ("--listen-address", "tcp://127.0.0.1:0")
         reached = ("--contact-address", wires[1].address)
         named = {"nanny": False, "at": wires[0].address, "host": False}
-        stack.enter_context(shared.joined(*listens, *reached, **named))
+        stack.enter_context(cluster.joined(*listens, *reached, **named))
         for each in wires:
             stack.callback(each.close)
-        yield shared, lambda: [each.cut.set() for each in wires]
+        yield cluster, lambda: [each.cut.set() for each in wires]
 
 
 def call_within(seconds, function, *given, **named):
