@@ -23,7 +23,12 @@ ASKED = {
     "unit of a check": lambda odd: hs.check_population(ROWS, UNIFORM, epsilon=1, unit=odd),
     "neighbours": lambda odd: hs.sample_sensitivity(np.mean, UNIFORM, rows=9, neighbours=odd),
     "delta": lambda odd: hs.Blocks(delta=odd, **BALL),
-    "delta of a fit": lambda odd: PrivateEstimator(Ridge(), delta=odd).fit([[1.0]], [1.0]),
+    "delta of a fit": lambda odd: PrivateEstimator(
+        Ridge(), route="objective", bounds=([0], [1]), labels=(0, 1), delta=odd
+    ).fit([[1.0]], [1.0]),
+    "delta of a fit by blocks": lambda odd: PrivateEstimator(
+        Ridge(), route="blocks", radius=1.0, delta=odd
+    ).fit([[1.0]], [1.0]),
     "categories": lambda odd: hs.statistics.mode(["a", odd], rows=9),
 }
 

@@ -161,7 +161,7 @@ class TestPrices:
             query.release(epsilon=1.0000004, beta=0.004).explain(),
         ):
             assert "epsilon 1.00001 for" in said
-            assert "with 99.6%" in said  # and not 100%
+            assert "with probability 99.6 %" in said  # and not 100 %
         said = query.quote(epsilon=1.0, delta=1.0000004e-6, noise="gaussian").explain()
         assert "delta 1.00001e-06 for" in said
         assert "with probability 95 %" in said

@@ -64,7 +64,7 @@ def _of_sampled(asked: Any, labelled: bool) -> Iterator[tuple[str, str]]:
 
 
 def _of_blocks(asked: Any, _: bool) -> Iterator[tuple[str, str]]:
-    if not asked.delta:
+    if isinstance(asked.delta, int | float) and not asked.delta:  # what is odd is refused as such
         yield "delta", "delta= above 0, well below 1 divided by the number of rows"
     if asked.radius is None:
         yield (
