@@ -364,6 +364,7 @@ def half_cut(tmp_path):
         stack.enter_context(cluster.joined(*listens, *reached, **named))
         for each in wires:
             stack.callback(each.close)
+        cluster.joined_address = wires[1].address
         yield cluster, lambda: [each.cut.set() for each in wires]
 
 
@@ -409,6 +410,35 @@ def test_what_is_sent_again_goes_to_workers_that_were_heard_of(half_cut):
             run.submit((start, start + 1), again=True)
         done = {run.ready.get(timeout=90).key for _ in range(6)}
         assert done == set(run.sent)
+        run.cancel()
+
+
+def test_what_all_wait_for_is_sent_again_if_a_silent_worker_alone_has_it(half_cut):
+    """The others wait for it for minutes; nothing is done, so that nothing would be overdue."""
+    from distributed import Client
+
+    cluster, cut = half_cut
+    with Client(cluster.address.replace("dask", "tcp"), set_as_default=False) as client:
+        (behind,) = [each for each in client.nthreads() if each == cluster.joined_address]
+        run = _dask._Run(client, Task(b"", "no work: an error is an answer, too", 3))
+        run._send_common([behind])
+        for each in run.common:
+            each.result(timeout=60)
+        run.free()
+        assert not run.sent  # nobody is silent
+        cut()
+        await_silence(client)
+        spans = [(start, start + 1) for start in range(4)]
+        for each in spans:
+            run.submit(each)
+        time.sleep(2)
+        assert run.ready.empty()
+        run.free()
+        asked = set(run.sent)
+        run.free()
+        assert set(run.sent) == asked  # once
+        done = {run.sent[run.ready.get(timeout=90).key][1] for _ in spans}
+        assert done == set(spans)
         run.cancel()
 
 

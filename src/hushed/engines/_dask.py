@@ -273,6 +273,7 @@ class Dask:
         self._looked = -1e9
         if self.slots():
             run.heard = time.monotonic()
+            run.free()
         elif alone > self._patience:
             raise WorkerLost(
                 f"{self.name} has had no worker for {self._patience:.0f} seconds",
@@ -361,6 +362,23 @@ class _Run:
         future = self._submit(str(span[0]), workers, operator.call, *given)
         self.sent[future.key] = (future, span)
         future.add_done_callback(self.ready.put)
+
+    def free(self) -> None:
+        """Send everything again if what all spans need lies on a worker alone that is cut off.
+
+        The others wait for it without end, so that no span is done, and none is overdue.
+        """
+        held: list[Any] = []
+        with suppress(OSError, TimeoutError):
+            asked = {"keys": [each.key for each in self.common], "callback_timeout": _LOST_SECONDS}
+            held = list(self.client.sync(self.client.scheduler.who_has, **asked).values())
+        if all(len(each) > 1 for each in held):
+            return
+        heard = self._find_heard()
+        if heard in (None, self.workers) or all(set(each) & set(heard or ()) for each in held):
+            return
+        for span in {span for _, span in self.sent.values()}:
+            self.submit(span, again=True)
 
     def _find_heard(self) -> list[str] | None:
         """Find the workers that the scheduler has heard of lately; None if it has of all."""
