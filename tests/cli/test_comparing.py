@@ -74,10 +74,10 @@ class TestCompare:
         words = ("compare", "quantile", "--q", 0.9, *RANGE, "--rows", 20, "--trials", 3)
         public = ("--population", "stays.csv", "--promise", "table", "--json")
         named, placed = (
-            run(*words, *public, "--column", column).stdout for column in ("stay", "2")
+            compared(run(*words, *public, "--column", column)) for column in ("stay", "2")
         )
         assert named == placed
-        assert json.loads(named)["comparison"]["population"]["name"] == "stays.csv"
+        assert named["population"]["name"] == "stays.csv"
 
     def test_a_private_number_of_rows_and_a_mode_of_texts(self, run):
         """Both are about a row more or less."""

@@ -206,7 +206,7 @@ def test_jupyter_shows_a_figure_without_a_network(tmp_path):
         "import hushed as hs, numpy as np\n"
         "mean = lambda rows: rows.mean()\n"
         "box = hs.populations.Uniform(low=0, high=1)\n"
-        "s = hs.sample_sensitivity(mean, box, rows=20, gamma=0.5, workers=1)\n"
+        "s = hs.sample_sensitivity(mean, box, rows=20, gamma=0.5, workers=1, symmetric=True)\n"
         "known = hs.release(mean, np.full(20, 0.5), hs.Laplace(s, epsilon=1.0)).certificate\n"
         "figure = hs.plots.movement_figure(known).properties(width=300)\n"
         "hs.plots.save_figure(figure, 'm.html')\n"
@@ -239,7 +239,8 @@ def slow_mean(rows):
     time.sleep(0.01)
     return rows.mean()
 draw = hs.populations.Simulator(lambda rng, count: rng.uniform(size=count))
-found = hs.sample_sensitivity(slow_mean, draw, rows=5, pairs=100, gamma=0.5, progress=True)
+sampling = {"pairs": 100, "gamma": 0.5, "symmetric": True}
+found = hs.sample_sensitivity(slow_mean, draw, rows=5, progress=True, **sampling)
 print("\\n".join(seen))
 """
 
@@ -270,7 +271,7 @@ s = hs.statistics.median(rows=100, low=0, high=1)
 draw = hs.populations.Uniform(low=0, high=1)
 hs.compare(s, draw, epsilon=1.0, trials=5, workers=1, progress=True)
 import numpy as np
-sampled = hs.sample_sensitivity(np.mean, draw, rows=20, gamma=0.5, workers=1)
+sampled = hs.sample_sensitivity(np.mean, draw, rows=20, gamma=0.5, symmetric=True, workers=1)
 released = hs.release(np.mean, np.full(20, 0.5), hs.Laplace(sampled, epsilon=1.0))
 hs.verify(released.certificate, f=np.mean, population=draw, progress=True, workers=1)
 print("\\n".join(seen))
