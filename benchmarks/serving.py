@@ -63,7 +63,7 @@ def free_port():
         return found.getsockname()[1]
 
 
-def make_folder(place, analysts, ledger):
+def make_folder(place, analysts, ledger=None):
     """Make a server with so many analysts; port and tokens."""
     source, folder, port = place / "stays.csv", place / "stats", free_port()
     rows = (f"P{i},{'ABCDEF'[i % 6]},{i % 50}" for i in range(ROWS))
