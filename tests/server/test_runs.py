@@ -24,7 +24,7 @@ from hushed.server._life import recover
 from hushed.server._requests import find_request
 from hushed.server._runners import Failed, Interrupted, Runners, take_answer
 from hushed.tables import table
-from hushed.tables._engine.duckdb import DUCKDB
+from hushed.tables._engine.duckdb import MEMORY
 
 ASKED = Ask(query=QUERY, epsilon=0.1)
 
@@ -319,8 +319,8 @@ def test_15_a_process_confines_what_it_opens(team, monkeypatch):
     made = team.ask(team.ana, "one").json()
     assert made["state"] == "answered"
     told = told_of(team)
-    engine = replace(DUCKDB, confine=see)
-    monkeypatch.setattr("hushed.tables._engine.files.DUCKDB", engine)
+    engine = replace(MEMORY, confine=see)  # of CSV files
+    monkeypatch.setattr("hushed.tables._engine.files.MEMORY", engine)
     for each in (told, told | {"do": "run", "run_memory": 10**9}):
         with pytest.raises(EngineUnavailable, match="not confined"):
             _worker._find_table({}, "x", each)
