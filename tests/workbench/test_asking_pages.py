@@ -1,5 +1,6 @@
 """The pages of a question and its release, without a browser."""
 
+import json
 import re
 import time
 
@@ -173,7 +174,8 @@ def test_files_of_an_answer_name_the_data_that_were_asked(asked, tmp_path):
         for kind in ("certificate", "report", "python")
     }
     assert not [kind for kind, text in files.items() if "thers" in text]
-    assert all("Stays of May" in files[kind] for kind in ("certificate", "report"))
+    assert json.loads(files["certificate"])["data"] == "stays"  # the name of its budget
+    assert "Stays of May" not in files["report"]  # which is the name of a question
     assert "stays.csv" in files["python"]
 
 
