@@ -190,7 +190,7 @@ def test_torch_does_not_warn_of_arrays_that_cannot_be_written_to():
         "g = lambda tables: torch.as_tensor(tables).mean(dim=1)\n"
         "for h, batch in ((f, False), (g, True)):\n"
         "    s = hs.sample_sensitivity(h, hs.populations.Uniform(low=0, high=1), rows=50, "
-        "pairs=30, batch=batch, workers=1)\n"
+        "pairs=30, batch=batch, symmetric=True, workers=1)\n"
         "    hs.release(h, np.full(50, 0.5), hs.Laplace(s, epsilon=1))\n"
         "    print(s.sampling.locked)\n"
     )
@@ -201,7 +201,7 @@ def test_neither_is_imported_before_the_caller_does():
     told = run(
         "import sys, hushed as hs\n"
         "s = hs.sample_sensitivity(lambda rows: rows.mean(), "
-        "hs.populations.Uniform(low=0, high=1), rows=50, pairs=30, workers=1)\n"
+        "hs.populations.Uniform(low=0, high=1), rows=50, pairs=30, symmetric=True, workers=1)\n"
         "s.explain()\n"
         "print(sorted({'torch', 'jax'} & set(sys.modules)))\n"
     )
@@ -263,7 +263,7 @@ import hushed as hs
 def f(rows):
     return jnp.exp(jnp.asarray(rows)).sum()
 s = hs.sample_sensitivity(
-    f, hs.populations.Uniform(low=0, high=1), rows=300_000, pairs=20, workers=1
+    f, hs.populations.Uniform(low=0, high=1), rows=300_000, pairs=20, symmetric=True, workers=1
 )
 print(s.fingerprint.partition(".")[0], s.sampling.environment["jax flags"].replace(" ", ""))
 """
