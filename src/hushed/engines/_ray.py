@@ -22,6 +22,7 @@ _LOOK_SECONDS = 1.0  # between two looks at who is there
 _RETRIES = 3
 _TRIES, _PAUSE_SECONDS = 3, 1.0  # of a client; one that fails takes Ray 40 seconds
 _LOST_SECONDS = 5.0  # without its head, after which the cluster is given up; Ray ends us after 60
+_ENDING_SECONDS = 2.0  # that spans have to end by themselves before they are cancelled
 
 
 class Ray:
@@ -166,9 +167,16 @@ class Ray:
         except (self._ray.exceptions.RayError, ConnectionError) as cause:
             raise self._lost() from cause
         finally:
-            for ref in sent if self._has_head() else ():
-                with suppress(Exception):
-                    self._ray.cancel(ref, force=True)
+            self._take_back(list(sent))
+
+    def _take_back(self, refs: list[Any]) -> None:
+        """Cancel what runs on after a while: Ray aborts this process if it ends at that moment."""
+        if not refs or not self._has_head():
+            return
+        with suppress(Exception):
+            named = {"num_returns": len(refs), "timeout": _ENDING_SECONDS, "fetch_local": False}
+            for ref in self._ray.wait(refs, **named)[1]:
+                self._ray.cancel(ref, force=True)
 
     def _await_workers(self) -> None:
         """Wait until a worker is there, but not for ever."""
