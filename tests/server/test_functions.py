@@ -10,6 +10,7 @@ from base64 import b64decode
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
@@ -38,6 +39,7 @@ from hushed.server._log import Log
 from hushed.server._processes import Processes
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
+from hushed.server._sampled import make_rows
 from hushed.server._told import Told
 from hushed.server._workers import Workers
 
@@ -568,3 +570,23 @@ def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypat
         assert desk.functions["mean_cost"].stale == ""
     finally:
         desk.ledger.close()
+
+
+def test_no_two_people_round_to_one():
+    """Their numbers may be above 2**53, where doubles have gaps."""
+
+    def draw(rng, count):
+        return np.column_stack([np.repeat(np.arange(count), 2), rng.uniform(size=2 * count)])
+
+    sensitivity = hs.sample_sensitivity(
+        lambda rows: rows[:, 1].sum(),
+        hs.populations.Simulator(draw),
+        rows=20,
+        user=0,
+        gamma=0.5,
+        neighbours="add-remove",
+        symmetric=True,
+        workers=1,
+    )
+    rows = make_rows({"who": [2**60, 2**60 + 1, 2**60], "cost": [1.0, None, 3]}, sensitivity)
+    assert np.array_equal(rows, [[0, 1], [1, np.nan], [0, 3]], equal_nan=True)

@@ -190,7 +190,9 @@ def make_rows(columns: Mapping[str, Sequence[Any]], sensitivity: hs.Sensitivity)
         raise ParameterError("a registered function has a sampled sensitivity")
     layout = sampling.layout
     if layout.container == "array":
-        found = [_number(each) for each in columns.values()]
+        found = [
+            _number(each, place == sampling.user) for place, each in enumerate(columns.values())
+        ]
         return np.column_stack(found) if layout.columns else found[0]
     types = dict(zip(layout.columns, layout.types, strict=True))
     if layout.container == "pandas":
@@ -206,9 +208,9 @@ def make_rows(columns: Mapping[str, Sequence[Any]], sensitivity: hs.Sensitivity)
     )
 
 
-def _number(values: Sequence[Any]) -> Any:
-    """Make an array of numbers; texts, which are of users, are numbered as they come up."""
-    if any(isinstance(each, str) for each in values):
+def _number(values: Sequence[Any], users: bool) -> Any:
+    """Make an array of numbers; users are numbered as they come up, for two may round to one."""
+    if users:
         known: dict[Any, int] = {}
         values = [known.setdefault(each, len(known)) for each in values]
     return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
