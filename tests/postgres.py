@@ -188,7 +188,15 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres: PostgresServer) -> Iterator[str]:
-    """Address of an empty database, which is gone after the test."""
+    """Address of an empty database, which is gone after the test; no ledger may be left open."""
     name = postgres.create_database()
     yield postgres.url(name)
+    held = (
+        f"SELECT usename, state, query FROM pg_stat_activity WHERE datname = '{name}' AND "
+        "application_name = 'hushed ledger'"
+    )
+    ends = time.monotonic() + 5  # the server needs a moment to end what was closed
+    while (left := postgres.run(held)) and time.monotonic() < ends:
+        time.sleep(0.1)
     postgres.run(f"DROP DATABASE {name} WITH (FORCE)")
+    assert not left, "a ledger was left open"

@@ -325,7 +325,11 @@ def _engine(store: Store) -> Engine:
         url = make_url(store.url)
         engine = create_engine(
             url,
-            connect_args={"connect_timeout": math.ceil(timeout), "client_encoding": "UTF8"},
+            connect_args={
+                "connect_timeout": math.ceil(timeout),
+                "client_encoding": "UTF8",
+                "fallback_application_name": "hushed ledger",  # unless the address has another
+            },
             use_native_hstore=False,  # it would be looked for
             pool_pre_ping=True,
             pool_timeout=timeout,

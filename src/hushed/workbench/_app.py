@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -74,15 +76,24 @@ def create_app(folder: str | Path = ".", *, port: int, ledger: str | None = None
         If the folder cannot be read.
     """
     workspace = open_workspace(Path(folder), ledger)
+    practice = Workbench(workspace=practice_of(workspace), root=PRACTICE)
+    benches = (practice, Workbench(workspace=workspace))
+
+    @asynccontextmanager
+    async def live(_: FastAPI) -> AsyncIterator[None]:
+        """Close the ledgers as the server ends."""
+        yield
+        for bench in benches:
+            bench.close()
+
     app = FastAPI(
         title="hushed workbench",
         version=version("hushed"),
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        lifespan=live,
     )
-    practice = Workbench(workspace=practice_of(workspace), root=PRACTICE)
-    benches = (practice, Workbench(workspace=workspace))
     for bench in benches:
         for page in PAGES:
             app.include_router(page.make_router(bench), prefix=bench.root)
