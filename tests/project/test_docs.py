@@ -504,6 +504,7 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
     serving = {
         "workbench",
         "serve add-function",
+        "serve remove-function",
         "serve move",
         "serve restore",
         "serve waiting",

@@ -557,6 +557,13 @@ def test_the_command_samples_tries_and_registers(tmp_path):
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
     assert checked.returncode == 1
     assert "function trimmed: its file, or what was sampled, was changed" in checked.stderr
+    removing = ("serve", "remove-function", "trimmed", "--folder", "stats")
+    assert ended(*removing, cwd=tmp_path).returncode == 0
+    assert not list((tmp_path / "stats" / "functions").glob("trimmed*"))
+    checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
+    assert "trimmed" not in checked.stdout + checked.stderr
+    again = ended(*removing, cwd=tmp_path)
+    assert (again.returncode, "there is no function 'trimmed'" in again.stderr) == (2, True)
 
 
 def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):

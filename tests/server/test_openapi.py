@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -80,3 +81,12 @@ def test_what_every_role_is_told_is_documented(quiet):
     assert {401, 403, 404, 422} <= seen
     assert 500 not in seen
     assert quiet.charges() == 0
+
+
+def test_a_method_that_an_address_has_not_is_told_which_it_has(quiet):
+    """Over all routes of the address, as the document lists them."""
+    for path, ways in quiet.document["paths"].items():
+        other = "PUT" if "put" not in ways else "PATCH"
+        found = quiet.send(other, re.sub(r"\{\w+\}", "x", path), quiet.sam)
+        assert found.status_code == 405
+        assert found.headers["allow"] == ", ".join(sorted(map(str.upper, ways)))

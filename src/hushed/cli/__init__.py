@@ -138,6 +138,7 @@ EXAMPLES = {
     "--range cost=0:5000 --folder stats",
     "serve add-function": "hushed serve add-function trimmed stays fees.py:trimmed_mean "
     "--population public-fees.csv --rows 6000 --gamma 0.05 --symmetric --folder stats",
+    "serve remove-function": "hushed serve remove-function trimmed --folder stats",
     "serve invite": "hushed serve invite ana --share stays=1.5 --folder stats",
     "serve confirm": "hushed serve confirm stays --folder stats",
     "serve check": "hushed serve check --folder stats",

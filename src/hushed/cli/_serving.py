@@ -12,7 +12,7 @@ from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
-from hushed.cli._serving_functions import add_function
+from hushed.cli._serving_functions import add_function, remove_function
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
@@ -123,6 +123,11 @@ def add(
         if not json:
             more = f", gamma {gamma:g}" if gamma else ""
             print_line(f"added {name}, with a budget of epsilon {epsilon:g}, delta {delta:g}{more}")
+            print_line(
+                "protected is each row: if a person may have several, name their column with --user"
+                if user is None
+                else f"protected is each person, by the column {flat(user)}"
+            )
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
@@ -333,6 +338,7 @@ serve.callback()(run_server)
 serve.command("init")(init)
 serve.command("add")(add)
 serve.command("add-function")(add_function)
+serve.command("remove-function")(remove_function)
 serve.command("invite")(invite)
 serve.command("confirm")(confirm)
 serve.command("check")(check)

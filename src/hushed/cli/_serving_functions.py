@@ -1,4 +1,4 @@
-"""The command ``hushed serve add-function``: a function with what was sampled of it."""
+"""``hushed serve add-function`` and ``remove-function``: functions that analysts may ask."""
 
 from __future__ import annotations
 
@@ -95,6 +95,21 @@ def add_function(
                 f"registered {name} of {dataset}: sensitivity {format_up(s.value)}, gamma = "
                 f"{format_up(record.gamma)}; it can be asked after the next start"
             )
+
+
+def remove_function(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name that analysts use.")],
+    folder: Annotated[Path, typer.Option("--folder", help="Folder of the server.")] = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Take a function away; what it has answered stays readable."""
+    with finish(json=json, stopped="stopped; see hushed serve check") as result:
+        from hushed.server._registering import remove_function as remove  # noqa: PLC0415
+
+        remove(folder, name)
+        result.update(function=name)
+        if not json:
+            print_line(f"took {name} away; a server that runs has it until its next start")
 
 
 def _find_people(asked: Sampling, user: str | None) -> str | None:

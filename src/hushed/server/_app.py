@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
 from hushed._web.rendering import STATIC
@@ -34,7 +35,7 @@ from hushed.server._config import Settings
 from hushed.server._datasets import Dataset, open_all
 from hushed.server._desk import Desk
 from hushed.server._functions import Function, open_functions
-from hushed.server._guard import Guard, show_problem
+from hushed.server._guard import METHODS, Guard, show_problem
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
@@ -226,11 +227,22 @@ def _handle_errors(app: FastAPI, house: House) -> None:
     @app.exception_handler(HTTPException)
     def miss(request: Request, error: Any) -> Response:
         codes = {404: "not_found", 405: "method_not_allowed"}
-        return show(request, Problem(codes.get(error.status_code, "bad_request")))
+        allow = _list_methods(app, request) if error.status_code == 405 else ""
+        return show(request, Problem(codes.get(error.status_code, "bad_request"), allow=allow))
 
     @app.exception_handler(Exception)
     def fail(request: Request, error: Any) -> Response:  # noqa: ARG001
         return show(request, Problem("unforeseen"))
+
+
+def _list_methods(app: FastAPI, request: Request) -> str:
+    """List what is done with an address: each method is matched, for it may have several routes."""
+    tried = {method: dict(request.scope) | {"method": method} for method in sorted(METHODS)}
+    return ", ".join(
+        method
+        for method, scope in tried.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in app.routes)
+    )
 
 
 def problem_of(error: HushedError) -> Problem:

@@ -168,6 +168,13 @@ def register_function(connection: Transaction, name: str, record: Record, actor:
     add_event(connection, actor=actor, action="registered a function", about=name)
 
 
+def forget_function(connection: Transaction, name: str, actor: str) -> None:
+    """Write down that a function was taken away."""
+    name_kept = {"name": f"function {name}"}
+    run(connection, "DELETE FROM @.hushed_s_state WHERE name = :name", name_kept)
+    add_event(connection, actor=actor, action="took a function away", about=name)
+
+
 def open_functions(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Function]:
     """Open every function; one that is not as it was registered is there, and cannot be asked."""
     place = folder / PLACE

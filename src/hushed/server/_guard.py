@@ -21,7 +21,7 @@ from hushed.server._problems import MEDIA, Problem
 
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
-_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
 class Guard:
@@ -55,7 +55,7 @@ class Guard:
         if problem is not None and not status:
             await show_problem(problem)(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "-")  # the path itself is anybody's text
-        method = scope["method"] if scope["method"] in _METHODS else "-"
+        method = scope["method"] if scope["method"] in METHODS else "-"
         self._log("http", method=method, route=route, status=status)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> Problem | None:
@@ -203,7 +203,5 @@ def _refuse(name: str) -> Any:
 
 def show_problem(problem: Problem, request: str = "") -> JSONResponse:
     """Answer with a problem."""
-    headers = {} if problem.wait is None else {"retry-after": str(problem.wait)}
-    if problem.status == 401:
-        headers["www-authenticate"] = "Bearer"
-    return JSONResponse(problem.to_dict(request), problem.status, headers=headers, media_type=MEDIA)
+    told = problem.to_dict(request)
+    return JSONResponse(told, problem.status, headers=problem.headers, media_type=MEDIA)

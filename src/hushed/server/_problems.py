@@ -68,12 +68,23 @@ CODES = {
 class Problem(Exception):
     """A refusal, for the one who asked."""
 
-    def __init__(self, code: str, detail: str = "", *, wait: int | None = None) -> None:
+    def __init__(
+        self, code: str, detail: str = "", *, wait: int | None = None, allow: str = ""
+    ) -> None:
         super().__init__(code)
         self.code = code
         self.status, self.title = CODES[code]
         self.detail = flat(detail)[:_LONGEST]
         self.wait = wait
+        self.allow = allow
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Say in headers when to come again, how to sign in, or what is done with this address."""
+        found = {} if self.wait is None else {"retry-after": str(self.wait)}
+        if self.status == 401:
+            found["www-authenticate"] = "Bearer"
+        return found | ({"allow": self.allow} if self.allow else {})
 
     def to_dict(self, request: str = "") -> dict[str, Any]:
         """Give the body."""

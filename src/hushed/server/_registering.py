@@ -1,4 +1,4 @@
-"""What the person at the machine does with functions: register one that was sampled, and try it.
+"""What the person at the machine does with functions: register, try, and take away.
 
 Here, and nowhere else of a server, is code named.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hushed._ground.printing import brief, format_up
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._admission import check_promise
 from hushed.releasing._mechanisms import admit_mechanism
@@ -30,6 +30,7 @@ from hushed.server._functions import (
     Function,
     Record,
     digest_file,
+    forget_function,
     open_functions,
     record_file,
     register_function,
@@ -116,6 +117,19 @@ def add_function(
     return record
 
 
+def remove_function(folder: Path, name: str) -> None:
+    """Take a function away; a server that runs has it until its next start."""
+    _, ledger, _ = open_own(folder)
+    with ledger:
+        record, sampled = record_file(folder, name), sampled_file(folder, name)
+        if not _NAME.fullmatch(name) or not record.exists():
+            raise NotFound(f"there is no function {brief(name)} in {folder / PLACE}")
+        with telling(ledger) as connection:
+            forget_function(connection, name, MACHINE)
+        for each in (record, sampled):
+            each.unlink(missing_ok=True)
+
+
 def _pack(sensitivity: Sensitivity) -> bytes:
     import cloudpickle  # noqa: PLC0415
 
@@ -144,7 +158,7 @@ def _check_fits(
     array = layout.container == "array"
     for name, kind in zip(columns, layout.kinds or ("number",) * len(columns), strict=False):
         if name not in kinds:
-            raise ParameterError(f"the table has no column {brief(name)!r}", parameter="column")
+            raise ParameterError(f"the table has no column {brief(name)}", parameter="column")
         number = kinds[name] in _NUMBERS
         if name != found.user and number != (array or kind == "number"):
             raise ParameterError(
