@@ -554,12 +554,20 @@ def test_every_link_to_a_budget_leads_to_it(browser: TestClient, folder: Path) -
         for place in places
         for each in re.findall(r'href="(/(?:ledger|answers)/[^"]+)"', browser.get(place).text)
     }
-    found = set()
-    for link in links - {"/ledger/open", "/ledger/export"}:
+    found, reports = set(), []
+    for link in sorted(links - {"/ledger/open", "/ledger/export"}):
         page = browser.get(link)
         assert page.status_code == 200, link
         found |= {html.unescape(each) for each in re.findall("<h1>Budget (.*?)</h1>", page.text)}
+        for report in re.findall(r'href="([^"]+/report\.(?:html|json))"', page.text):
+            reports.append(browser.get(html.unescape(report)))
+            assert reports[-1].headers["content-disposition"].startswith("attachment")
     assert found == {shown(name) for name in NAMES}
+    assert len(reports) == 2 * (len(NAMES) - 1)
+    for page, record in zip(reports[::2], reports[1::2], strict=True):
+        known = hs.Statement.from_json(record.text)
+        assert known.kind == "budget"
+        assert known.record_digest in page.text
     assert sum(each.startswith("/answers/") for each in links) == len(NAMES) - 1
     _, said = describe(browser, budget=" a  b ", **{"col.0.name": "patient"})
     assert "there is no budget" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -11,6 +12,8 @@ from hushed._web.messages import say_error
 from hushed._web.rendering import Fields, download
 from hushed.errors import DamagedLedger, HushedError, NotFound
 from hushed.ledger import Ledger
+from hushed.plots import certificate_page
+from hushed.statements import certify_budget
 from hushed.workbench._bench import Workbench
 from hushed.workbench._describing import PREFIX
 from hushed.workbench._views.addresses import read_segment
@@ -69,6 +72,14 @@ def make_router(bench: Workbench) -> APIRouter:
         name = read_segment(segment)
         view = describe_budget(require_ledger(bench), name, bench.drafts.list())
         return bench.show(request, "page_budget.html", active="ledger", view=view, budget=name)
+
+    @router.get("/ledger/{segment}/report.{kind}")
+    def report(segment: str, kind: Literal["html", "json"]) -> Response:
+        name = read_segment(segment)
+        made = certify_budget(require_ledger(bench), name)
+        if kind == "json":
+            return download(f"report-{name}.json", made.to_json(), "application/json")
+        return download(f"report-{name}.html", certificate_page(made), "text/html")
 
     return router
 
