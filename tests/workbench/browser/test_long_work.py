@@ -83,7 +83,7 @@ def test_a_function_is_sampled_watched_priced_and_released(serve_process, open_p
     sample(page)
     page.get_by_role("heading", name="Error and privacy loss").wait_for()
     assert "symmetric=" not in page.locator("#state .notice").inner_text()  # as the form calls it
-    assert page.get_by_text('tick "The order of the rows does not matter"').is_visible()
+    assert page.get_by_text("On this page symmetric is a tick").is_visible()
     assert "112 of 112 pairs" in page.locator("#state svg").first.get_attribute("aria-label")
     assert not find_faults(page)
     page.get_by_label("Largest error").last.fill("4")

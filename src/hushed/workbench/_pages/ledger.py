@@ -63,15 +63,23 @@ def make_router(bench: Workbench) -> APIRouter:
             request, "page_ledger.html", active="ledger", said=said, bad=bad, anchors=False
         )
 
-    @router.get("/ledger/export")
-    def export() -> Response:
-        return download("hushed-ledger.json", bench.ledger().export(), "application/json")
+    _add_files(router, bench)
 
     @router.get("/ledger/{segment}")
     def show_one(request: Request, segment: str) -> Response:
         name = read_segment(segment)
         view = describe_budget(require_ledger(bench), name, bench.drafts.list())
         return bench.show(request, "page_budget.html", active="ledger", view=view, budget=name)
+
+    return router
+
+
+def _add_files(router: APIRouter, bench: Workbench) -> None:
+    """Add what can be downloaded; the export comes before the page of a budget of that name."""
+
+    @router.get("/ledger/export")
+    def export() -> Response:
+        return download("hushed-ledger.json", bench.ledger().export(), "application/json")
 
     @router.get("/ledger/{segment}/report.{kind}")
     def report(segment: str, kind: Literal["html", "json"]) -> Response:
@@ -80,8 +88,6 @@ def make_router(bench: Workbench) -> APIRouter:
         if kind == "json":
             return download(f"report-{name}.json", made.to_json(), "application/json")
         return download(f"report-{name}.html", certificate_page(made), "text/html")
-
-    return router
 
 
 def require_ledger(bench: Workbench) -> Ledger:
