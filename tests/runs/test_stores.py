@@ -83,7 +83,7 @@ def test_a_file_address_is_a_folder(tmp_path):
     assert (tmp_path / "kept").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.slow
+@pytest.mark.engines
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_a_run_goes_on_in_a_bucket(bucket):
     """As in a folder, over HTTP."""
