@@ -81,6 +81,7 @@ def hold_out(folder, port, tokens, rate, seconds):
     print(f"memory                    {before:8.0f} MB, then {after:.0f} MB")
     print(f"memory of its processes   {others:8.0f} MB, then {others_after:.0f} MB")
     print(f"told to wait              {sum(each.told_to_wait for each in analysts):8d} times")
+    print(f"sent again                {sum(each.dropped for each in analysts):8d} times")
     return lost + sum(each.faults for each in analysts)
 
 
