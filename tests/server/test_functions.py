@@ -93,6 +93,13 @@ def test_an_analyst_sees_prices_and_releases_a_function(team, tmp_path, monkeypa
     # A mean of 61 costs in [0, 50] moves by 50/61 at most; ln(20) is 3.0: Laplace noise at 95 %.
     assert 40 / 61 * 3 / 0.25 < quote.errors["value"] < 50 / 61 * 3.1 / 0.25
     assert (quote.gamma, quote.fits, quote.epsilon) == (0.1, True, 0.25)
+    back = mean.quote(error=quote.errors["value"])
+    assert 0.2499 < back.epsilon <= 0.25
+    assert back.errors["value"] <= quote.errors["value"]
+    with pytest.raises(ParameterError, match="or the error that is wanted: one of them"):
+        mean.quote(epsilon=0.25, error=1.0)
+    with pytest.raises(ParameterError, match=r"epsilon 0\.5 at most"):
+        mean.quote(error=1e-3)
     assert "gamma = 0.1" in quote.words
     assert "guesses right" in quote.outsider
     assert team.charges() == 0
@@ -497,6 +504,11 @@ def test_functions_on_the_pages(team):
     assert "guesses right" in page
     assert ana.post("functions/mean_cost/price", {"epsilon": "a lot"}).status_code == 422
     assert "0.5 at most" in ana.post("functions/mean_cost/price", {"epsilon": "0.7"}).text
+    both = ana.post("functions/mean_cost/price", {"epsilon": "0.25", "error": "8"})
+    assert (both.status_code, "or the error: one of them" in both.text) == (422, True)
+    assert "0.5 at most" in ana.post("functions/mean_cost/price", {"error": "0.001"}).text
+    by_error = ana.post("functions/mean_cost/price", {"error": "20"}).text
+    assert 0.05 < float(re.search(r'name="epsilon" value="([^"]+)"', by_error)[1]) < 0.2
     priced = ana.post("functions/mean_cost/price", {"epsilon": "0.25"}).text
     told = dict(re.findall(r'name="(key|epsilon|delta)" value="([^"]*)"', priced))
     assert team.charges() == 0

@@ -71,13 +71,18 @@ class ServedFunction:
     max_epsilon: float
     client: Client = field(repr=False)
 
-    def quote(self, *, epsilon: float, delta: float = 0.0) -> ServedQuote:
+    def quote(
+        self, *, epsilon: float | None = None, error: float | None = None, delta: float = 0.0
+    ) -> ServedQuote:
         """Price a release; no row is read, and nothing is charged.
 
         Parameters
         ----------
-        epsilon : float
-            Privacy loss, in nats.
+        epsilon : float, optional
+            Privacy loss, in nats. Give it, or an error.
+        error : float, optional
+            The largest error that you can use, in units of the answer; 95 of 100 releases keep it,
+            in all their numbers. The quote has the smallest epsilon for it.
         delta : float, default 0
             Slack, where its noise is Gaussian.
 
@@ -93,7 +98,7 @@ class ServedFunction:
         EngineUnavailable
             If it is not as it was when it was sampled.
         """
-        body = {"epsilon": epsilon, "delta": delta}
+        body = {"epsilon": epsilon, "error": error, "delta": delta}
         _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
         return read_quote(found)
 

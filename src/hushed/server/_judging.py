@@ -43,6 +43,8 @@ Note = Annotated[StrictStr, Field(max_length=500)]
 class Terms(BaseModel):
     """A query and its terms."""
 
+    function: ClassVar[None] = None
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: Query
@@ -52,8 +54,6 @@ class Terms(BaseModel):
 
 class Ask(Terms):
     """A query that is going to be paid for."""
-
-    function: ClassVar[None] = None
 
     epsilon: Epsilon
     note: Note = ""
@@ -65,17 +65,28 @@ class Ask(Terms):
 
 
 class FunctionPrice(BaseModel):
-    """The price of a function. Nothing that enters the function is among it."""
+    """A price that is asked: for an epsilon, or for the error that 95 % of releases keep."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epsilon: Epsilon | None = None
+    error: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    delta: Delta = 0.0
+
+
+class AskFunctionPrice(FunctionPrice):
+    """The same with the name of the function."""
+
+    function: StrictStr
+
+
+class FunctionTerms(BaseModel):
+    """A function that is going to be paid for. Nothing that enters the function is among it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     epsilon: Epsilon
     delta: Delta = 0.0
-
-
-class FunctionTerms(FunctionPrice):
-    """A function that is going to be paid for."""
-
     note: Note = ""
 
 
@@ -157,7 +168,7 @@ def _count_answered(aggregate: Any) -> int:
 
 
 def check_price(
-    dataset: Dataset, limits: Limits, terms: Terms | FunctionPrice, epsilon: float
+    dataset: Dataset, limits: Limits, terms: Terms | FunctionPrice | FunctionTerms, epsilon: float
 ) -> None:
     """Refuse a price above what one request may cost."""
     most = most_epsilon(dataset.settings, limits)
@@ -211,13 +222,15 @@ def price_function(
     desk: Desk, person: str, name: str, asked: FunctionPrice, grant: Grant | None
 ) -> dict[str, Any]:
     """Price a function, as a query is priced."""
+    if (asked.epsilon is None) == (asked.error is None):
+        raise Problem("bad_value", "give epsilon, or the error that is wanted: one of them")
     function = require_function(desk.functions, name)
     dataset = desk.datasets[function.dataset]
     require_table(dataset)
-    check_function(function, asked.epsilon)
-    check_price(dataset, desk.settings.limits, asked, asked.epsilon)
-    wanted = AskFunction(function=name, **asked.model_dump())
+    wanted = AskFunctionPrice(function=name, **asked.model_dump())
     found = _ask(desk, person, dataset, wanted, "price")
+    check_function(function, found.guarantee.epsilon)
+    check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
     return told if grant is None else told | _left(desk.ledger, grant, found)
 
@@ -232,22 +245,30 @@ def tell_run(desk: Desk, dataset: Dataset, asked: Asked, question: str) -> dict[
     }
 
 
-def _tell(desk: Desk, dataset: Dataset, asked: Terms | AskFunction, do: str) -> dict[str, Any]:
+def _tell(
+    desk: Desk, dataset: Dataset, asked: Terms | AskFunction | AskFunctionPrice, do: str
+) -> dict[str, Any]:
     told = {
         "do": do,
         "source": asdict(dataset.source),
         "fingerprint": dataset.known,
         "asked": asked.model_dump(mode="json"),
     }
-    if isinstance(asked, AskFunction):
+    if asked.function is not None:
         told["function"] = desk.functions[asked.function].told()
     return told
 
 
-def _ask(desk: Desk, person: str, dataset: Dataset, asked: Terms | AskFunction, do: str) -> Judged:
+def _ask(
+    desk: Desk,
+    person: str,
+    dataset: Dataset,
+    asked: Terms | AskFunction | AskFunctionPrice,
+    do: str,
+) -> Judged:
     limits = desk.settings.limits
     # A function is tried on public rows: it may take what it takes on private ones.
-    tried = isinstance(asked, AskFunction)
+    tried = asked.function is not None
     told = _tell(desk, dataset, asked, do) | {
         "run_seconds": limits.run_seconds,
         "check_seconds": limits.run_seconds if tried else limits.check_seconds,

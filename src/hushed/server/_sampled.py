@@ -18,7 +18,14 @@ import numpy as np
 
 import hushed as hs
 from hushed._functions._loading import read_function
-from hushed.errors import BadFunction, EngineUnavailable, HushedError, ParameterError, QueryFailed
+from hushed.errors import (
+    BadFunction,
+    EngineUnavailable,
+    HushedError,
+    NotFeasible,
+    ParameterError,
+    QueryFailed,
+)
 from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._pricing import foresee, price_release
 from hushed.sensitivity import Blockwise
@@ -66,13 +73,15 @@ def load(told: Mapping[str, Any]) -> Loaded:
 
 
 def calibrate(sensitivity: hs.Sensitivity, noise: str, asked: Mapping[str, Any]) -> Mechanism:
-    """Calibrate the noise that the steward has chosen to the price that is asked."""
-    epsilon, delta = asked["epsilon"], asked["delta"]
-    if noise == "gaussian":
-        return hs.Gaussian(sensitivity, epsilon=epsilon, delta=delta)
-    if delta:
+    """Calibrate the noise that the steward has chosen to an epsilon, or to an error."""
+    epsilon, error, delta = asked["epsilon"], asked.get("error"), asked["delta"]
+    more = {"delta": delta} if noise == "gaussian" else {}
+    if delta and not more:
         raise ParameterError("this function is released with Laplace noise: leave delta out")
-    return hs.Laplace(sensitivity, epsilon=epsilon)
+    kind = hs.Gaussian if more else hs.Laplace
+    if error is not None:
+        return kind.for_accuracy(sensitivity, error=error, beta=BETA, **more)
+    return kind(sensitivity, epsilon=epsilon, **more)
 
 
 def judge_function(told: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +97,7 @@ def judge_function(told: dict[str, Any]) -> dict[str, Any]:
         priced = price_release(loaded.function, mechanism)
     except (Changed, BadFunction) as error:  # why it is, is for the person at the machine alone
         return _CHANGED | ({"detail": str(error)} if told.get("aloud") else {})
-    except ParameterError as error:
+    except (ParameterError, NotFeasible) as error:
         return {"problem": "bad_value", "detail": error.message}
     return tell_price(priced.guarantee, priced.loss) | {"digest": priced.question}
 

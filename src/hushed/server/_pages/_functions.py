@@ -1,7 +1,6 @@
 """Registered functions: what is promised of each, its price, and the button that pays."""
 
 import uuid
-from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Request
@@ -20,7 +19,7 @@ from hushed.server._seen import show_function, show_function_quote
 from hushed.server._sessions import PAGES
 
 _SHOWN_HERE = ("bad_value", "too_many", "busy", "function_changed", "dataset_changed")
-Price = TypeVar("Price", bound=FunctionPrice)
+Price = TypeVar("Price", FunctionPrice, FunctionTerms)
 
 
 def make_router(house: House) -> APIRouter:
@@ -58,7 +57,7 @@ def make_router(house: House) -> APIRouter:
         caller: Annotated[Caller, Depends(anybody)],
     ) -> Response:
         form = Form(fields)
-        wanted = _read(form, FunctionPrice, {})
+        wanted = _read_price(form)
         if wanted is None:
             return show(request, caller, function, 422, fields=fields, errors=form.errors)
         try:
@@ -77,7 +76,7 @@ def make_router(house: House) -> APIRouter:
         function: FunctionId, fields: Fields, caller: Annotated[Caller, Depends(payer)]
     ) -> Response:
         """Ask: under the key of the page it is paid once, however often it is sent."""
-        wanted = _read(Form(fields), FunctionTerms, {"note": fields.get("note", "").strip()})
+        wanted = _read_terms(Form(fields), fields.get("note", "").strip())
         if wanted is None:
             raise Problem("bad_value", "the page of the price was changed: price it again")
         made = take_function(desk, caller, function, read_key(fields), wanted)
@@ -86,14 +85,25 @@ def make_router(house: House) -> APIRouter:
     return router
 
 
-def _read(form: Form, kind: type[Price], more: Mapping[str, str]) -> Price | None:
-    """Read a price; None if a field needs another look, where it is told."""
-    epsilon, delta = form.number("epsilon"), form.number("delta")
-    if epsilon is None:
-        form.refuse("epsilon", "give the privacy loss, such as 0.1")
+def _read_price(form: Form) -> FunctionPrice | None:
+    """Read a price that is asked; None if a field needs another look, where it is told."""
+    epsilon, error = form.number("epsilon"), form.number("error")
+    if form.errors:
         return None
+    if (epsilon is None) == (error is None):
+        form.refuse("epsilon", "give the privacy loss, such as 0.1, or the error: one of them")
+        return None
+    return _check(form, FunctionPrice, epsilon=epsilon, error=error)
+
+
+def _read_terms(form: Form, note: str) -> FunctionTerms | None:
+    """Read what is paid; None if it is not what the page has sent."""
+    return _check(form, FunctionTerms, epsilon=form.number("epsilon"), note=note)
+
+
+def _check(form: Form, kind: type[Price], **told: Any) -> Price | None:
     try:
-        return kind.model_validate({"epsilon": epsilon, "delta": delta or 0.0, **more})
+        return kind.model_validate(told | {"delta": form.number("delta") or 0.0})
     except ValidationError as error:
         first = error.errors()[0]
         form.refuse(str(first["loc"][0]), str(first["msg"]))
