@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.served import chromium, open_page  # noqa: F401
 from tests.server.conftest import make_folder, shared_workers
+from tests.server.functions import copy_place
 
 from hushed.server._app import make_app, open_desk
 from hushed.server._desk import Desk
@@ -39,10 +40,22 @@ class House:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
+    """A server without functions."""
+    make_folder(tmp_path, stays="approve_above = 0.2")
+    yield from serve(tmp_path)
+
+
+@pytest.fixture
+def house_of_functions(tmp_path: Path) -> Iterator[House]:
+    """A server with registered functions."""
+    copy_place(tmp_path, stays="approve_above = 0.2")
+    yield from serve(tmp_path)
+
+
+def serve(tmp_path: Path) -> Iterator[House]:
     """Serve as the command does, from this process."""
     import uvicorn
 
-    make_folder(tmp_path, stays="approve_above = 0.2")
     listening = listen("127.0.0.1:0")
     host, port = listening.getsockname()
     file = tmp_path / "stats" / "hushed.toml"
@@ -64,6 +77,17 @@ def house(tmp_path: Path) -> Iterator[House]:
 @pytest.fixture
 def enter(house: House, open_page: Any) -> Any:  # noqa: F811
     """Sign in as somebody in a browser of their own: the page, and its watch."""
+    return sign_in(house, open_page)
+
+
+@pytest.fixture
+def enter_functions(house_of_functions: House, open_page: Any) -> Any:  # noqa: F811
+    """The same where there are functions."""
+    return sign_in(house_of_functions, open_page)
+
+
+def sign_in(house: House, open_page: Any) -> Any:  # noqa: F811
+    """Give what signs people in."""
 
     def start(name: str, role: str = "analyst", **more: Any) -> Any:
         house.key_address = house.door(name, role)
