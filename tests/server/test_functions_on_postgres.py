@@ -1,0 +1,58 @@
+"""Registered functions of the rows of a real PostgreSQL, read by a role that only reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.server.conftest import CANARY, open_team
+from tests.server.functions import CODE, register
+
+from hushed import Guarantee
+from hushed.errors import ParameterError
+from hushed.server._requests import find_request
+from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._tokens import Scope
+
+pytestmark = pytest.mark.slow
+
+
+def release(team: Any, token: str, name: str, key: str, **terms: Any) -> Any:
+    """Release a function; the request when it has ended."""
+    body = {"epsilon": 0.5} | terms
+    headers = {"Idempotency-Key": key, "Prefer": "wait=30"}
+    made = team.send("POST", f"/v1/functions/{name}/requests", token, json=body, headers=headers)
+    assert made.status_code in (201, 202), made.text
+    end = team.desk.queue.find(made.json()["id"])
+    if end is not None:
+        end.result(120)
+    return find_request(team.desk.ledger, made.json()["id"])
+
+
+def test_a_function_is_released_on_rows_of_a_database(tmp_path, postgres_url, source):
+    """Charge, request and answer lie in one database, the rows in a table that is only read."""
+    folder = tmp_path / "stats"
+    make_server(folder, postgres_url)
+    column = {"cost": {"low": 0, "high": 50}, "ward": {"keys": ["A", "B"]}}
+    told = {"source": source, "table": "stays", "user": "patient", "column": column}
+    limit = Guarantee(epsilon=3.0, gamma=0.65, neighbours="add-remove", unit="user")
+    add_dataset(folder, "stays", told, limit)
+    (tmp_path / "fees.py").write_text(CODE)
+    register(tmp_path, "mean_cost")
+    register(tmp_path, "failing")
+    with pytest.raises(ParameterError, match="no column 'nothing'"):
+        register(tmp_path, "talking", columns=("patient", "nothing"))
+    token = invite(
+        folder, "ana", "analyst", [("stays", Guarantee(epsilon=2.0))], days=30, scope=Scope()
+    )
+    assert check_server(folder).problems == ()
+    for team in open_team(folder, {"ana": token, "bo": token, "sam": token}):
+        found = release(team, token, "mean_cost", "one")
+        assert found.state == "answered"
+        value = team.answer(token, found.id).json()
+        assert abs(value["value"] - 20.5) < 25  # 15 scales of its noise
+        failed = release(team, token, "failing", "two")
+        assert failed.state == "failed"
+        assert [each.guarantee.epsilon for each in team.desk.ledger.entries("stays")] == [0.5, 0.5]
+        assert team.desk.ledger.balance("stays").gamma_used > 0
+        assert CANARY not in str(value) + str(failed) + team.logged.getvalue()
