@@ -58,10 +58,9 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     """
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
-    with watch_stops() as is_stop:
+    with silence(), watch_stops() as is_stop:  # what it holds as it fails may speak when it goes
         try:
-            with silence():
-                return function(rows)
+            return function(rows)
         except BaseException as cause:
             raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:

@@ -115,11 +115,10 @@ def admit_rows(
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
-    with watch_stops() as is_stop:
+    # Objects in cells may say something while they are read.
+    with nullcontext() if mute else silence(), watch_stops() as is_stop:
         try:
-            # Objects in cells may say something while they are read.
-            with nullcontext() if mute else silence():
-                return _admit_rows(data, sampled, function, outside=outside)
+            return _admit_rows(data, sampled, function, outside=outside)
         except HushedError:
             raise
         except BaseException as cause:
