@@ -108,10 +108,8 @@ def list_within(value: Any) -> Any:
 
 def _look_within(value: Any) -> Any:
     """List what an object holds; of a function what its code uses."""
-    if isinstance(value, FunctionType):
-        return _list_used(value)
-    if isinstance(value, ModuleType):
-        return _list_open(value)
+    if isinstance(value, FunctionType | ModuleType):
+        return _list_open(value) if isinstance(value, ModuleType) else _list_used(value)
     if isinstance(value, CodeType) or (
         type(value).__module__.partition(".")[0] in _NOTEBOOKS
         or (isinstance(value, type) and is_library(value.__module__))
