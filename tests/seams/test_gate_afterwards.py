@@ -3,6 +3,7 @@
 import _thread
 import asyncio
 import contextlib
+import fractions
 import gc
 import logging
 import os
@@ -14,7 +15,7 @@ import pytest
 
 import hushed as hs
 from hushed import transformations as t
-from hushed.errors import BadFunction, BadRows
+from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.spaces import ABSOLUTE, SYMMETRIC, Cell, Column, Numbers, Space
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
@@ -222,3 +223,58 @@ def test_a_column_that_speaks_as_it_is_read_is_not_heard(column, users, heard, l
     told = [str(caught.value), str(caught.value.__context__), str(caught.value.__cause__), heard()]
     assert SECRET not in "".join(told)
     assert not ledger.log
+
+
+class Speaking:
+    """An answer that says something whatever is done with it."""
+
+    def __del__(self):
+        print(SECRET)
+
+    def __float__(self):
+        print(SECRET)
+        raise ValueError(SECRET)
+
+    __len__ = __iter__ = __int__ = __index__ = __float__
+
+    def __array__(self, dtype=None, copy=None):
+        print(SECRET)
+        raise ValueError(SECRET)
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("within", [False, True])
+def test_an_answer_that_speaks_as_it_is_read_or_goes_is_not_heard(door, within, heard):
+    """It is read, and removed, before the private call ends; so is what an error holds of it."""
+    with pytest.raises((BadFunction, BadRows)) as caught:
+        DOORS[door](lambda rows: [Speaking()] if within else Speaking())
+    assert SECRET not in heard()
+    del caught
+    assert SECRET not in heard()
+
+
+class Claiming(float):
+    """A number that fails when it is read."""
+
+    def as_integer_ratio(self):
+        print(SECRET)
+        raise ValueError(SECRET)
+
+
+class Endless(fractions.Fraction):
+    """One that is a quotient by 0."""
+
+    denominator = 0
+
+
+@pytest.mark.parametrize("answer", [Claiming(12345.0), Endless(12345)], ids=["fails", "by 0"])
+def test_an_answer_to_a_threshold_that_fails_as_it_is_read_is_not_shown(answer, heard):
+    """The object is asked by numbers; of those of other classes nobody knows what they do."""
+    search = hs.AboveThreshold(threshold=0, epsilon=1.0)
+    with pytest.raises(ParameterError, match="cannot be read as a number") as caught:
+        search.ask(answer)
+    assert caught.value.__context__ is None
+    said = heard() + str(caught.value)
+    assert SECRET not in said
+    assert "12345" not in said
+    assert search.left == 1
