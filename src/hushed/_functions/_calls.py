@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
 from hushed.errors import BadFunction, HushedError, RandomFunction
+
+Answer = TypeVar("Answer")
 
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()
@@ -49,7 +51,9 @@ def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Float
     return _numbers(raw)
 
 
-def read_privately(function: Callable[[Any], Any], rows: Any, read: Callable[[Any], Any]) -> Any:
+def read_privately(
+    function: Callable[[Any], Any], rows: Any, read: Callable[[Any], Answer]
+) -> Answer:
     """Call a function on private rows and read its answer, which may speak then, or as it goes."""
     with silence():
         try:
