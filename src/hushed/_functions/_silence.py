@@ -12,7 +12,6 @@ handler, reach it as they do where it is sampled. Otherwise it would be another 
 from __future__ import annotations
 
 import _thread
-import gc
 import io
 import logging
 import os
@@ -23,6 +22,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from hushed._functions._garbage import collect, count_collections
 
 
 class _Here(threading.local):
@@ -375,25 +376,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-_GENERATIONS = 2  # of Python's collector, beside the youngest
-
-
-def _count_collections() -> list[int]:
-    """Count how often each generation of objects was searched for garbage."""
-    return [each["collections"] for each in gc.get_stats()]
-
-
-def _collect(before: list[int]) -> None:
-    """Remove garbage that was made since, for objects may say something when they are removed.
-
-    Later, as an error in a task of asyncio is, it would be heard. What is young enough to have been
-    made since is searched, which takes no time as long as nothing was searched meanwhile.
-    """
-    searched = [now > then for now, then in zip(_count_collections(), before, strict=True)]
-    oldest = max((place + 1 for place, each in enumerate(searched) if each), default=0)
-    gc.collect(min(oldest, _GENERATIONS) if sys.version_info < (3, 14) else _GENERATIONS)
-
-
 @contextmanager
 def silence() -> Iterator[None]:
     """Drop what the present thread, and those it starts, print, warn and log.
@@ -403,7 +385,7 @@ def silence() -> Iterator[None]:
     if _HERE.call is not None:  # within another one, which lasts longer
         yield
         return
-    call, process, collections = object(), os.getpid(), _count_collections()
+    call, process, collections = object(), os.getpid(), count_collections()
     try:
         _WATCH.enter(call)
         _HERE.call, _HERE.caught = call, []
@@ -411,6 +393,6 @@ def silence() -> Iterator[None]:
     finally:
         if os.getpid() != process:
             os._exit(1)
-        _collect(collections)
+        collect(collections)
         _HERE.call = None
         _WATCH.leave(call)
