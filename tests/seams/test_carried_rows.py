@@ -671,6 +671,9 @@ class Record(ctypes.Structure):
 
 
 HIDDEN = {
+    "a proxy": weakref.proxy(KEEPER),
+    "what is called at the end of an object": weakref.finalize(KEEPER, HELD.sum),
+    "a buffer for pickle": pickle.PickleBuffer(HELD),
     "an object of C": ctypes.py_object(HELD),
     "a record of C": Record(HELD),
     "a callback of C": ctypes.CFUNCTYPE(None)(HELD.sum),
@@ -697,6 +700,48 @@ def test_what_python_knows_an_object_to_hold_is_looked_at(way):
     assert carries_rows(beside(HIDDEN[way]), HELD)
     assert not carries_rows(beside(HIDDEN[way]), HELD.copy())
     WAITING.close() if way == "a coroutine" else None
+
+
+WORDED = pl.DataFrame({"x": HELD, "name": list(map(str, HELD))})
+BELOW = {
+    "an accessor": WORDED["name"].str,
+    "another one": WORDED["x"].list,
+    "the frame below": WORDED._df,
+    "the column below": WORDED["x"]._s,
+}
+
+
+@pytest.mark.parametrize("way", BELOW)
+def test_what_lies_below_frames_of_polars_is_their_rows(way):
+    """Accessors hold it, and not the frame."""
+    assert carries_rows(beside(BELOW[way]), WORDED)
+    assert not carries_rows(
+        beside(BELOW[way]), WORDED.with_columns(pl.col("x") + 1, name=pl.lit(""))
+    )
+
+
+MODULE = types.ModuleType("carrying")
+MODULE.TABLE, MODULE.other = HELD, len
+BOUND = {
+    "a closure": (lambda held: lambda rows: held.TABLE.mean() + rows)(MODULE),
+    "a default": lambda rows, held=MODULE: held.TABLE.mean() + rows,
+    "a named default": lambda rows, *, held=MODULE: held.TABLE.mean() + rows,
+    "an argument": functools.partial(lambda held, rows: held.TABLE.mean() + rows, MODULE),
+    "an attribute": types.SimpleNamespace(held=MODULE),
+    "the attribute of a class": type("Keeping", (), {"held": MODULE}),
+}
+
+
+@pytest.mark.parametrize("way", BOUND)
+def test_rows_in_a_module_that_is_bound_are_recognised(way):
+    """A module that was imported where the function was made is no global of the function."""
+    assert carries_rows(beside(BOUND[way]), HELD)
+    assert not carries_rows(beside(BOUND[way]), HELD.copy())
+
+
+def test_of_a_module_in_a_closure_what_the_code_names_counts():
+    """As of one that is a global: the rest of it belongs to somebody else."""
+    assert not carries_rows((lambda held: lambda rows: held.other(rows) + 1)(MODULE), HELD)
 
 
 FOUND = pd.DataFrame({"x": HELD}, copy=False)

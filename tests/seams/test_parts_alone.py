@@ -107,6 +107,12 @@ MADE = {
         OTHER,
     ),
     "list of Arrow arrays": (lambda c: pieces(pa.array(c)), TEXTS, LONG),
+    "words of Arrow": (lambda c: list(pa.array(c).dictionary_encode()), WORDS, OTHER),
+    "words in lists of Arrow": (
+        lambda c: list(pa.ListArray.from_arrays(range(25), pa.array(c).dictionary_encode())),
+        WORDS,
+        OTHER,
+    ),
     "list of texts of Arrow": (
         lambda c: [x.array for x in pieces(pd.Series(c, dtype="string[pyarrow]"))],
         TEXTS,

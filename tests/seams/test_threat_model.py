@@ -7,6 +7,7 @@ import copy
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -64,6 +65,23 @@ def test_a_thread_from_before_is_heard(capsys, private):
         return rows.mean()
 
     hs.release(mean, private * 0 + SECRET, hs.Laplace(PROVEN, epsilon=1.0))
+    assert str(SECRET) in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals")
+def test_what_is_done_later_is_heard(capsys, private):
+    """A handler of a signal that a function leaves speaks after the call."""
+    before = signal.getsignal(signal.SIGUSR1)
+
+    def mean(rows):
+        signal.signal(signal.SIGUSR1, lambda *_: print(rows.max()))
+        return rows.mean()
+
+    try:
+        hs.release(mean, private * 0 + SECRET, hs.Laplace(PROVEN, epsilon=1.0))
+        signal.raise_signal(signal.SIGUSR1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
     assert str(SECRET) in capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,9 @@ from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
-from hushed.errors import BadFunction, RandomFunction
+from hushed.errors import BadFunction, HushedError, RandomFunction
+
+Answer = TypeVar("Answer")
 
 # One thread at a time may have the global generators seeded for its call.
 _SEEDED = threading.RLock()
@@ -41,13 +43,24 @@ if hasattr(os, "register_at_fork"):
 def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
     """Call a function on rows and read its answer as numbers."""
     if private:
-        with silence():  # an answer may be worked out only when it is read
-            return _numbers_read_privately(call_privately(function, rows))
+        return read_privately(function, rows, _numbers_read_privately)
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
         raise _report_public_failure(cause) from cause
     return _numbers(raw)
+
+
+def read_privately(
+    function: Callable[[Any], Any], rows: Any, read: Callable[[Any], Answer]
+) -> Answer:
+    """Call a function on private rows and read its answer, which may speak then, or as it goes."""
+    with silence():
+        try:
+            return read(call_privately(function, rows))
+        except HushedError as error:
+            problem = error.with_traceback(None)  # whose frames hold the answer
+    raise problem
 
 
 def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
@@ -58,10 +71,9 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     """
     # Errors are raised outside of the handlers, so that they do not carry the first as context.
     raised = ""
-    with watch_stops() as is_stop:
+    with silence(), watch_stops() as is_stop:  # what it holds as it fails may speak when it goes
         try:
-            with silence():
-                return function(rows)
+            return function(rows)
         except BaseException as cause:
             raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not raised:

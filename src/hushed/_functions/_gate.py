@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._functions._calls import answer, call_privately, public_name
+from hushed._functions._calls import answer, public_name, read_privately
 from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._fingerprints import list_changes, look_at_kinds
@@ -115,11 +115,10 @@ def admit_rows(
     check_outside(outside)
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
-    with watch_stops() as is_stop:
+    # Objects in cells may say something while they are read.
+    with nullcontext() if mute else silence(), watch_stops() as is_stop:
         try:
-            # Objects in cells may say something while they are read.
-            with nullcontext() if mute else silence():
-                return _admit_rows(data, sampled, function, outside=outside)
+            return _admit_rows(data, sampled, function, outside=outside)
         except HushedError:
             raise
         except BaseException as cause:
@@ -278,9 +277,11 @@ def answer_private_rows(
     return np.asarray(np.clip(exact, -sampled.limit, sampled.limit))
 
 
-def guard_step(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a user's step of a chain see private rows, as a copy and in silence."""
-    return lambda data: call_privately(function, copy_answer(data))
+def guard_step(
+    function: Callable[[Any], Any], check: Callable[[Any], Any] = lambda answer: answer
+) -> Callable[[Any], Any]:
+    """Let a user's step of a chain see private rows, as a copy and in silence; check its answer."""
+    return lambda data: read_privately(function, copy_answer(data), check)
 
 
 def show_as_given(rows: Any, data: Any) -> Any:

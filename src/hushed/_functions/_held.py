@@ -108,9 +108,9 @@ def list_within(value: Any) -> Any:
 
 def _look_within(value: Any) -> Any:
     """List what an object holds; of a function what its code uses."""
-    if isinstance(value, FunctionType):
-        return _list_used(value)
-    if isinstance(value, ModuleType | CodeType) or (
+    if isinstance(value, FunctionType | ModuleType):
+        return _list_open(value) if isinstance(value, ModuleType) else _list_used(value)
+    if isinstance(value, CodeType) or (
         type(value).__module__.partition(".")[0] in _NOTEBOOKS
         or (isinstance(value, type) and is_library(value.__module__))
     ):
@@ -122,6 +122,16 @@ def _look_within(value: Any) -> Any:
     if type(value) in _LOOKED_INTO:
         return _LOOKED_INTO[type(value)](value)
     return _look_by_kind(value)
+
+
+def _list_open(module: ModuleType) -> Any:
+    """List what a module of the user's has, where nobody knows by which names it is asked.
+
+    That of a program or a notebook has all there is.
+    """
+    if is_library(module.__name__) or module.__name__ == "__main__":
+        return None
+    return [each for name, each in vars(module).items() if not name.startswith("__")]
 
 
 def _look_by_kind(value: Any) -> Any:
@@ -176,6 +186,9 @@ _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     GeneratorType: lambda held: held.gi_frame,
     CoroutineType: lambda held: held.cr_frame,
     AsyncGeneratorType: lambda held: held.ag_frame,
+    weakref.ProxyType: lambda held: held.__init__.__self__,
+    weakref.CallableProxyType: lambda held: held.__init__.__self__,
+    weakref.finalize: lambda held: held.peek(),
     np.nditer: lambda held: held.operands,
     np.flatiter: lambda held: held.base,
     np.broadcast: lambda held: held.iters,
@@ -188,23 +201,23 @@ CHANGING = frozenset({ContextVar, GeneratorType, CoroutineType, AsyncGeneratorTy
 
 def _list_used(function: FunctionType) -> list[Any]:
     """List what the code of a function uses, beside its arguments."""
-    used = [function.__defaults__, function.__kwdefaults__, function.__dict__]
+    used = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
-        try:
+        with suppress(ValueError):  # not filled yet
             used.append(cell.cell_contents)
-        except ValueError:  # not filled yet
-            continue
     if is_installed(function):  # a closure made by installed code, around what may be the user's
-        return used
+        return [*used, function.__dict__]
     names = collect_names(function.__code__)
     asked = list_asked(function) & function.__globals__.keys()
-    known = [function.__globals__[each] for each in asked]
+    known = [each for each in used if isinstance(each, ModuleType)]
+    used = [function.__dict__, *(each for each in used if not isinstance(each, ModuleType))]
+    known += [function.__globals__[each] for each in asked]
     known += [sys.modules[each] for each in names.imported & sys.modules.keys()]
     for held in known:  # also modules within modules, which are added to these
         if isinstance(held, ModuleType) and not is_library(held.__name__):
             named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
             known += [each for each in named if all(each is not other for other in known)]
-    return used + known
+    return [*used, *(each for each in known if not isinstance(each, ModuleType))]
 
 
 def list_cells(table: Any) -> list[Any]:

@@ -58,10 +58,9 @@ def pack_part(seed: int, part: Any) -> list[bytes | memoryview]:
         ]
     if type(part) is np.ndarray and not part.dtype.hasobject:
         return [PART.pack(seed, 0), pickle.dumps(part, protocol=5)]
-    with watch_stops() as is_stop:
+    with silence(), watch_stops() as is_stop:
         try:
-            with silence():
-                return [PART.pack(seed, 0), dump_apart(part)]
+            return [PART.pack(seed, 0), dump_apart(part)]
         except BaseException as cause:
             if not is_stop(cause):
                 return [PART.pack(seed, 0)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import accumulate
 from mmap import mmap
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from hushed._functions._fingerprints.code import is_library
 FRAMES = ("DataFrame", "Series")  # of Polars
 
 _MOST_WORK = 1_000_000
-_BUFFERS = (memoryview, bytearray, array, mmap)
+_BUFFERS = (memoryview, bytearray, array, mmap, PickleBuffer)
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +63,7 @@ def list_arrays(table: Any, *, private: bool = False) -> list[Array]:
     """
     if issubclass(type(table), np.ndarray):
         return [table]
+    table = _wrap(table)
     library, kind = str(type(table).__module__).partition(".")[0], type(table).__name__
     if (library, kind) == ("multiprocessing", "SharedMemory"):
         table = table.buf
@@ -81,6 +84,15 @@ def list_arrays(table: Any, *, private: bool = False) -> list[Array]:
         with suppress(Exception):  # on a device, or of numbers that NumPy does not know
             return [np.from_dlpack(table)]  # of a tensor
     return []
+
+
+def _wrap(table: Any) -> Any:
+    """Make a frame or a series of what Polars has below it, and its accessors hold."""
+    wrappers = {"PyDataFrame": "wrap_df", "PySeries": "wrap_s"}
+    kind, polars = type(table), sys.modules.get("polars")
+    if polars is None or kind.__name__ not in wrappers or kind.__module__ != "builtins":
+        return table
+    return getattr(polars, wrappers[kind.__name__])(table)
 
 
 def _list_columns(table: Any) -> list[Any]:

@@ -11,6 +11,7 @@ handler, reach it as they do where it is sampled. Otherwise it would be another 
 
 from __future__ import annotations
 
+import _thread
 import io
 import logging
 import os
@@ -21,6 +22,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+from hushed._functions._garbage import collect, count_collections
 
 
 class _Here(threading.local):
@@ -239,6 +242,32 @@ def _noted(old: Callable[..., Any]) -> Callable[..., Any]:
     return start
 
 
+class _Started:
+    """Stands for a thread of which Python makes no object, while it runs."""
+
+    def is_alive(self) -> bool:
+        """Whether it runs: it alone holds this object."""
+        return True
+
+
+def _noted_below(old: Callable[..., Any]) -> Callable[..., Any]:
+    """Start a thread without an object, which is as unheard as the one that starts it."""
+
+    def start(function: Callable[..., Any], *given: Any) -> Any:
+        if not _is_unheard():
+            return old(function, *given)
+        mark, collected = _Started(), _collected()
+        _WATCH.note(mark, collected)
+
+        def unheard(*inner: Any, **named: Any) -> Any:
+            _HERE.call, _HERE.caught = mark, collected
+            return function(*inner, **named)
+
+        return old(unheard, *given)
+
+    return start
+
+
 _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (os, "write", _written),
     (threading, "excepthook", _mute_function),
@@ -252,6 +281,8 @@ _ASKED: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (logging.Logger, "handle", _logged),
     (logging.Handler, "handle", _handled),
     (threading.Thread, "start", _noted),
+    (_thread, "start_new_thread", _noted_below),
+    (_thread, "start_new", _noted_below),
 )
 
 
@@ -272,7 +303,7 @@ class _Watch:
         self.calls: set[object] = set()
         # By private calls; with the lists in which these collect warnings.
         self.started: weakref.WeakKeyDictionary[
-            threading.Thread, list[tuple[object, list[Any]]]
+            threading.Thread | _Started, list[tuple[object, list[Any]]]
         ] = weakref.WeakKeyDictionary()
         self.handlers: weakref.WeakSet[logging.Handler] = weakref.WeakSet()  # attached by them
         self.undo: list[tuple[Any, str, Any, Any]] = []
@@ -310,7 +341,9 @@ class _Watch:
             self.undo.clear()
             self.handlers.clear()
 
-    def note(self, thread: threading.Thread, collected: list[tuple[object, list[Any]]]) -> None:
+    def note(
+        self, thread: threading.Thread | _Started, collected: list[tuple[object, list[Any]]]
+    ) -> None:
         with self.lock:
             self.started[thread] = collected
 
@@ -345,15 +378,21 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Drop what the present thread, and those it starts, print, warn and log."""
+    """Drop what the present thread, and those it starts, print, warn and log.
+
+    A copy of the process that comes back from within ends here: it would answer a second time.
+    """
     if _HERE.call is not None:  # within another one, which lasts longer
         yield
         return
-    call = object()
+    call, process, collections = object(), os.getpid(), count_collections()
     try:
         _WATCH.enter(call)
         _HERE.call, _HERE.caught = call, []
         yield
     finally:
+        if os.getpid() != process:
+            os._exit(1)
+        collect(collections)
         _HERE.call = None
         _WATCH.leave(call)

@@ -42,9 +42,18 @@ def set_apart(held: Any) -> Any:
         return keep_own_categories(held)
     if library == "pandas" and name == "MultiIndex":
         return held.remove_unused_levels()
+    if library == "pyarrow" and name.endswith("Scalar") and "dictionary" in str(held.type):
+        return _make_scalar(held)
     if library == "pyarrow" and hasattr(held, "take") and hasattr(held, "__len__"):
         return held.take(np.arange(len(held)))  # a list of none has no type
     return held  # pieces of Polars are written without what they were cut from
+
+
+def _make_scalar(held: Any) -> Any:
+    """Make a cell of Arrow of its own value; one of a dictionary brings all its words along."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.array([held.as_py()], type=held.type)[0]
 
 
 def narrow_texts(held: Any) -> Any:

@@ -92,14 +92,14 @@ def container(rows: object) -> Container:
     library = type(rows).__module__.partition(".")[0]
     if type(rows).__name__ == "DataFrame" and library in ("pandas", "polars"):
         return "pandas" if library == "pandas" else "polars"
-    cure = ": series.to_frame() makes a table of it" if _is_series(rows) else ""
+    cure = ": series.to_frame() makes a table of it" if is_series(rows) else ""
     raise BadRows(
         "rows must be a NumPy array, a list, a pandas DataFrame or a Polars DataFrame, "
         f"got {type(rows).__module__}.{type(rows).__qualname__}{cure}"
     )
 
 
-def _is_series(rows: object) -> bool:
+def is_series(rows: object) -> bool:
     """Tell a pandas or Polars series."""
     library = type(rows).__module__.partition(".")[0]
     return type(rows).__name__ == "Series" and library in ("pandas", "polars")
@@ -107,7 +107,7 @@ def _is_series(rows: object) -> bool:
 
 def as_table(rows: Any) -> Any:
     """Make a frame of one column of a series; anything else stays what it is."""
-    return rows.to_frame() if _is_series(rows) else rows
+    return rows.to_frame() if is_series(rows) else rows
 
 
 _NUMBERED = {

@@ -57,10 +57,10 @@ def charge_and_store(
 def _look(look: Write, certificate: Certificate, *, charged: bool) -> str:
     """Look at the private rows in silence; that it failed on them is an answer, too."""
     name = ""
-    with watch_stops() as is_stop:
+    # Objects in cells may say something while they are read.
+    with silence(), watch_stops() as is_stop:
         try:
-            with silence():  # objects in cells may say something while they are read
-                return look(certificate)
+            return look(certificate)
         except BaseException as cause:
             name = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not name:

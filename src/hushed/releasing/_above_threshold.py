@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from numbers import Rational
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from hushed._functions._silence import silence
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
 from hushed.ledger._notes import choose_note
@@ -42,6 +44,7 @@ if hasattr(os, "register_at_fork"):
 
 
 _BELOW = Crossing(above=False)
+_PLAIN = {int, float, np.float64, np.int64}  # no code of anybody else's runs as they are read
 
 
 class AboveThreshold:
@@ -326,6 +329,21 @@ def _draw_laplace(scale: Fraction) -> int:
 
 def _read_answer(answer: Any) -> Rational:
     """Read a private answer exactly; it is not shown, nor what failed on it."""
+    if type(answer) in _PLAIN:
+        return _read_exactly(answer)
+    refused = ParameterError(
+        "the answer cannot be read as a number; nothing was spent", parameter="answer"
+    )
+    with silence(), suppress(Exception):  # its text may show the answer
+        try:
+            return _read_exactly(answer)
+        except ParameterError as problem:
+            refused = problem.with_traceback(None)
+    raise refused
+
+
+def _read_exactly(answer: Any) -> Rational:
+    """Read it; a number of a class of somebody else may do anything then."""
     if isinstance(answer, float | np.floating):
         if math.isfinite(answer):
             return Fraction(*map(int, answer.as_integer_ratio()))

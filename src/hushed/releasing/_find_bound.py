@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._calls import call_privately
 from hushed._ground.checks import require_one_of
 from hushed._ground.types import Floats
+from hushed._rows._containers import is_series
 from hushed._rows._users import name_user
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadFunction, BadRows, ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.ledger._notes import choose_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
@@ -207,11 +209,9 @@ def _dimensions(shape: object) -> str:
 
 def _check_column(name: str, column: Any) -> Any:
     """Take one list of private cells; refused by types and shape alone, unpaid."""
-    held = list(column) if isinstance(column, tuple | range) else column
-    known = isinstance(held, list | np.ndarray) or type(held).__name__ == "Series"
-    if not known and hasattr(held, "__array__"):
-        held, known = np.asarray(held), True
-    shape = (0,) if isinstance(held, list) else getattr(held, "shape", None) if known else None
+    held = _make_plain(column)
+    known = isinstance(held, list | np.ndarray) or is_series(held)
+    shape = (0,) if isinstance(held, list) else held.shape if known else None
     of = " of real numbers" if name == "column" else ""
     if not isinstance(shape, tuple) or len(shape) != 1 or isinstance(held, np.ma.MaskedArray):
         raise BadRows(
@@ -219,6 +219,25 @@ def _check_column(name: str, column: Any) -> Any:
             f"series, got {type(column).__name__}{_dimensions(shape)}; nothing was charged"
         )
     return held
+
+
+def _make_plain(column: Any) -> Any:
+    """Make a list or an array of what may be one; what it does when it is read is its own code."""
+    if type(column) in (list, np.ndarray) or is_series(column):
+        return column
+    listed = isinstance(column, list | tuple | range)
+    if not listed and not hasattr(type(column), "__array__"):
+        return column
+    if isinstance(column, np.ma.MaskedArray):
+        return column
+    try:
+        return call_privately(list if listed else np.asarray, column)
+    except BadFunction:  # whose words are about functions
+        pass
+    raise BadRows(
+        f"the {'list' if listed else 'array'} cannot be read: why is not said, because it may hold "
+        "a private value; nothing was charged"
+    )
 
 
 def _check_users(users: Any, rows: int) -> list[Any]:

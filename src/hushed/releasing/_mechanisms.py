@@ -270,11 +270,10 @@ def _facts_of(one: Admitted) -> dict[str, Any]:
 def _draw_privately(mechanism: Any, exact: Floats, name: str) -> Any:
     """Draw with a mechanism of the caller's; what it prints or raises may hold a private value."""
     problem = ""
-    with watch_stops() as is_stop:
+    with silence(), watch_stops() as is_stop:
         try:
-            with silence():
-                drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
-                found = _read_drawn(drawn, exact.shape)
+            drawn = mechanism.draw(exact.copy() if exact.ndim else float(exact))
+            found = _read_drawn(drawn, exact.shape)
             if found is not None:
                 return found
             problem = "gave neither a number nor numbers in the shape of the answer"

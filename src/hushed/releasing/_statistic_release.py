@@ -93,10 +93,10 @@ def draw_and_store(
 def _draw(draw: Callable[[], Any], what: str, *, charged: bool) -> Any:
     """Draw; what fails here fails on private rows, and stays paid for."""
     name = ""
-    with watch_stops() as is_stop:
+    # Objects in cells may say something while they are read.
+    with silence(), watch_stops() as is_stop:
         try:
-            with silence():  # objects in cells may say something while they are read
-                return draw()
+            return draw()
         except BaseException as cause:
             name = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if not name:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from enum import Enum
+from os import PathLike
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
+from hushed._functions._fingerprints.code import is_library
 from hushed._ground.checks import is_real
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
 from hushed.sklearn._needed import (
+    FrozenEstimator,
     base,
     cluster,
     decomposition,
@@ -111,14 +116,65 @@ def fix_chance(estimator: Any) -> Any:
     """Copy an estimator; one that tosses coins gets a seed, for its answers must not vary.
 
     None says how far it is: what C code prints of a fit goes past Python, and tells of its rows.
+    None keeps in a folder what it computed.
     """
     copy = base.clone(estimator)
+    _refuse_shared(estimator, copy)
     held = copy.get_params()
     chance = {name: 0 for name in held if _is_named(name, "random_state") and held[name] is None}
     loud = [name for name in held if _is_named(name, "verbose") and held[name]]
     # Below 0 it is less than silent to some.
     quiet = {name: 0 for name in loud if not (is_real(held[name]) and held[name] < 0)}
-    return copy.set_params(**chance, **quiet)
+    kept = {name: None for name in held if _is_named(name, "memory") and _is_cache(held[name])}
+    copy.set_params(**chance, **quiet, **kept)
+    return copy
+
+
+def _is_cache(value: Any) -> bool:
+    """Whether an option names a folder, or an object of joblib that writes into one."""
+    return isinstance(value, str | PathLike) or hasattr(value, "cache")
+
+
+def _refuse_shared(estimator: Any, copy: Any) -> None:
+    """Refuse an estimator that is its own copy, or holds what is: rows would stay in it.
+
+    Of a class that is installed it is known not to learn, unless it is an estimator.
+    """
+    ours, theirs = _spread(estimator), _spread(copy)
+    for place, each in ours.items():
+        if place in theirs and _learns(each):
+            raise ParameterError(
+                f"the estimator shares a {type(each).__name__} with its copies, so that what a fit "
+                "keeps of private rows would stay there: let each copy have its own",
+                parameter="estimator",
+            )
+
+
+def _spread(estimator: Any) -> dict[int, Any]:
+    """Give an estimator and its options, at any depth, by their identity; none of a frozen one."""
+    left, found = [estimator], dict[int, Any]()
+    while left:
+        each = left.pop()
+        if id(each) not in found:
+            found[id(each)] = each
+            left += each if type(each) in (list, tuple, set) else []
+            left += each.values() if type(each) is dict else []
+            left += each.get_params(deep=False).values() if _is_fitted_anew(each) else []
+    return found
+
+
+def _learns(value: Any) -> bool:
+    """Whether an object may keep something of what it is given."""
+    kind = type(value)
+    if isinstance(value, type | FunctionType | BuiltinFunctionType | MethodType | Enum):
+        return False
+    return _is_fitted_anew(value) if hasattr(kind, "fit") else not is_library(kind.__module__)
+
+
+def _is_fitted_anew(value: Any) -> bool:
+    """Whether an object is an estimator that learns where it is fitted."""
+    known = hasattr(type(value), "fit") and hasattr(type(value), "get_params")
+    return known and type(value) is not FrozenEstimator
 
 
 def _is_named(name: str, option: str) -> bool:

@@ -15,6 +15,7 @@ try:
         svm,
     )
     from sklearn.exceptions import DataConversionWarning
+    from sklearn.frozen import FrozenEstimator
     from sklearn.utils import get_tags
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted, validate_data
@@ -23,6 +24,7 @@ except ImportError:  # pragma: no cover  (an environment without it is tested by
 
 __all__ = [
     "DataConversionWarning",
+    "FrozenEstimator",
     "available_if",
     "base",
     "check_is_fitted",

@@ -91,13 +91,12 @@ def declared(
                 f"stability must be 0 or more and finite, got {stability}", parameter="stability"
             )
         bound = _times(float(stability))
-    made = guard_step(function)
     name = str(getattr(function, "__name__", type(function).__name__))
     return Transformation(
         name=f"{name} ({argument.strip()})",
         source=source,
         target=target,
-        function=lambda data: target.domain.check(made(data)),
+        function=guard_step(function, target.domain.check),
         relation=_of_rows(bound) if target.metric.of_rows else linear(bound),
         settings=(function,),
     )
