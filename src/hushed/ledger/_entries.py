@@ -98,8 +98,9 @@ class Entry:
     def loss(self) -> PrivacyProfile | None:
         """Loss behind the guarantee, if it was known.
 
-        A law that cannot be read counts as unknown: then the guarantee is charged, which is never
-        less. On a server somebody may have written it by hand, and must not stop the others.
+        A law that cannot be read, or has too many parts, counts as unknown: then the guarantee is
+        charged, which is never less. On a server somebody may have written it by hand, and must
+        neither stop nor delay the others.
         """
         if self.law is None:
             return None

@@ -18,7 +18,6 @@ from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
-_MOST_PARTS = 64  # of a law that is priced again whenever it is read
 _ROOM = (Fraction(1), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2))  # shares tried of a delta
 _NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
 
@@ -95,8 +94,7 @@ class RunningBalance:
     def add(self, entry: Entry) -> None:
         """Fold one entry in."""
         promise = entry.guarantee
-        long = entry.law is not None and len(entry.law) > _MOST_PARTS  # `verify` takes its time
-        costs = entry.costs if long else price_entry(self.budget, entry)
+        costs = price_entry(self.budget, entry)
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, costs, strict=True)]
         if promise.gamma > 0:
             self.by_hand += stated_gamma(promise)
