@@ -198,7 +198,8 @@ def _reach(certificate: Certificate) -> str:
         return (
             f"Whom it protects: this holds for every table and every "
             f"{'person' if certificate.person else who}; no population is assumed. Numbers of "
-            f"{who}s beyond public candidates were compared: {certificate.argument}."
+            f"{who}s beyond public candidates were compared: {certificate.argument}. What is "
+            "missing or no number lies beyond none."
             f"{_person_words(certificate)}"
         )
     if sampling is None:
