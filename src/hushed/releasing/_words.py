@@ -189,7 +189,9 @@ def _reach(certificate: Certificate) -> str:
             "assumed. The sum of the gradients of all rows moves by at most "
             f"{moved} in the l1 norm, at any coefficients, for each feature is scaled from a "
             "public range to [-1, 1], each row is shortened to a public length, and the slope of "
-            "the loss is bounded. Noise of that scale stood in the objective; what its curvature "
+            "the loss is bounded. What is outside of its range counts as an end of it, what is "
+            "missing as its middle, and a label that is none of the public ones as the first. "
+            "Noise of that scale stood in the objective; what its curvature "
             "tells, and how far the computed minimum may be from the exact one, is paid from the "
             f"same epsilon.{_person_words(certificate)}"
         )
