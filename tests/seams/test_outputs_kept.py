@@ -503,6 +503,10 @@ def test_a_file_is_replaced_whole_or_not_at_all(folder):
     assert (folder / "link").is_symlink()
     assert (folder / "real").read_text() == "after"
     assert (folder / "real").stat().st_mode & 0o777 == 0o640
+    if os.getuid() == 0:
+        os.chown(folder / "real", 1, 1)
+        write_whole("real", b"again")
+        assert ((folder / "real").stat().st_uid, (folder / "real").stat().st_gid) == (1, 1)
 
 
 @pytest.mark.slow_cases(".html")

@@ -28,9 +28,17 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
         with os.fdopen(file, "wb") as stream:
             stream.write(body)
         if place.exists():
-            fresh.chmod(place.stat().st_mode & 0o777)
+            _keep_rights(fresh, place.stat())
         fresh.replace(place)
     except BaseException:
         with suppress(OSError):
             fresh.unlink()
         raise
+
+
+def _keep_rights(fresh: Path, before: os.stat_result) -> None:
+    """Give a file the owner, as far as we may, and the rights of the one before."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):
+            os.chown(fresh, before.st_uid, before.st_gid)
+    fresh.chmod(before.st_mode & 0o777)
