@@ -204,6 +204,32 @@ def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_pat
                     book.verify("b")
 
 
+NO_COSTS = {
+    "none": lambda costs: (),
+    "one more": lambda costs: (*costs, costs[0]),
+    "an infinite delta": lambda costs: (replace(costs[0], delta=math.inf), *costs[1:]),
+    "less than nothing": lambda costs: (replace(costs[0], delta=-1.0), *costs[1:]),
+}
+
+
+@pytest.mark.parametrize("odd", NO_COSTS)
+def test_an_entry_whose_costs_are_none_is_refused_in_words(tmp_path, odd):
+    """Written by hand: as damage, and by no error that nobody has foreseen."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        book.open_budget("b", G(epsilon=1.0, delta=1e-6))
+        first = book.charge("b", G(epsilon=0.1))
+        write_by_hand(path, first, costs=NO_COSTS[odd](first.costs))
+        for ask in (
+            book.balance,
+            book.verify,
+            book.history,
+            lambda name: book.charge(name, G(epsilon=0.1)),
+        ):
+            with pytest.raises(DamagedLedger, match="cost"):
+                ask("b")
+
+
 @pytest.mark.parametrize("method", ["basic", "zcdp", "pld"])
 def test_a_law_of_too_many_parts_is_charged_by_its_promise(tmp_path, method):
     """Whoever wrote one by hand would let everybody else wait for minutes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,8 +214,8 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
-    if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
-        raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
+    if not all(cost.amount >= 0 and 0 <= cost.delta < math.inf for cost in entry.costs):  # no NaN
+        raise DamagedLedger(f"entry {number} of budget {budget!r} states a cost that is none")
     if not isinstance(entry.key, str | None):
         raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is not a text")
     if type(entry.number) is not int or (entry.budget, entry.number) != (budget, number):

@@ -10,7 +10,7 @@ from hushed._ground.decimals import decimal_of, stated_above, stated_below
 from hushed._ground.numeric import last_true, last_true_near
 from hushed._ground.printing import format_down, format_up
 from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
-from hushed.errors import HushedError, Overspent, ParameterError
+from hushed.errors import DamagedLedger, HushedError, Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger._balance import Balance, bought, set_aside, which_part
 from hushed.ledger._doubles import from_units, to_units
@@ -33,6 +33,11 @@ def price_entry(budget: Budget, entry: Entry) -> tuple[Cost, ...]:
     Whoever writes an entry by hand may state any cost; nobody gets more out of a budget for it. A
     law that cannot be priced counts as unknown.
     """
+    if len(entry.costs) != len(budget.filters):
+        raise DamagedLedger(
+            f"entry {entry.number} of budget {budget.name!r} states {len(entry.costs)} costs where "
+            f"its rule adds up {len(budget.filters)}: it was written by hand"
+        )
     try:
         due = costs_of(budget, entry.guarantee, entry.loss)
     except (HushedError, ArithmeticError):
