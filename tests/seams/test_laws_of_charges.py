@@ -13,7 +13,7 @@ import hushed as hs
 from hushed import privacy_loss
 from hushed.cli import app
 from hushed.errors import DamagedLedger, Overspent, ParameterError
-from hushed.ledger._entries import digest, write_entry
+from hushed.ledger._entries import digest, write_budget, write_entry
 
 G = hs.Guarantee
 
@@ -228,6 +228,33 @@ def test_an_entry_whose_costs_are_none_is_refused_in_words(tmp_path, odd):
         ):
             with pytest.raises(DamagedLedger, match="cost"):
                 ask("b")
+
+
+NO_RULE = {
+    "none": lambda rule: (),
+    "an infinite capacity": lambda rule: (replace(rule[0], capacity=math.inf), *rule[1:]),
+    "no number": lambda rule: (*rule[:-1], replace(rule[-1], slack=math.nan)),
+    "an infinite share": lambda rule: (*rule[:-1], replace(rule[-1], conversion=math.inf)),
+    "below 0": lambda rule: (replace(rule[0], order=-1.0), *rule[1:]),
+}
+
+
+@pytest.mark.parametrize("odd", NO_RULE)
+def test_a_budget_whose_rule_is_none_is_refused_in_words(tmp_path, odd):
+    """As damage, and by no error that nobody has foreseen; other budgets are charged."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        fine = book.open_budget("fine", G(epsilon=1.0, delta=1e-6))
+    body = write_budget(replace(fine, name="b", filters=NO_RULE[odd](fine.filters)))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as hand:
+        link = digest("", body)
+        hand.execute("INSERT INTO hushed_budgets VALUES ('b', ?, ?)", (body, link))
+        hand.execute("INSERT INTO hushed_heads VALUES ('b', 0, ?)", (link,))
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        for ask in (book.balance, book.verify, lambda name: book.charge(name, G(epsilon=0.1))):
+            with pytest.raises(DamagedLedger, match="stops no spending"):
+                ask("b")
+        assert book.charge("fine", G(epsilon=0.1)).number == 1
 
 
 @pytest.mark.parametrize("method", ["basic", "zcdp", "pld"])

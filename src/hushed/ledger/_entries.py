@@ -166,7 +166,7 @@ def read_budget(body: str, link: str) -> Budget:
         raise DamagedLedger("a budget is not what was opened: its digest does not fit its text")
     record = _parse(body, "budget")
     try:
-        return Budget(
+        budget = Budget(
             name=record["name"],
             limit=read_promise(record["limit"]),
             method=record["method"],
@@ -186,6 +186,14 @@ def read_budget(body: str, link: str) -> Budget:
         )
     except (KeyError, TypeError, ValueError):
         raise DamagedLedger("a budget lacks a field, or holds one of another kind") from None
+    numbers = [
+        number
+        for each in budget.filters
+        for number in (each.capacity, each.slack, each.order, each.conversion)
+    ]
+    if not numbers or not all(0 <= number < math.inf for number in numbers):  # nor not a number
+        raise DamagedLedger("a budget has a rule that stops no spending: it was written by hand")
+    return budget
 
 
 def read_entry(body: str, link: str, before: str | None, number: int, budget: str) -> Entry:
