@@ -393,7 +393,7 @@ class TestWrittenFiles:
         def full(*_, **__):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr("hushed.cli._delivery.Path.write_text", full)
+        monkeypatch.setattr("hushed.cli._delivery.write_whole", full)
         done = run(*RELEASE, "--out", "c.json", "--json")
         assert done.exit_code == 2
         assert len(json.loads(done.stdout)["value"]) == 2

@@ -10,8 +10,12 @@ import pytest
 
 import hushed as hs
 from hushed import statements
+from hushed.accounting._filters import filter_cost, privacy_filters
 from hushed.errors import ParameterError
 from hushed.fitting._moving_report import NoisyCount
+from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry
+from hushed.statements import _limits
+from hushed.statements._kinds import read_record
 
 ROWS = pa.table({"cost": [float(i % 50) for i in range(200)]})
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -217,3 +221,85 @@ def test_no_name_of_an_audit_is_a_line_of_its_own(end):
     words = hs.Statement(record=json.dumps(record)).explain()
     assert "What is promised: all" in words
     assert not any(line.startswith("What is promised") for line in words.splitlines())
+
+
+def write_long_report(charges, law_of, stored=""):
+    """Write the report of a ledger whose charges are of different laws, by hand."""
+    limit = hs.Guarantee(epsilon=700.0, delta=1e-6)
+    filters = privacy_filters(limit.epsilon, limit.delta)
+    opened = "2027-01-01T00:00:00.000000+00:00"
+    budget = Budget(
+        name="b", limit=limit, method="adaptive", filters=filters, note="", opened=opened
+    )
+    link = digest("", write_budget(budget))
+    told = {"schema": "hushed report", "version": 1, "budget": json.loads(write_budget(budget))}
+    told |= {"digest": link, "entries": [], "answers": {}}
+    for number in range(1, charges + 1):
+        promise = hs.Guarantee(epsilon=1e-3)
+        entry = Entry(
+            budget="b",
+            number=number,
+            guarantee=promise,
+            law=law_of(number),
+            costs=tuple(filter_cost(each, promise, None) for each in filters),
+            note="",
+            at=opened,
+        )
+        link = digest(link, write_entry(entry))
+        told["entries"].append(json.loads(write_entry(entry)) | {"digest": link})
+        told["answers"] |= {str(number): stored} if stored else {}
+    return json.dumps(told)
+
+
+def name_law(kind, number, parts=1):
+    """Describe a law of some parts, all of them others than those of another number."""
+    sizes = [(1e-7 + (64 * number + i) * 1e-12).hex() for i in range(parts)]
+    return [{"law": kind, "bound": size, "count": 1} for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("charges", "law_of"),
+    [
+        (2_001, lambda n: name_law("bounded-range", n)),
+        (32, lambda n: name_law("bounded-range", n, 64)),
+        (16, lambda n: name_law("laplace", n, 64)),
+    ],
+)
+def test_a_report_of_too_many_different_laws_is_refused_before_one_is_priced(
+    charges, law_of, monkeypatch
+):
+    """Thousands of different laws would be priced for hours."""
+    monkeypatch.setattr("hushed.statements._limits._MOST_PARTS", 1_000 if charges == 16 else 10**5)
+    monkeypatch.setattr("hushed.statements._budgets.price_entry", lambda *_: pytest.fail("priced"))
+    with pytest.raises(ParameterError, match=r"at most 1(00)?,000 different laws"):
+        hs.Statement(record=write_long_report(charges, law_of))
+
+
+def test_a_report_says_which_laws_were_not_compared(monkeypatch):
+    """Laws of several parts beyond the first ones; the same one again takes no time."""
+    asked = []
+    compare = _limits.is_stronger
+    monkeypatch.setattr(_limits, "is_stronger", lambda *given: asked.append(1) or compare(*given))
+    told = hs.Statement(record=write_long_report(40, lambda n: name_law("laplace", n % 36, 2)))
+    assert len(asked) == 32
+    words = told.explain()
+    assert "the smaller loss was counted: entry 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 26 more." in words
+    unknown = words.partition("it was not worked out whether")[2]
+    assert "their laws have several parts: entry 33, 34, 35, 36." in unknown
+
+
+def test_a_report_reads_so_many_answers_and_says_so(monkeypatch):
+    """The last ones; what is not read is not said to be nothing."""
+    read = []
+    monkeypatch.setattr(
+        "hushed.statements._budgets.describe_stored", lambda *given: read.append(given) or "known"
+    )
+    monkeypatch.setattr("hushed.statements._limits._MOST_ANSWERS", 50)
+    told = hs.Statement(record=write_long_report(51, lambda n: None, "{}"))
+    assert len(read) == 50
+    (table,) = read_record(told.record).tables
+    assert table.lines[1][-1] == "known"
+    assert table.lines[-1][-1] == "an answer, which was not read here: others are later"
+    read.clear()
+    hs.Statement(record=write_long_report(9, lambda n: None, "x" * 1_000_000))
+    assert len(read) == 4

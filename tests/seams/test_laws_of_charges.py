@@ -13,7 +13,7 @@ import hushed as hs
 from hushed import privacy_loss
 from hushed.cli import app
 from hushed.errors import DamagedLedger, Overspent, ParameterError
-from hushed.ledger._entries import digest, write_entry
+from hushed.ledger._entries import digest, write_budget, write_entry
 
 G = hs.Guarantee
 
@@ -166,42 +166,113 @@ def test_an_infinite_loss_is_not_all_of_delta_below_the_largest_sum():
     assert law.delta(30.0) == pytest.approx(1e-6, rel=1e-12)
 
 
+def write_by_hand(path, first, **forged):
+    """Put an entry behind the first one, as whoever may write the file can."""
+    body = write_entry(replace(first, number=2, **forged))
+    link = digest(first.digest, body)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as hand:
+        hand.execute("INSERT INTO hushed_entries VALUES ('b', 2, ?, ?)", (body, link))
+        hand.execute("UPDATE hushed_heads SET entries = 2, digest = ?", (link,))
+
+
+def many_parts(number, level):
+    """Describe a law of so many different parts that add up to a level."""
+    sizes = [level / number + (2 * i + 1 - number) * 1e-9 for i in range(number)]
+    return [{"law": "laplace", "bound": size.hex(), "count": 1} for size in sizes]
+
+
+FORGED = {"no law": None, "64 parts": many_parts(64, 0.89), "65 parts": many_parts(65, 0.89)}
+
+
 @pytest.mark.slow_cases("pld")
 @pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
-def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_path, method):
+@pytest.mark.parametrize("law", FORGED)
+def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_path, law, method):
     """Written by hand, in one process and in the next: nobody gets more out of the budget."""
     path = tmp_path / "l.db"
     with hs.Ledger(f"sqlite:///{path}") as honest:
         honest.open_budget("b", G(epsilon=1.0, delta=1e-6), method=method)
         first = honest.charge("b", G(epsilon=0.1))
         free = tuple(replace(each, amount=0.0) for each in first.costs)
-        body = write_entry(replace(first, number=2, guarantee=G(epsilon=0.9), costs=free))
-        link = digest(first.digest, body)
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as hand:
-            hand.execute("INSERT INTO hushed_entries VALUES ('b', 2, ?, ?)", (body, link))
-            hand.execute("UPDATE hushed_heads SET entries = 2, digest = ?", (link,))
+        write_by_hand(path, first, guarantee=G(epsilon=0.9), costs=free, law=FORGED[law])
         with hs.Ledger(f"sqlite:///{path}") as later:
             for book in (honest, later):
                 assert book.balance("b").used > 0.3
                 with pytest.raises(Overspent):
-                    book.charge("b", G(epsilon=0.9))
+                    book.charge("b", G(epsilon=0.95))
                 with pytest.raises(DamagedLedger, match="smaller cost"):
                     book.verify("b")
 
 
-def test_a_law_of_many_parts_is_read_at_once_and_priced_by_verify(tmp_path, monkeypatch):
-    """Whoever wrote one by hand would let everybody else wait for minutes."""
-    law = privacy_loss.compose([privacy_loss.laplace(0.001 + i / 1e6) for i in range(80)])
-    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
+NO_COSTS = {
+    "none": lambda costs: (),
+    "one more": lambda costs: (*costs, costs[0]),
+    "an infinite delta": lambda costs: (replace(costs[0], delta=math.inf), *costs[1:]),
+    "less than nothing": lambda costs: (replace(costs[0], delta=-1.0), *costs[1:]),
+}
+
+
+@pytest.mark.parametrize("odd", NO_COSTS)
+def test_an_entry_whose_costs_are_none_is_refused_in_words(tmp_path, odd):
+    """Written by hand: as damage, and by no error that nobody has foreseen."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as book:
         book.open_budget("b", G(epsilon=1.0, delta=1e-6))
-        book.charge("b", G(epsilon=law.supremum), loss=law)
-        used = book.balance("b").used
-        book.verify("b")
-    asked = []
-    monkeypatch.setattr(
-        "hushed.ledger._running.costs_of",
-        lambda *given: asked.append(given) or pytest.fail("priced again"),
-    )
-    with hs.Ledger(f"sqlite:///{tmp_path}/l.db") as book:
-        assert book.balance("b").used == used
-        assert not asked
+        first = book.charge("b", G(epsilon=0.1))
+        write_by_hand(path, first, costs=NO_COSTS[odd](first.costs))
+        for ask in (
+            book.balance,
+            book.verify,
+            book.history,
+            lambda name: book.charge(name, G(epsilon=0.1)),
+        ):
+            with pytest.raises(DamagedLedger, match="cost"):
+                ask("b")
+
+
+NO_RULE = {
+    "none": lambda rule: (),
+    "an infinite capacity": lambda rule: (replace(rule[0], capacity=math.inf), *rule[1:]),
+    "no number": lambda rule: (*rule[:-1], replace(rule[-1], slack=math.nan)),
+    "an infinite share": lambda rule: (*rule[:-1], replace(rule[-1], conversion=math.inf)),
+    "below 0": lambda rule: (replace(rule[0], order=-1.0), *rule[1:]),
+}
+
+
+@pytest.mark.parametrize("odd", NO_RULE)
+def test_a_budget_whose_rule_is_none_is_refused_in_words(tmp_path, odd):
+    """As damage, and by no error that nobody has foreseen; other budgets are charged."""
+    path = tmp_path / "l.db"
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        fine = book.open_budget("fine", G(epsilon=1.0, delta=1e-6))
+    body = write_budget(replace(fine, name="b", filters=NO_RULE[odd](fine.filters)))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as hand:
+        link = digest("", body)
+        hand.execute("INSERT INTO hushed_budgets VALUES ('b', ?, ?)", (body, link))
+        hand.execute("INSERT INTO hushed_heads VALUES ('b', 0, ?)", (link,))
+    with hs.Ledger(f"sqlite:///{path}") as book:
+        for ask in (book.balance, book.verify, lambda name: book.charge(name, G(epsilon=0.1))):
+            with pytest.raises(DamagedLedger, match="stops no spending"):
+                ask("b")
+        assert book.charge("fine", G(epsilon=0.1)).number == 1
+
+
+@pytest.mark.parametrize("method", ["basic", "zcdp", "pld"])
+def test_a_law_of_too_many_parts_is_charged_by_its_promise(tmp_path, method):
+    """Whoever wrote one by hand would let everybody else wait for minutes."""
+    parts = [privacy_loss.laplace(0.001 + i / 1e6) for i in range(65)]
+    for law, kept in (
+        (privacy_loss.compose(parts[:64]), True),
+        (privacy_loss.compose(parts), False),
+    ):
+        with hs.Ledger(f"sqlite:///{tmp_path}/{kept}.db") as book:
+            book.open_budget("b", G(epsilon=1.0, delta=1e-6), method=method)
+            promise = G(epsilon=law.supremum)
+            previewed = book.quote("b", promise, loss=law)
+            entry = book.charge("b", promise, loss=law, key="k", question="q")
+            assert (entry.law is not None) == kept
+            assert book.charge("b", promise, loss=law, key="k", question="q") == entry
+            assert book.balance("b").spent == previewed.spent
+            book.verify("b")
+            book.open_budget("alone", G(epsilon=1.0, delta=1e-6), method=method)
+            assert kept or book.charge("alone", promise).costs == entry.costs

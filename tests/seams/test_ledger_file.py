@@ -210,6 +210,78 @@ def test_a_log_that_is_gone_is_noticed(book, path, replaced):
         book.charge("b", TENTH)
 
 
+OPENED = """
+    import sqlite3, sys
+    found = sqlite3.connect(sys.argv[1])
+    assert found.execute("SELECT entries FROM hushed_heads").fetchone()
+    print("open", flush=True)
+    input()
+"""
+
+
+@contextlib.contextmanager
+def a_colleague(path):
+    """Let another process keep the file open; it makes an index where there is none."""
+    command = [sys.executable, "-S", "-c", textwrap.dedent(OPENED), str(path)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout.readline() == "open\n"
+        yield
+        process.communicate("\n")
+
+
+@pytest.mark.parametrize("handle", ["before", "after"])
+@pytest.mark.parametrize("made", ["gone", "by a colleague", "by hand"])
+def test_an_index_that_is_gone_is_noticed(book, path, made, handle):
+    """Whoever opens the file then makes a new one, and neither sees the other's locks and charges.
+
+    SQLite has one index for all of a process: a handle of later uses the one that is gone, too.
+    """
+    book.charge("b", TENTH)
+    index = path.with_name("budget.db-shm")
+    content = index.read_bytes()
+    index.unlink()
+    with contextlib.ExitStack() as stack:
+        if made == "by a colleague":
+            stack.enter_context(a_colleague(path))
+        elif made == "by hand":
+            index.write_bytes(content)
+        if handle == "after":
+            with pytest.raises(LedgerUnavailable, match="lost the index of its log"):
+                hs.Ledger(f"sqlite:///{path}", create=False)
+        with pytest.raises(LedgerUnavailable, match="lost the index of its log") as caught:
+            book.charge("b", TENTH)
+        assert "Nothing was charged" in str(caught.value)
+        with hs.Ledger(f"sqlite:///{path}", create=False) as later:
+            assert later.charge("b", TENTH).number == 2
+        assert book.charge("b", TENTH).number == 3
+    assert entries(path) == 3
+
+
+LATER = """
+    import sys, hushed as hs
+    with hs.Ledger(sys.argv[1], create=False) as found:
+        found.charge("b", hs.Guarantee(epsilon=0.5))
+        print("charged", flush=True)
+        input()
+"""
+
+
+@pytest.mark.slow
+def test_no_charge_is_lost_with_the_index(book, path):
+    """The charge of a process that has opened the file since stays."""
+    book.charge("b", TENTH)
+    path.with_name("budget.db-shm").unlink()
+    command = [sys.executable, "-c", textwrap.dedent(LATER), f"sqlite:///{path}"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout.readline() == "charged\n"
+        with pytest.raises(LedgerUnavailable, match="lost the index of its log"):
+            book.charge("b", TENTH)
+        with pytest.raises(Overspent):
+            book.charge("b", G(epsilon=0.5))
+        process.communicate("\n")
+    assert [each.guarantee.epsilon for each in book.entries("b")] == [0.125, 0.5]
+
+
 def test_a_file_replaced_between_check_and_commit_is_told(book, path, tmp_path, monkeypatch):
     """The charge may be in a file that nobody sees: it must not be relied on."""
     shutil.copy(path, tmp_path / "other.db")

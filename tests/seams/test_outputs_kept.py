@@ -1,8 +1,11 @@
 """Output that cannot be written loses nothing, and nothing that is written loses a ledger."""
 
 import ast
+import contextlib
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +16,7 @@ from tests.commands import ended
 from typer.testing import CliRunner
 
 import hushed as hs
+from hushed._ground.whole_files import write_whole
 from hushed.cli import app
 from hushed.errors import LedgerUnavailable, NotFound, ParameterError
 from hushed.plots._figures import is_figure, save_figure
@@ -443,3 +447,102 @@ def test_an_at_in_a_password_is_explained():
     """The classic slip: what to write instead."""
     with pytest.raises(ParameterError, match="%40"):
         hs.Ledger("postgresql://u:one@two@host/db")
+
+
+@contextlib.contextmanager
+def little_room(most):
+    """Let no file grow beyond so many bytes, as on a full disk."""
+    handled = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handled)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("option", ["--html", "--out"])
+def test_a_file_of_an_answer_that_cannot_be_written(folder, option):
+    """The answer was printed, and the error says how to read it again."""
+    (folder / "page").symlink_to(FULL)
+    done = run(*RELEASE, option, "page", "--force")
+    assert done.exit_code == 2
+    assert "OSError: No space left on device; the answer is kept" in done.stderr
+    words = done.stderr.partition("at no cost by: hushed ")[2].split()
+    assert run(*words).stdout.split("\n")[0] in done.stdout
+
+
+def test_a_file_of_a_query_that_cannot_be_written(folder):
+    """As for a release, where an earlier file is replaced; that one stays."""
+    opened = run("ledger", "open", URL, "rows", "--epsilon", "2", "--neighbours", "add-remove")
+    assert opened.exit_code == 0
+    words = ["query", "private.csv", "--type", "x=float", "--histogram", "x:0:1:3000"]
+    words += ["--epsilon", "1", "--ledger", URL, "--budget", "rows", "--force", "--out", "a.csv"]
+    (folder / "a.csv").write_text("before")
+    with little_room(90_000):
+        done = run(*words)
+    assert done.exit_code == 2, done.stderr
+    assert "File too large; the answer is kept, and read again at no cost by" in done.stderr
+    assert (folder / "a.csv").read_text() == "before"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(folder):
+    """Whatever was there before stays until all is written; links and rights stay, too."""
+    (folder / "real").write_text("before")
+    (folder / "real").chmod(0o640)
+    (folder / "link").symlink_to("real")
+    for target in ("real", "link", "new"):
+        with little_room(40), pytest.raises(OSError, match="File too large"):
+            write_whole(target, "x" * 41)
+    assert (folder / "real").read_text() == "before"
+    assert not {each.name for each in folder.iterdir()} & {"new", ".real"}
+    assert not [each for each in folder.iterdir() if each.name.startswith(".")]
+    write_whole("link", b"after")
+    assert (folder / "link").is_symlink()
+    assert (folder / "real").read_text() == "after"
+    assert (folder / "real").stat().st_mode & 0o777 == 0o640
+    if os.getuid() == 0:
+        os.chown(folder / "real", 1, 1)
+        write_whole("real", b"again")
+        assert ((folder / "real").stat().st_uid, (folder / "real").stat().st_gid) == (1, 1)
+
+
+@pytest.mark.slow_cases(".html")
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])
+def test_a_figure_is_replaced_whole_or_not_at_all(folder, suffix):
+    """The figure before stays, and is known as one."""
+    pytest.importorskip("altair")
+    with hs.Ledger(URL) as book:
+        figure = hs.plots.budget_figure(book, "b")
+    place = save_figure(figure, folder / f"f{suffix}")
+    before = place.read_bytes()
+    with little_room(1000), pytest.raises(OSError, match="File too large"):
+        save_figure(figure, place)
+    assert place.read_bytes() == before
+    assert is_figure(place)
+
+
+def test_an_export_before_is_not_lost(folder):
+    """Where there is no room for the new one."""
+    assert run("ledger", "export", URL, "--out", "e.json").exit_code == 0
+    before = (folder / "e.json").read_text()
+    with hs.Ledger(URL) as book:
+        for _ in range(20):
+            book.charge("b", G(epsilon=0.01), "n" * 10_000)
+    with little_room(150_000):
+        done = run("ledger", "export", URL, "--out", "e.json", "--force")
+    assert done.exit_code == 2
+    assert "File too large" in done.stderr
+    assert (folder / "e.json").read_text() == before
+
+
+@pytest.mark.parametrize("most", [10, 115])
+def test_half_a_pair_of_keys_is_not_left(folder, most):
+    """It would be in the way of the next try, and look like a key."""
+    pytest.importorskip("cryptography")
+    with little_room(most):
+        assert run("keys", "new", "k").exit_code == 2
+    assert not list(folder.glob("k*"))
+    assert run("keys", "new", "k").exit_code == 0

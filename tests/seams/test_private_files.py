@@ -1,6 +1,7 @@
 """A private file or frame: one row, whatever it holds, changes nothing of how others are read."""
 
 import datetime as dt
+import math
 
 import duckdb
 import numpy as np
@@ -276,3 +277,32 @@ def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):
     )
     listed = query.group_by("name", keys=["plain", "u0"]).count().release(epsilon=1e4)
     assert sum(listed.values["count"]) == (20 if place == "name" else 1)
+
+
+ONE_ROW = {"fewer": "3", "more": "1,2,3", "as many": "4,5", "empty": ""}
+
+
+@pytest.mark.parametrize("column", [None, "1", "2", "3"])
+@pytest.mark.parametrize("others", [["1,2", "7"], ["1", "1,2"], []], ids=str)
+def test_no_row_decides_which_columns_there_are(tmp_path, column, others):
+    """Without a header, one row was the most frequent form, and another column was refused."""
+    found = set()
+    for row in ONE_ROW.values():
+        path = tmp_path / "private.csv"
+        path.write_text("\n".join([*others, row, "8,9"]) + "\n")
+        numbers = read_private_column(path, column, header=False)
+        place = int(column or 1) - 1
+        lines = [line.split(",") for line in [*others, row, "8,9"] if line or place == 0]
+        cells = [(line[place : place + 1] or [""])[0] for line in lines]
+        wanted = [float(cell) if cell else math.nan for cell in cells]
+        assert np.array_equal(numbers, wanted, equal_nan=True)
+        beside, whose = read_column_of_users(path, column or "1", "2", header=False)
+        assert len(beside) == len(whose)
+        words = ["statistic", "median", str(path), "--no-header", "--low", "0", "--high", "9"]
+        words += ["--epsilon", "1", *(["--column", column] if column else [])]
+        done = CliRunner().invoke(app, words)
+        found.add((done.exit_code, done.stderr))
+    assert len(found) == 1
+    ((code, words),) = found
+    assert code == 0
+    assert ("the first cell of each line of private.csv is read" in words) == (column is None)

@@ -707,6 +707,32 @@ class TestViews:
         with pytest.warns(UserWarning, match="row-level security"):
             hs.table(postgres_url, "t")
 
+    @pytest.mark.parametrize("deep", [False, True])
+    @pytest.mark.parametrize("kind", ["partition", "child"])
+    def test_a_foreign_table_among_the_parts_of_a_table_is_warned_of(
+        self, kind, deep, postgres_url
+    ):
+        """Its rows are read with those of the table, and may be those of a view elsewhere."""
+        by = "PARTITION BY LIST (u)" if kind == "partition" else ""
+
+        def part(parent, values):
+            if kind == "partition":
+                return f"PARTITION OF {parent} FOR VALUES IN ({values})"
+            return f"() INHERITS ({parent})"
+
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE FOREIGN DATA WRAPPER w; CREATE SERVER far FOREIGN DATA WRAPPER w")
+            made.execute(f"CREATE TABLE t (u int) {by}")
+            made.execute(f"CREATE TABLE near {part('t', '1, 2')} {by}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            hs.table(postgres_url, "t")
+        place = part("near", "1") if deep else part("t", "3")
+        with psycopg.connect(postgres_url) as made:
+            made.execute(f"CREATE FOREIGN TABLE there {place} SERVER far")
+        with pytest.warns(UserWarning, match=f"t is in part a foreign table: .*{self.CONDITION}"):
+            hs.table(postgres_url, "t")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["floor", "FLOOR", "hash", "+"])

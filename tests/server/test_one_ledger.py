@@ -14,6 +14,7 @@ from hushed import Ledger
 from hushed.errors import DamagedLedger, HushedError, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger._together import writing
 from hushed.server import create_app
+from hushed.server._alone import locked_file
 from hushed.server._app import open_desk
 from hushed.server._audit import add_event
 from hushed.server._log import Log
@@ -157,3 +158,40 @@ def test_a_system_without_file_locks_is_refused(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(LedgerUnavailable, match="needs the file locks of Linux or macOS"):
         create_app(folder)
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_lock_that_is_removed_is_taken_anew_or_missed(tmp_path, made):
+    """Whoever removes the file of the lock lets a second server in: one of both stops."""
+    ledger, lock = tmp_path / "l.db", tmp_path / "l.db.serving"
+    with locked_file(ledger) as keep:
+        keep()
+        lock.unlink()
+        if made:
+            lock.write_text("")
+        keep()  # nobody was faster
+        with pytest.raises(LedgerUnavailable, match="another process serves"), locked_file(ledger):
+            pass
+        lock.unlink()
+        with locked_file(ledger) as other:
+            other()
+            with pytest.raises(LedgerUnavailable, match="another process serves"):
+                keep()
+        keep()  # the other one has ended
+    with locked_file(ledger):
+        pass
+
+
+def test_a_server_whose_lock_was_taken_reads_no_more_rows(folder):
+    """It is asked again and again whether it has its lock."""
+    desk = open_desk(folder, Log())
+    desk.serve_alone()
+    try:
+        (folder / "hushed.db.serving").unlink()
+        with locked_file(folder / "hushed.db"), pytest.raises(LedgerUnavailable):
+            desk.keep_alone()
+        assert not desk.alone
+        desk.keep_alone()
+        assert desk.alone
+    finally:
+        desk.close()

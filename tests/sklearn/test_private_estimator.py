@@ -124,6 +124,17 @@ class TestTheObjectiveRoute:
         assert found.certificate_.person
         assert hs.verify(found.certificate_.to_json()).reproduced
         assert "in every table" in found.certificate_.explain()
+        assert "What is outside of its range counts as an end of it" in found.certificate_.explain()
+
+    def test_what_counts_as_something_else_is_as_the_certificate_says(self):
+        """Far values as the ends, missing ones as the middle, unknown labels as the first."""
+        model = objective(LogisticRegression(), bounds=([0, 10], [4, 30]), labels=["a", "b"])
+        odd = [[-9.0, 99.0], [np.nan, np.nan]]
+        whole = [[0.0, 30.0], [2.0, 20.0]]
+        fits = []
+        for rows, labels in ((odd, ["c", "b"]), (whole, ["a", "b"])):
+            fits.append(model.fit(np.array(rows * 500), np.array(labels * 500)).coef_)
+        assert fits[0] == pytest.approx(fits[1], abs=1e-2)
 
     def test_a_private_number_of_rows_has_a_promise_of_its_own(self):
         """Neighbours with a row more or less: half of the distance, and no number on record."""

@@ -671,3 +671,52 @@ def test_a_report_of_a_long_history_works_out_a_few_moments_of_it(tmp_path):
     assert len(numbers) <= 11
     assert (numbers[0], numbers[-1]) == (0, 23)
     assert report.history[-1].used == report.balance.used
+
+
+ODD = hs.table(pa.table({"cost": [-70.0] * 9 + [None] * 90 + [9.0] * 900 + [1e300] * 9_000}))
+
+
+def ask_odd(query):
+    """Release a query of the odd table, nearly without noise; give its numbers and its words."""
+    found = query(ODD).release(epsilon=1e4)
+    asked = next(each for each in hs.certify(found).explain().split("\n\n") if "asked" in each)
+    return [found.value(name) for name in found.values], asked
+
+
+@pytest.mark.filterwarnings("ignore::hushed.errors.HushedWarning")
+def test_a_certificate_says_what_was_done_with_values_outside_and_missing_ones():
+    """The numbers behave as the words say, for every kind of output that has bounds."""
+    (bins,), words = ask_odd(lambda t: t.histogram("cost", low=5, high=25, bins=4))
+    assert bins == pytest.approx([909, 0, 0, 9_000], abs=1)
+    assert "from 5 to 25 (values outside count in the first or the last bin)" in words
+    assert "Missing values are left out." in words
+    (total,), words = ask_odd(lambda t: t.sum("cost", low=5, high=25))
+    assert total == pytest.approx(9 * 5 + 900 * 9 + 9_000 * 25, abs=2)
+    assert "(values moved into 5 to 25). Missing values count as 0 in a sum." in words
+    query = lambda t: t.sum("cost", low=5, high=25).mean("cost", low=5, high=25)  # noqa: E731
+    numbers, words = ask_odd(query)
+    assert numbers[-1] == pytest.approx((9 * 5 + 900 * 9 + 9_000 * 25) / 9_909, abs=0.1)
+    assert "count as 0 in a sum and are left out of the others." in words
+    (least,), words = ask_odd(lambda t: t.quantiles("cost", [0.05], low=5, high=25))
+    assert least == pytest.approx(9, abs=0.5)
+    assert "(values moved into 5 to 25). Missing values are left out." in words
+    assert "Missing" not in ask_odd(lambda t: t.count())[1]
+
+
+def test_a_certificate_of_a_mode_or_a_bound_says_what_does_not_count():
+    """Rows without a public category, and cells that hold no number."""
+    mode = hs.statistics.mode(["a", "b"])
+    rows = np.array(["other"] * 900 + ["b"] * 300)
+    for mechanism in (
+        hs.StableMode(mode, epsilon=1, delta=1e-3),
+        hs.InverseSensitivity(mode, epsilon=1),
+    ):
+        found = hs.release(mode, rows, mechanism)
+        assert found.value == "b"
+        told = hs.certify(found).explain()
+        assert "Rows that hold none of the public categories did not count." in told
+    for side in ("high", "low"):
+        cells = np.array([np.nan] * 900 + [3.0 if side == "high" else -3.0] * 300)
+        found = hs.find_bound(cells, epsilon=5, side=side)
+        assert 2 < abs(found.value) < 9
+        assert "missing or no number lies beyond none" in hs.certify(found).explain()

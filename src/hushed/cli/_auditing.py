@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushed._ground.whole_files import write_whole
 from hushed.auditing import AuditReport
 from hushed.auditing import audit as judge
 from hushed.cli._audit_options import Claimed, Effort, Inputs, Reports
@@ -106,10 +107,10 @@ def _write(report: AuditReport, files: Reports, data: str) -> None:
     if files.html is not None:
         from hushed.plots._audits import audit_page  # noqa: PLC0415
 
-        files.html.write_text(audit_page(report, spell_option), encoding="utf-8")
+        write_whole(files.html, audit_page(report, spell_option))
         print_note(f"page written to {files.html}")
     if files.out is not None:
         from hushed.statements import certify  # noqa: PLC0415
 
-        files.out.write_text(certify(report, data=data).to_json() + "\n", encoding="utf-8")
+        write_whole(files.out, certify(report, data=data).to_json() + "\n")
         print_note(f"certificate written to {files.out}")

@@ -14,6 +14,7 @@ import typer
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import name_missing
+from hushed._ground.whole_files import write_whole
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
 from hushed.cli._options import BudgetArgument, BudgetOption, JsonOption, LedgerArgument, option
@@ -141,7 +142,7 @@ def _deliver(
         write_files(found, None, files.html)
         if files.out is not None:
             text = found.to_json() if key is None else sign_statement(found, key)
-            files.out.write_text(text + "\n", encoding="utf-8")
+            write_whole(files.out, text + "\n")
             print_note(f"{'' if key is None else 'signed '}certificate written to {files.out}")
 
 

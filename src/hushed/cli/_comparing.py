@@ -10,6 +10,7 @@ import typer
 
 import hushed as hs
 from hushed._functions._loading import read_function
+from hushed._ground.whole_files import write_whole
 from hushed.cli import _options as shared
 from hushed.cli._inputs import find_user
 from hushed.cli._next_command import Compared, next_command
@@ -89,7 +90,7 @@ def compare(
         if html is not None:
             from hushed.plots import comparison_page  # noqa: PLC0415
 
-            html.write_text(comparison_page(found), encoding="utf-8")
+            write_whole(html, comparison_page(found))
             print_note(f"page written to {html}")
         if not json:
             print_line(found.explain())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hushed as hs
+from hushed._ground.whole_files import write_whole
 from hushed.cli._kept import describe_release, plain_value, read_again
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._records import Account, Output
@@ -47,7 +48,9 @@ def deliver(inputs: Sequence[Path], account: Account, output: Output) -> Iterato
         if not output.json:
             print_line(describe_release(value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
-    with finish(json=False, stopped="stopped; the answer was released, its files may be missing"):
+    kept = result["kept"]
+    stopped = "stopped; the answer was released, its files may be missing"
+    with finish(json=False, stopped=stopped, kept=kept):
         write_files(certificate, output.out, output.html)
 
 
@@ -64,10 +67,10 @@ def write_files(
 ) -> None:
     """Write a certificate as JSON and as a page, where it was asked for."""
     if out is not None:
-        out.write_text(certificate.to_json() + "\n", encoding="utf-8")
+        write_whole(out, certificate.to_json() + "\n")
         print_note(f"certificate written to {out}")
     if html is not None:
         from hushed.plots import certificate_page  # noqa: PLC0415
 
-        html.write_text(certificate_page(certificate), encoding="utf-8")
+        write_whole(html, certificate_page(certificate))
         print_note(f"page written to {html}")

@@ -31,7 +31,11 @@ def new(key: KeyArgument, json: JsonOption = False) -> None:
             raise NotFound(f"there is no folder {plain_path(key.parent)}")
         private, public = make_key()
         _write_new(key, private, 0o600)
-        _write_new(public_file, public, 0o644)
+        try:
+            _write_new(public_file, public, 0o644)
+        except BaseException:  # half of a pair would be in the way of the next try
+            key.unlink()
+            raise
         result.update(key=str(key), public=str(public_file), keyid=key_id(public))
         if not json:
             print_line(f"key {key_id(public)}")
@@ -61,8 +65,13 @@ def read_key(path: Path) -> bytes:
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:
     """Write a file that does not exist yet, and that from the start only its owner may change."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(content)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(content)
+    except BaseException:
+        path.unlink()
+        raise
 
 
 keys = typer.Typer(

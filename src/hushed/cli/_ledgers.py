@@ -14,6 +14,7 @@ import typer
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import format_up
+from hushed._ground.whole_files import write_whole
 from hushed.accounting._filters import FilterMethod, check_limit
 from hushed.cli._kept import answer
 from hushed.cli._options import (
@@ -214,7 +215,7 @@ def export(
         with hs.Ledger(ledger, create=False) as book:
             text = book.export(budget)
         if out is not None:
-            out.write_text(text + "\n", encoding="utf-8")
+            write_whole(out, text + "\n")
             print_note(f"written to {out}")
         if json:
             result.update(loads(text))

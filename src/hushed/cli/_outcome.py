@@ -68,15 +68,17 @@ def finish(
     stopped: str = "stopped; nothing was released",
     refused: int = REFUSED,
     hints: Mapping[str, Hint] | None = None,
+    kept: str = "",
 ) -> Iterator[dict[str, Any]]:
     """Turn the end of a command into output and an exit code.
 
-    Errors name the options of the command that runs; `hints` are of this command only.
+    Errors name the options of the command that runs; `hints` are of this command only. Once an
+    answer is paid for, the result says how it is `kept`, and every error repeats it.
     """
     if sys.stdout is None:  # before anything is run, or paid
         print_note("standard output is closed; let it go somewhere")
         raise typer.Exit(BAD_USE)
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"kept": kept}
     try:
         with (
             exits_raise(),
@@ -91,18 +93,19 @@ def finish(
     except HushedError as error:
         is_refusal = isinstance(error, Refusal)
         kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
-        words = "; ".join([describe_error(error, hints or {}), *list_kept(error)])
+        words = _join(describe_error(error, hints or {}), *list_kept(error), result["kept"])
         _refuse(kind, type(error).__name__, words, code, json=json)
     except (typer.Exit, typer.Abort):
         raise
     except _Unwritten as error:
         _drop_output()
-        told = [f"standard output was not written: {error}", result.get("kept", "")]
-        _refuse("system", "", "; ".join(filter(None, told)), BAD_USE, json=False)
+        words = _join(f"standard output was not written: {error}", result["kept"])
+        _refuse("system", "", words, BAD_USE, json=False)
     except (OSError, UnicodeError, MemoryError) as error:
-        _refuse("system", _name_error(error), _describe_system(error), BAD_USE, json=json)
+        words = _join(_describe_system(error), result["kept"])
+        _refuse("system", _name_error(error), words, BAD_USE, json=json)
     except KeyboardInterrupt as stop:  # one of ours says what was paid for
-        words = "; ".join([str(stop) or stopped, *list_kept(stop)])
+        words = _join(str(stop) or stopped, *list_kept(stop), result["kept"])
         _refuse("stopped", "", words, STOPPED, json=json)
     except BaseException as error:  # what asyncio and generators raise is no Exception
         _unforeseen(error, json=json)
@@ -125,6 +128,11 @@ def run(app: Callable[[], object]) -> int:
     except typer.Exit as end:
         return end.exit_code
     return 0
+
+
+def _join(*parts: str) -> str:
+    """Join the parts of a message; nothing is said twice."""
+    return "; ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _name_error(error: BaseException) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import importlib
 import importlib.util
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -54,19 +53,19 @@ class _Private:
     path: Path
     columns: tuple[str, ...]  # names from the header; empty without one
     shown: Sequence[str]  # those of them that messages may show
-    width: int  # 0 where there is neither a header nor a row
+    width: int
     cells: list[list[Any]]  # of each row as many as there are columns
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all columns, or their places."""
-        return self.columns or number_columns(self.width or 1)
+        return self.columns or number_columns(self.width)
 
     def find(self, column: str | None, option: str = "--column") -> int:
         """Find the place of a column."""
-        # Without a row and a header every place is there: else a refusal would tell of no rows.
-        width = self.width or (int(column) if column and is_whole_number(column) else 1)
-        return find_column(self.path, column, self.columns, width, option=option, known=self.shown)
+        return find_column(
+            self.path, column, self.columns, self.width, option=option, known=self.shown
+        )
 
     def get(self, place: int) -> list[Any]:
         """Get the cells of a column."""
@@ -166,7 +165,8 @@ def read_private_column(
     path: Path, column: str | None, *, header: bool | None, text: bool = False
 ) -> Any:
     """Read one private column: an array of numbers, NaN where there is none, or a list of texts."""
-    held = _read(path, header, column, single=_is_first(column))
+    held = _read(path, header, column, single=_is_first(column), width=_find_last(column))
+    _note_place(held, column)
     found = held.get(held.find(column))
     return ["" if cell is None else str(cell) for cell in found] if text else _take_numbers(found)
 
@@ -175,7 +175,9 @@ def read_column_of_users(
     path: Path, column: str | None, user: str, *, header: bool | None
 ) -> tuple[Any, list[str | None]]:
     """Read a private column of numbers, and whose each row is; None of one that is nobody's."""
-    held = _read(path, header, column, user, single=_is_first(column, user))
+    last = _find_last(column, user)
+    held = _read(path, header, column, user, single=_is_first(column, user), width=last)
+    _note_place(held, column)
     numbers = _take_numbers(held.get(held.find(column)))
     return numbers, [name_user(cell) for cell in held.get(held.find(user, "--user"))]
 
@@ -183,6 +185,19 @@ def read_column_of_users(
 def _is_first(*named: str | None) -> bool:
     """Tell whether the first column alone is read: in it an empty line is a row, too."""
     return all(each is None or (is_whole_number(each) and int(each) == 1) for each in named)
+
+
+def _find_last(*named: str | None) -> int:
+    """Find the last column that is read, where they are counted: rows have no say in it."""
+    return max(int(each) if each and is_whole_number(each) else 1 for each in named) or 1
+
+
+def _note_place(held: _Private, column: str | None) -> None:
+    """Say which column is read where none is named: how many there are is not told from rows."""
+    if column is None and not held.columns:
+        print_note(
+            f"the first cell of each line of {held.path.name} is read; --column 2 reads the second"
+        )
 
 
 def _read(
@@ -196,8 +211,7 @@ def _read(
     """Read a private file, of which only names that are known to be names are shown.
 
     A column that is called by its name says that there are names. The number of columns is that of
-    the header, else the given one. Where it is told from the rows, as the most frequent one, as
-    where one column is read, nothing may follow from it but a refusal.
+    the header, else the given one, and never told from rows.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {name_missing(path)}")
@@ -216,20 +230,12 @@ def _read(
         columns, cells = _read_csv(path, header=bool(told))
     if shown is None:
         shown = columns if stated else ()
-    wide = (
-        len(columns) or width or _measure_width(cells) or int(bool(cells) and single is not False)
-    )
+    wide = len(columns) or width or 1
     # In one column an empty line is a row with an empty cell: else its number would tell of it.
     if wide == 1 if single is None or columns else single:
         cells = [row or [""] for row in cells]
     even = [[*row[:wide], *[""] * (wide - len(row))] for row in cells if row]
     return _Private(path=path, columns=columns, shown=shown, width=wide, cells=even)
-
-
-def _measure_width(cells: list[list[Any]]) -> int:
-    """Find the most frequent number of cells of a row, the smallest of several; 0 without rows."""
-    found = Counter(len(row) for row in cells if row)
-    return min(found, key=lambda width: (-found[width], width), default=0)
 
 
 def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[Any]]]:

@@ -51,12 +51,13 @@ def draw_errors(
     print_note(f"figure written to {path}")
 
 
-def draw_answer(path: Path | None, answer: hs.Answer | None) -> None:
+def draw_answer(path: Path | None, answer: hs.Answer | None, kept: str = "") -> None:
     """Draw an answer after it was printed: a failure now loses no answer."""
     if path is None or answer is None:
         return
     from hushed.plots import answer_figure, save_figure  # noqa: PLC0415
 
-    with finish(json=False, stopped="stopped; what was printed stands, the figure may be missing"):
+    stopped = "stopped; what was printed stands, the figure may be missing"
+    with finish(json=False, stopped=stopped, kept=kept):
         save_figure(answer_figure(answer), path)
         print_note(f"figure written to {path}")

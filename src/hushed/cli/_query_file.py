@@ -8,6 +8,7 @@ import typer
 
 import hushed as hs
 from hushed._ground.printing import name_missing, plain_path
+from hushed._ground.whole_files import write_whole
 from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
 from hushed.cli._written import check_targets
@@ -70,13 +71,20 @@ def check_files(
 
 
 def write_files(
-    save: Path | None, asked: str, out: Path | None, answer: hs.Answer | None, *, force: bool
+    save: Path | None,
+    asked: str,
+    out: Path | None,
+    answer: hs.Answer | None,
+    *,
+    force: bool,
+    kept: str = "",
 ) -> None:
     """Write what is asked, and the answer, after it was printed: a failure now loses no answer.
 
     A query that was refused leaves no file behind, so that it can be asked again as it was.
     """
-    with finish(json=False, stopped="stopped; what was printed stands, a file may be missing"):
+    stopped = "stopped; what was printed stands, a file may be missing"
+    with finish(json=False, stopped=stopped, kept=kept):
         if out is not None and answer is not None:
             _write(out, render(answer, out.suffix), force=force)
             print_note(f"answer written to {out}")
@@ -86,6 +94,6 @@ def write_files(
 
 def _write(path: Path, content: bytes, *, force: bool) -> None:
     if force:
-        path.write_bytes(content)
+        write_whole(path, content)
     else:
         write_new(path, content)

@@ -116,8 +116,9 @@ def query(
                 shown = str(answer)
         if not files.json:
             print_line(shown)
-    write_files(files.save, written, files.out, answer, force=files.force)
-    draw_answer(files.plot, answer)
+    kept = result.get("kept", "")
+    write_files(files.save, written, files.out, answer, force=files.force, kept=kept)
+    draw_answer(files.plot, answer, kept)
 
 
 def _build(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,8 +99,9 @@ class Entry:
     def loss(self) -> PrivacyProfile | None:
         """Loss behind the guarantee, if it was known.
 
-        A law that cannot be read counts as unknown: then the guarantee is charged, which is never
-        less. On a server somebody may have written it by hand, and must not stop the others.
+        A law that cannot be read, or has too many parts, counts as unknown: then the guarantee is
+        charged, which is never less. On a server somebody may have written it by hand, and must
+        neither stop nor delay the others.
         """
         if self.law is None:
             return None
@@ -164,7 +166,7 @@ def read_budget(body: str, link: str) -> Budget:
         raise DamagedLedger("a budget is not what was opened: its digest does not fit its text")
     record = _parse(body, "budget")
     try:
-        return Budget(
+        budget = Budget(
             name=record["name"],
             limit=read_promise(record["limit"]),
             method=record["method"],
@@ -184,6 +186,14 @@ def read_budget(body: str, link: str) -> Budget:
         )
     except (KeyError, TypeError, ValueError):
         raise DamagedLedger("a budget lacks a field, or holds one of another kind") from None
+    numbers = [
+        number
+        for each in budget.filters
+        for number in (each.capacity, each.slack, each.order, each.conversion)
+    ]
+    if not numbers or not all(0 <= number < math.inf for number in numbers):  # nor not a number
+        raise DamagedLedger("a budget has a rule that stops no spending: it was written by hand")
+    return budget
 
 
 def read_entry(body: str, link: str, before: str | None, number: int, budget: str) -> Entry:
@@ -212,8 +222,8 @@ def read_entry(body: str, link: str, before: str | None, number: int, budget: st
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         raise DamagedLedger(f"entry {number} of budget {budget!r} lacks a field") from None
-    if not all(cost.amount >= 0 and cost.delta >= 0 for cost in entry.costs):  # nor not a number
-        raise DamagedLedger(f"entry {number} of budget {budget!r} costs less than nothing")
+    if not all(cost.amount >= 0 and 0 <= cost.delta < math.inf for cost in entry.costs):  # no NaN
+        raise DamagedLedger(f"entry {number} of budget {budget!r} states a cost that is none")
     if not isinstance(entry.key, str | None):
         raise DamagedLedger(f"entry {number} of budget {budget!r} has a key that is not a text")
     if type(entry.number) is not int or (entry.budget, entry.number) != (budget, number):

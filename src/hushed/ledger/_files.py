@@ -1,9 +1,10 @@
 """The file of an SQLite ledger: that it is one, and that it stays the same one.
 
-SQLite finds the write-ahead log by its name and keeps it by its inode. So a file that is replaced,
-or has a second name, has two logs, and two spenders who do not see each other. And closing any
-descriptor of a file drops all locks that the process holds on it: nothing here opens the file but
-SQLite itself, which knows better.
+SQLite finds the write-ahead log and its index, in which spenders lock each other out, by their
+names and keeps them by their inodes. So a file that is replaced, or has a second name, has two
+logs, and one whose index was removed has two of these, and two spenders who do not see each other.
+And closing any descriptor of a file drops all locks that the process holds on it: nothing here
+opens the file but SQLite itself, which knows better.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ class FileChanged(LedgerUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which file a connection speaks to, and which write-ahead log."""
+    """Which file a connection speaks to, which write-ahead log, and which index of it."""
 
     # Device and inode; None if there is none.
     file: _Inode | None
     log: _Inode | None
+    index: _Inode | None
 
 
 def identity_of(path: Path) -> Identity:
@@ -69,16 +71,17 @@ def identity_of(path: Path) -> Identity:
             f"the ledger {path.name} has {found.st_nlink} names (hard links), and spenders under "
             "different names would not see each other: keep one of them"
         )
-    return Identity(_inode(found), _inode(_stat(path.with_name(path.name + "-wal"))))
+    log, index = (_inode(_stat(path.with_name(path.name + end))) for end in ("-wal", "-shm"))
+    return Identity(_inode(found), log, index)
 
 
-def is_unchanged(path: str, log: str, opened: Identity) -> bool:
+def is_unchanged(path: str, opened: Identity) -> bool:
     """Tell quickly, for every charge asks, that nothing has happened to a file and its log."""
     try:
-        file, beside = os.lstat(path), os.lstat(log)
+        file, log, index = os.lstat(path), os.lstat(f"{path}-wal"), os.lstat(f"{path}-shm")
     except OSError:
         return False
-    return file.st_nlink == 1 and _inode(file) == opened.file and _inode(beside) == opened.log
+    return file.st_nlink == 1 and Identity(*map(_inode, (file, log, index))) == opened
 
 
 def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> None:
@@ -95,6 +98,8 @@ def check_identity(path: Path, opened: Identity, *, committed: bool = False) -> 
         )
     if found.file == opened.file:
         what = "lost its write-ahead log (was it opened or copied by other means than SQLite?)"
+        if found.log == opened.log:
+            what = f"lost the index of its log ({path.name}-shm, which SQLite alone removes)"
     lost = "What was just written may be lost: do not release, and look for it in the ledger"
     raise FileChanged(
         f"the ledger {path.name} {what} while it was in use",

@@ -13,7 +13,8 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from hushed.errors import LedgerUnavailable
@@ -72,6 +73,14 @@ class _Gate:
 class FileConnection(sqlite3.Connection):
     """A connection to a file that a fork finds, also if the ledger that made it was dropped."""
 
+    identity: Any = None  # which file, log and index it speaks to
+    ended = False
+
+    def close(self) -> None:
+        """Close, and know it."""
+        self.ended = True
+        super().close()
+
 
 _gate = _Gate()
 _stained = False  # whether this process was copied from one in the midst of a transaction
@@ -91,6 +100,17 @@ def connect_file(address: str, timeout: float) -> FileConnection:
     )
     _connections.add(made)
     return made
+
+
+def share_index(connection: FileConnection, found: Any) -> Any:
+    """Tell which index a connection uses: SQLite has one for all of a process to the same file."""
+    for each in list(_connections):
+        other = None if each is connection or each.ended else each.identity
+        if other is not None and other.file == found.file:
+            found = replace(found, index=other.index)
+            break
+    connection.identity = found
+    return found
 
 
 @contextmanager

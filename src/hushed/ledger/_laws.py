@@ -19,6 +19,7 @@ from hushed.privacy_loss._gaussian import GaussianPLD
 _OFF = 1e-6  # rounding of masses and losses
 MOST_ATOMS = 4096  # point masses of a finite law that are still written down
 _MOST_TOGETHER = 4 * MOST_ATOMS  # point masses, and laws that have none, of all parts of a law
+MOST_PARTS = 64  # laws of different kinds or sizes in one: whoever reads an entry prices each
 
 Part = dict[str, Any]
 Form = Literal["amount", "count", "number", "number or null", "numbers"]
@@ -90,6 +91,8 @@ _FORMS: Mapping[Form, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 def write_law(curve: PrivacyProfile) -> list[Part] | None:
     """Describe a privacy profile by the laws that it is the sum of; None if that is too long."""
+    if len(curve.parts) > MOST_PARTS:
+        return None
     parts: list[Part] = []
     together = 0
     for family, count in curve.parts:
@@ -116,6 +119,8 @@ def _numbers(family: Family) -> Part:
 
 def read_law(parts: list[Part]) -> PrivacyProfile:
     """Build the privacy profile that `write_law` described."""
+    if isinstance(parts, list) and len(parts) > MOST_PARTS:
+        raise DamagedLedger(f"an entry describes a law of more than {MOST_PARTS} parts")
     try:
         laws = tuple((_family(part), _read_count(part["count"])) for part in parts)
     except (KeyError, TypeError, ValueError, OverflowError):

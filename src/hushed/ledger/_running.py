@@ -10,7 +10,7 @@ from hushed._ground.decimals import decimal_of, stated_above, stated_below
 from hushed._ground.numeric import last_true, last_true_near
 from hushed._ground.printing import format_down, format_up
 from hushed.accounting._filters import Cost, PrivacyFilter, filter_cost
-from hushed.errors import HushedError, Overspent, ParameterError
+from hushed.errors import DamagedLedger, HushedError, Overspent, ParameterError
 from hushed.guarantee import Guarantee, stated_gamma
 from hushed.ledger._balance import Balance, bought, set_aside, which_part
 from hushed.ledger._doubles import from_units, to_units
@@ -18,7 +18,6 @@ from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
-_MOST_PARTS = 64  # of a law that is priced again whenever it is read
 _ROOM = (Fraction(1), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2))  # shares tried of a delta
 _NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
 
@@ -34,6 +33,11 @@ def price_entry(budget: Budget, entry: Entry) -> tuple[Cost, ...]:
     Whoever writes an entry by hand may state any cost; nobody gets more out of a budget for it. A
     law that cannot be priced counts as unknown.
     """
+    if len(entry.costs) != len(budget.filters):
+        raise DamagedLedger(
+            f"entry {entry.number} of budget {budget.name!r} states {len(entry.costs)} costs where "
+            f"its rule adds up {len(budget.filters)}: it was written by hand"
+        )
     try:
         due = costs_of(budget, entry.guarantee, entry.loss)
     except (HushedError, ArithmeticError):
@@ -95,8 +99,7 @@ class RunningBalance:
     def add(self, entry: Entry) -> None:
         """Fold one entry in."""
         promise = entry.guarantee
-        long = entry.law is not None and len(entry.law) > _MOST_PARTS  # `verify` takes its time
-        costs = entry.costs if long else price_entry(self.budget, entry)
+        costs = price_entry(self.budget, entry)
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, costs, strict=True)]
         if promise.gamma > 0:
             self.by_hand += stated_gamma(promise)

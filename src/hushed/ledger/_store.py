@@ -37,7 +37,7 @@ from hushed.ledger._files import (
     inspect,
     is_unchanged,
 )
-from hushed.ledger._forks import active, connect_file
+from hushed.ledger._forks import active, connect_file, share_index
 from hushed.ledger._migrations import MIGRATIONS, migrate, read_version
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Store:
         self.url = url
         self.sqlite = url.startswith("sqlite:")
         self.path = Path(url.removeprefix("sqlite:///"))
-        self._names = str(self.path), f"{self.path}-wal"
+        self._name = str(self.path)
         self.timeout = timeout
         self.schema: str | None = None  # on a server: where the tables lie
         self._engine: Engine | None = None
@@ -124,16 +124,16 @@ class Store:
         # The address is written as codes where a name has % and ?.
         return connect_file(f"{self.path.as_uri()}?mode={mode}", self.timeout)
 
-    def opened(self, record: Any) -> None:
+    def opened(self, connection: Any, record: Any) -> None:
         """Remember which file and log a new connection speaks to."""
         found = identity_of(self.path)
         if self._file is not None and self._file.file != found.file:
             check_identity(self.path, self._file)
-        record.info["hushed"] = self._file = found
+        record.info["hushed"] = self._file = share_index(connection, found)
 
     def check_file(self, info: dict[Any, Any], *, committed: bool = False) -> None:
         """Refuse to go on with a file that is not the one that was opened."""
-        if not self.sqlite or is_unchanged(*self._names, info["hushed"]):
+        if not self.sqlite or is_unchanged(self._name, info["hushed"]):
             return
         try:
             check_identity(self.path, info["hushed"], committed=committed)
@@ -351,7 +351,7 @@ def _prepare_sqlite(store: Store) -> Any:
         for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # opens the log
-        store.opened(record)
+        store.opened(connection, record)
 
     return prepare
 

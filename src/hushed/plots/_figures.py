@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from hushed._ground.printing import flat
+from hushed._ground.whole_files import write_whole
 from hushed.errors import MissingExtra, ParameterError
 
 COLOURS = (
@@ -145,12 +146,12 @@ def save_figure(figure: Any, path: str | Path) -> Path:
         kind: Any = next(each for each in type(figure).__mro__ if each.__module__ != __name__)
         clean = kind.from_dict(clean_spec(figure), validate=False)  # asked already, when cleaned
         page = clean.to_html(inline=True, json_kwds={"cls": _InScript})
-        target.write_text(page, encoding="utf-8")
+        content = page.encode()
     elif target.suffix == ".svg":
-        target.write_text(draw_svg(figure), encoding="utf-8")
+        content = draw_svg(figure).encode()
     else:
-        target.write_bytes(draw_png(figure))
-    _sign(target)
+        content = draw_png(figure)
+    write_whole(target, _sign(content, target.suffix))
     return target
 
 
@@ -210,13 +211,10 @@ def is_figure(path: Path) -> bool:
     return path.is_file() and _MARK in path.read_bytes()
 
 
-def _sign(path: Path) -> None:
+def _sign(content: bytes, suffix: str) -> bytes:
     """Leave a mark by which an old figure is known: only such a file is replaced."""
-    if path.suffix != ".png":
-        with path.open("ab") as file:
-            file.write(b"<!-- " + _MARK + b" -->\n")
-        return
-    content = path.read_bytes()
+    if suffix != ".png":
+        return content + b"<!-- " + _MARK + b" -->\n"
     body = b"tEXtSoftware\0" + _MARK
     chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
-    path.write_bytes(content[:_HEADER] + chunk + content[_HEADER:])
+    return content[:_HEADER] + chunk + content[_HEADER:]

@@ -99,6 +99,8 @@ def explain_reach(certificate: Certificate) -> str:
             f"{format_exactly(statistic['high'])}] by itself; what is not a number counted as the "
             "low end."
         )
+    elif "categories" in statistic:
+        range_words = " Rows that hold none of the public categories did not count."
     share = next(
         (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""
     )

@@ -189,7 +189,9 @@ def _reach(certificate: Certificate) -> str:
             "assumed. The sum of the gradients of all rows moves by at most "
             f"{moved} in the l1 norm, at any coefficients, for each feature is scaled from a "
             "public range to [-1, 1], each row is shortened to a public length, and the slope of "
-            "the loss is bounded. Noise of that scale stood in the objective; what its curvature "
+            "the loss is bounded. What is outside of its range counts as an end of it, what is "
+            "missing as its middle, and a label that is none of the public ones as the first. "
+            "Noise of that scale stood in the objective; what its curvature "
             "tells, and how far the computed minimum may be from the exact one, is paid from the "
             f"same epsilon.{_person_words(certificate)}"
         )
@@ -198,7 +200,8 @@ def _reach(certificate: Certificate) -> str:
         return (
             f"Whom it protects: this holds for every table and every "
             f"{'person' if certificate.person else who}; no population is assumed. Numbers of "
-            f"{who}s beyond public candidates were compared: {certificate.argument}."
+            f"{who}s beyond public candidates were compared: {certificate.argument}. What is "
+            "missing or no number lies beyond none."
             f"{_person_words(certificate)}"
         )
     if sampling is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -46,16 +47,35 @@ def serving_alone(ledger: Ledger) -> Iterator[Callable[[], None]]:
     to be called again and again: it takes the lock anew, or raises.
     """
     if ledger._store.sqlite:
-        with locked_file(ledger._store.path):
-            yield lambda: None
+        with locked_file(ledger._store.path) as keep:
+            yield keep
     else:
         with _locked_session(ledger) as keep:
             yield keep
 
 
 @contextmanager
-def locked_file(path: Path) -> Iterator[None]:
-    """Lock a ledger in a file, by a file beside it, which stays when the ledger is replaced."""
+def locked_file(path: Path) -> Iterator[Callable[[], None]]:
+    """Lock a ledger in a file, by a file beside it, which stays when the ledger is replaced.
+
+    Whoever removes that file removes the lock: what is given takes it anew, or raises.
+    """
+    place = path.with_name(f"{path.name}.serving")
+    held = [_lock_file(place)]
+
+    def keep() -> None:
+        if not _is_there(held[0], place):
+            held.append(_lock_file(place))
+            held.pop(0).close()
+
+    try:
+        yield keep
+    finally:
+        held[0].close()
+
+
+def _lock_file(place: Path) -> IO[str]:
+    """Lock a file that nobody else has locked; it is made if there is none."""
     # To close the ledger's own file would end the locks of SQLite.
     try:
         import fcntl  # noqa: PLC0415  (not on all systems)
@@ -64,15 +84,27 @@ def locked_file(path: Path) -> Iterator[None]:
             "a server needs the file locks of Linux or macOS, which this system has not"
         ) from None
     try:
-        file = path.with_name(f"{path.name}.serving").open("a")
+        file = place.open("a")
     except OSError:
         raise LedgerUnavailable("nothing can be written beside the ledger") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LedgerUnavailable(_TAKEN) from None
-        yield
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise LedgerUnavailable(_TAKEN) from None
+    if not _is_there(file, place):  # removed since it was opened
+        file.close()
+        raise LedgerUnavailable(_TAKEN)
+    return file
+
+
+def _is_there(file: IO[str], place: Path) -> bool:
+    """Whether an open file is the one that lies at a place."""
+    try:
+        found = place.lstat()
+    except OSError:
+        return False
+    return os.path.samestat(found, os.fstat(file.fileno()))
 
 
 @contextmanager

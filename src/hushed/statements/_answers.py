@@ -107,7 +107,7 @@ def describe_query(query: Query) -> str:
         text += f", by {_name_all(query.groups.columns)} (keys {known})"
     if conditions:
         text += f"; only rows where {' and '.join(conditions)}"
-    text += "."
+    text += f".{_describe_missing(query)}"
     for each in query.steps:
         if isinstance(each, Join | JoinUsers):
             text += f" {_describe_join(each)}"
@@ -158,8 +158,20 @@ def _describe_aggregate(each: Any) -> str:
         which = ", ".join(f"{100 * p:g} %" for p in each.probabilities)
         return f"quantiles {which} of {shown(column)} {ends}"
     if each.kind == "histogram":
-        return f"histogram of {shown(column)} in {each.bins} bins from {low} to {high}"
+        return (
+            f"histogram of {shown(column)} in {each.bins} bins from {low} to {high} (values "
+            "outside count in the first or the last bin)"
+        )
     return f"{each.kind} of {shown(column)} {ends}"
+
+
+def _describe_missing(query: Query) -> str:
+    """Say what was done with missing cells of the columns that were added up or counted."""
+    kinds = {each.kind for each in query.aggregates if getattr(each, "column", None) is not None}
+    if not kinds:
+        return ""
+    told = ["count as 0 in a sum"] * ("sum" in kinds) + ["are left out"] * bool(kinds - {"sum"})
+    return f" Missing values {' and '.join(told)}{' of the others' * (len(told) > 1)}."
 
 
 def _describe_end(end: float | str) -> str:

@@ -23,7 +23,6 @@ from hushed.ledger._entries import (
     read_entry,
     write_budget,
     write_entry,
-    write_promise,
 )
 from hushed.ledger._failures import raise_failure
 from hushed.ledger._laws import write_law
@@ -31,16 +30,17 @@ from hushed.ledger._running import price_entry, start_balance
 from hushed.ledger._walks import choose_moments
 from hushed.statements._answers import ANSWERS
 from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
+from hushed.statements._limits import choose_read, find_smaller, require_priced_soon
 from hushed.statements._readings import Kind, Reading, Table, canonical
 from hushed.statements._releases import RELEASES
 from hushed.statements._searches import SEARCHES
-from hushed.statements._studies import is_stronger
 from hushed.statements._words import assume_same_person, describe_outsider
 
 _SCHEMA, _VERSION = "hushed report", 1
 _MOST_LINES, _MOST_CELL = 40, 90
 _MOST_NAMED = 10
 _POINTS, _FEW_POINTS = 200, 10  # of the curve of the budget; one takes half a second with ``pld``
+_UNREAD = "an answer, which was not read here: others are later"
 _MUCH = 0.01  # share of epsilon by which a law may be smaller without a word: grids of noise
 _ROUNDED = 1 - 1e-9  # another mathematical library
 _STORED = {
@@ -90,6 +90,7 @@ def _read_report(text: str) -> BudgetReport:
         raise ParameterError("the record is no report of this version")
     try:
         budget = read_budget(canonical(told["budget"]), told["digest"])
+        require_priced_soon(told["entries"])
         entries = tuple(_follow_chain(budget, told["entries"]))
     except DamagedLedger as problem:
         raise ParameterError(
@@ -219,20 +220,19 @@ def _list_users(answers: dict[int, str]) -> Iterator[str]:
 
 def _name_smaller(entries: tuple[Entry, ...]) -> str:
     """Name the charges of which less is counted than they promise: nobody can check why."""
-    known: dict[str, bool] = {}
-    found = []
-    for each in entries:
-        name = canonical([write_promise(each.guarantee), each.law])
-        if name not in known:
-            known[name] = each.loss is not None and is_stronger(each.loss, each.guarantee, _MUCH)
-        if known[name]:
-            found.append(each.number)
-    if not found:
-        return ""
-    return (
-        " Whoever made these charges said that less is lost than they promise, and the smaller "
-        f"loss was counted: {_name_entries(found)}."
-    )
+    found, unknown = find_smaller(entries, _MUCH)
+    told = ""
+    if found:
+        told += (
+            " Whoever made these charges said that less is lost than they promise, and the smaller "
+            f"loss was counted: {_name_entries(found)}."
+        )
+    if unknown:
+        told += (
+            " Of these charges it was not worked out whether less was counted than they promise, "
+            f"for their laws have several parts: {_name_entries(unknown)}."
+        )
+    return told
 
 
 def _name_entries(numbers: list[int]) -> str:
@@ -260,15 +260,17 @@ def _list_charges(report: BudgetReport) -> Table:
     lines: list[tuple[str, ...]] = [
         ("entry", "time (UTC)", "epsilon", "delta", "gamma", "note", "released")
     ]
+    chosen = choose_read(report.answers)
     for each in reversed(report.entries):
-        g = each.guarantee
+        g, stored = each.guarantee, report.answers.get(each.number)
+        known = stored is None or each.number in chosen
         lines.append(
             (
                 str(each.number),
                 each.at[:16].replace("T", " "),
                 *map(format_up, (g.epsilon, g.delta, g.gamma)),
                 _shorten(flat(each.note)),
-                describe_stored(report.answers.get(each.number), report.budget, each),
+                describe_stored(stored, report.budget, each) if known else _UNREAD,
             )
         )
     return Table(name="What was charged and released", lines=tuple(lines), most=_MOST_LINES)

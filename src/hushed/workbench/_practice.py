@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hushed._ground.whole_files import write_whole
 from hushed.errors import BudgetExists
 from hushed.guarantee import Guarantee
 from hushed.workbench._bench import Workbench
@@ -113,4 +114,4 @@ def _write_rows(path: Path, names: tuple[str, ...], lines: Sequence[tuple[object
 def _write_new(path: Path, text: str) -> None:
     """Write a file that is not there; one that is there stays, for a draft may describe it."""
     if not path.exists():
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)

@@ -75,9 +75,13 @@ LIMIT_OF_THIS_QUERY = (  # milliseconds; a shorter limit of the server holds
     "SELECT set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND {0} "
     "THEN setting ELSE '{0}' END, true) FROM pg_settings WHERE name = 'statement_timeout'"
 )
-_RELATION = (
-    "SELECT c.relkind::text, c.relrowsecurity FROM pg_class c "
-    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
+_RELATION = (  # with its partitions, and tables that inherit from it, whose rows are read, too
+    "WITH RECURSIVE named AS (SELECT c.oid, c.relkind::text, c.relrowsecurity FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s), "
+    "part AS (SELECT oid FROM named UNION SELECT i.inhrelid FROM pg_inherits i "
+    "JOIN part ON i.inhparent = part.oid) "
+    "SELECT named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
+    "ON c.oid = part.oid WHERE c.relkind = 'f') FROM named"
 )
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
@@ -190,14 +194,16 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     """Warn of a view, and of row-level security."""
-    kind, guarded = "r", False  # who may not even look it up is refused by the query itself
+    kind, guarded, far = "r", False, False  # who may not look it up is refused by the query itself
     schema = place.rpartition(".")[2]  # what may stand before it is this database
     with suppress(*_errors()), backend.con.transaction():
         _, found = find_schemas(backend.con, name)
         where = [schema or found or "public", name]
-        kind, guarded = backend.con.execute(_RELATION, where).fetchone() or ("", False)
+        kind, guarded, far = backend.con.execute(_RELATION, where).fetchone() or ("", False, False)
     what = _VIEWS.get(kind, "not found where tables are listed, and may be a view")
     told = [] if kind in ("r", "p") else [view_warning(name, what)]
+    if far and kind in ("r", "p"):
+        told.append(view_warning(name, "in part a foreign table"))
     if guarded:
         told.append(
             f"{shown(name)} has row-level security: whether a row is visible must not depend on "
