@@ -150,5 +150,5 @@ def test_a_column_that_no_public_name_has_is_asked_for_by_place(folder, verb):
     code, told = run(verb, *words, *given)
     assert code == 2
     said = told["error"]["message"]
-    assert "called 'patent'; say it by its place, 1 to 2, or by the name" in said
+    assert "has no column 'patent'; say it by its place, 1 to 2, or by the name" in said
     assert "cost" not in said

@@ -134,8 +134,8 @@ def find_column(
         near = suggest(column, told) or ";"
         raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
     raise ParameterError(
-        f"no column of {path.name} is known to be called {column!r}; say it by its place, {names}, "
-        "or by the name in the file's first row"
+        f"{path.name} has no column {column!r}; say it by its place, {names}, or by the name in "
+        "the file's first row, which is not shown"
     )
 
 
