@@ -1,12 +1,16 @@
-"""The main job on real rows: a private Poisson regression of doctor visits.
+"""The main job on real rows: a private Poisson regression of doctor visits, for people.
 
 The rows are the RAND Health Insurance Experiment (20,190 person-years), which ships inside the
-statsmodels package. One part of five hundred rows in five plays the published pilot study; the
-rest plays the private table. Nobody has proved how far one person-year can move these
-coefficients, so the movement is sampled.
+statsmodels package. It has no column that says whose a year is. But the years of one person follow
+one another, with the same insurance plan and the same answers on health. So each run of such rows
+is taken as one person here: most are three or five years long, as the experiment was for most
+people. Brothers and sisters who answered alike are one person then, and protected together.
 
-The pilot is smaller than the private table, so that no whole table can be drawn from it. The model
-is fitted on blocks of 200 rows instead, and the average of the coefficients is released.
+One part of ten people in fifty plays the published pilot study; the rest plays the private table.
+Nobody has proved how far one person, with all years, can move these coefficients, so the movement
+is sampled. The pilot is smaller than the private table, so that no whole table can be drawn from
+it. The model is fitted on blocks of 52 people instead, and the average of the coefficients is
+released.
 """
 
 from __future__ import annotations
@@ -22,8 +26,11 @@ from numpy.typing import NDArray
 import hushed as hs
 from hushed.plots import certificate_page, movement_figure, save_figure
 
-BLOCK = 200  # rows; the pilot makes 20 disjoint tables of 201, and gamma = 0.05 takes 19
-COLUMNS = "mdvis,lncoins,idp,lpi,fmde,physlm,disea,hlthg,hlthf,hlthp"  # as statsmodels names them
+BLOCK = 52  # people; the pilot makes 19 disjoint tables of 53, as many as gamma = 0.05 takes
+SAME = [1, 2, 5, 6, 7, 8, 9]  # columns that are the same in all years of a person: plan and health
+COLUMNS = (
+    "person,mdvis,lncoins,idp,lpi,fmde,physlm,disea,hlthg,hlthf,hlthp"  # as statsmodels names them
+)
 NAMES = ("baseline", "full co-payment", "physical limitation", "chronic disease, 10 points")
 
 Rows = NDArray[np.float64]
@@ -31,9 +38,9 @@ Rows = NDArray[np.float64]
 
 def visits_model(rows: Rows) -> Rows:
     """Poisson regression of yearly doctor visits; the coefficients are logarithms of rates."""
-    visits = rows[:, 0]
+    visits = rows[:, 1]  # before it is the person, whose number means nothing here
     factors = np.column_stack(
-        [np.ones(len(rows)), rows[:, 1] / np.log(101), rows[:, 5], rows[:, 6] / 10]
+        [np.ones(len(rows)), rows[:, 2] / np.log(101), rows[:, 6], rows[:, 7] / 10]
     )
     coefficients = np.zeros(4)
     coefficients[0] = np.log(visits.mean() + 0.01)
@@ -45,33 +52,39 @@ def visits_model(rows: Rows) -> Rows:
 
 
 def load() -> tuple[Rows, Rows]:
-    """Split the experiment into a public pilot and a private table."""
+    """Split the experiment into a public pilot and a private table; column 0 is the person."""
     from statsmodels.datasets import randhie
 
     table = randhie.load_pandas().data.to_numpy(dtype=np.float64)
-    pilot = (np.arange(len(table)) // 500) % 5 == 0
+    begins = (table[1:, SAME] != table[:-1, SAME]).any(axis=1)
+    person = np.concatenate([[0], np.cumsum(begins)])
+    pilot = (person // 10) % 5 == 0
+    table = np.column_stack([person, table])
     return table[pilot], table[~pilot]
 
 
 def main(folder: Path) -> None:
     """Sample, calibrate, release, certify, draw."""
     public, private = load()
-    print(f"{len(private)} private person-years, {len(public)} public ones to sample from")
+    others, people = (len(np.unique(rows[:, 0])) for rows in (public, private))
+    print(f"{people} private people with {len(private)} years,", end=" ")
+    print(f"{others} public people with {len(public)} to sample from")
 
-    model = hs.Blockwise(visits_model, rows=BLOCK)
+    model = hs.Blockwise(visits_model, rows=BLOCK, user=0)
     begun = time.perf_counter()
     sensitivity = hs.sample_sensitivity(
         model,
         hs.populations.PublicTable(public, name="RAND HIE, pilot fifth"),
-        rows=len(private),
+        rows=people,
+        user=0,  # the column of people: neighbours differ in all years of one of them
         gamma=0.05,
         calibration="marginal",
         symmetric=True,
         progress=True,
     )
     seconds = time.perf_counter() - begun
-    print(f"{sensitivity.pairs} pairs of {BLOCK} rows measured in {seconds:.1f} s")
-    print(f"the average of {len(private) // BLOCK} fits moves by {sensitivity.value:.5f} in l1\n")
+    print(f"{sensitivity.pairs} pairs of {BLOCK} people measured in {seconds:.1f} s")
+    print(f"the average of {people // BLOCK} fits moves by {sensitivity.value:.5f} in l1\n")
 
     mechanism = hs.Laplace(sensitivity, epsilon=1.0)
     released = hs.release(model, private, mechanism)

@@ -154,7 +154,7 @@ def assert_sensitivity(
     user : str or int, optional
         Column that says whose a row is: then two tables differ in all rows of one user.
     symmetric : bool, default False
-        True if the order of the rows has no effect, on your word.
+        True if the order of the rows has no effect; tried on a few orders.
     tolerance : float, default 1e-9
         Share of the bound that rounding may exceed it by.
     seed : int or None, default 0

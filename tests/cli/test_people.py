@@ -140,3 +140,15 @@ def test_routes_for_people_are_compared(folder):
     assert {each["guarantee"]["unit"] for each in found["comparison"]["routes"]} == {"user"}
     code, found = run("compare", "median", *given, "--low", "0", "--high", "1")
     assert (code, found["error"]["kind"]) == (2, "bad-use")
+
+
+@pytest.mark.parametrize("verb", ["release", "check-population"])
+def test_a_column_that_no_public_name_has_is_asked_for_by_place(folder, verb):
+    """It was said to have "1 to 2"; the names of a private file without a public header are not."""
+    words = ["private.csv", "f.py:capped"][: 1 + (verb == "release")]
+    given = ["--population", "f.py:people", "--user", "patent", "--epsilon", "1"]
+    code, told = run(verb, *words, *given)
+    assert code == 2
+    said = told["error"]["message"]
+    assert "has no column 'patent'; say it by its place, 1 to 2, or by the name" in said
+    assert "cost" not in said

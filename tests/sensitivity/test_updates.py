@@ -281,3 +281,15 @@ def test_an_update_that_cannot_be_called_is_told_as_the_update():
     population = hs.populations.Uniform(low=0, high=1)
     with pytest.raises(BadFunction, match="asked for an update, the function raised TypeError"):
         hs.sample_sensitivity(np.mean, population, rows=9, pairs=40, update=lambda rows: rows)
+
+
+@pytest.mark.parametrize("protect", ["record", "simultaneous"])
+def test_an_update_with_its_arguments_in_another_order_is_told_the_order(protect):
+    """The error of its body alone said nothing of that."""
+
+    def other(rows, places, new, answer):
+        return answer + (new - rows[places]) / len(rows)
+
+    population = hs.populations.Uniform(low=0, high=1)
+    with pytest.raises(BadFunction, match=r"called as update\(answer, rows, places, new_rows\)"):
+        hs.sample_sensitivity(np.mean, population, rows=200, protect=protect, update=other)

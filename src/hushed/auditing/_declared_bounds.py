@@ -32,6 +32,7 @@ from hushed.auditing._sensitivity import (
     refuse_unsteady,
     round_movement,
 )
+from hushed.auditing._vacuous import require_orderless, require_refutable
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours
@@ -237,8 +238,8 @@ def test_sensitivity(
         `hushed.sample_sensitivity`, and two tables differ in all rows of one user. The function
         finds 0, 1, 2, ... in it.
     symmetric : bool, default False
-        True if the order of the rows has no effect, on your word: then the last row, or user,
-        changes instead of one at a random position.
+        True if the order of the rows has no effect: then the last row, or user, changes instead
+        of one at a random position. Tried on a few orders of a few tables.
     tolerance : float, default 0
         Share of the bound that a movement may exceed it by; 1e-9 passes over rounding.
     seed : int or None, default 0
@@ -262,10 +263,11 @@ def test_sensitivity(
     ParameterError
         If a parameter leaves its range, a public table has too few rows for the pairs, or the
         sensitivity is not about one row, or user, of so many (or has
-        ``calibration="marginal"``), or users are given without their column.
+        ``calibration="marginal"``), or users are given without their column, or the pairs are too
+        few to refute the bound whatever they show.
     BadFunction
         If the function gives no answer on any of the tables: then nothing was tested; if it is
-        random, as `RandomFunction`.
+        random, as `RandomFunction`; if it is not symmetric, though declared so.
     BadRows
         If the rows of the population are not independent.
 
@@ -305,6 +307,9 @@ def test_sensitivity(
         limit=limit,
         tolerance=tolerance,
     )
+    require_refutable(share, source.count, alpha)
+    if symmetric:
+        require_orderless(f, trial.pairs, source.count, user, norm)
     named = getattr(f, "__qualname__", type(f).__name__)
     found = run_kept(
         trial, source.count, seed=0, workers=workers, keep=keep, name=f"test of {named}"

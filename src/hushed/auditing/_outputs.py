@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
-from hushed.auditing._mechanisms import Raised
+from hushed.auditing._reading import hash_text, read_object, require_open
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]
@@ -22,10 +20,9 @@ LOWEST_BIT = "the exponent of the lowest set bit of "
 STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 64
-_DEEPEST = 50  # parts within parts; what holds itself has no end
 _NAMED = 4096
+_WHOLE = 2**53  # beyond it integers that differ may be one double
 _NO_BIT = 2000.0
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +65,28 @@ class Encoder:
 def choose_encoder(probes: Iterable[Any]) -> Encoder:
     """Choose an encoding from a few outputs on every table.
 
-    Numeric arrays of one shape stay arrays; anything else is read part by part, up to 64 parts.
+    Numeric arrays of one shape stay arrays; anything else is read part by part, up to 64 numbers.
     What is not kept can only make a bound smaller.
+
+    Raises
+    ------
+    BadFunction
+        If an output hides what it holds.
     """
     seen = list(probes)
     arrays = [_flatten_array(outputs) for outputs in seen]
     widths = {each.shape[1] for each in arrays if each is not None}
-    if len(widths) == 1 and all(each is not None for each in arrays):
+    if len(widths) == 1 and all(each is not None for each in arrays) and all(map(_is_exact, seen)):
         return Encoder(width=widths.pop(), objects=False)
     outputs = [output for part in seen for output in part]
+    require_open(outputs)
     names: dict[float, str] = {}
     widest = 1
     for output in outputs:
         texts, _, leaves = read_object(output)
         widest = max(widest, len(leaves))
         if len(names) < _NAMED:
-            names |= {_hash_text(text): _shorten(flat(text)) for text in texts}
+            names |= {hash_text(text): _shorten(flat(text)) for text in texts}
     return Encoder(width=min(widest, _WIDEST), objects=True, names=names)
 
 
@@ -97,87 +100,17 @@ def _flatten_array(outputs: Any) -> Floats | None:
     return flat.astype(np.float64, copy=False)
 
 
+def _is_exact(outputs: Any) -> bool:
+    """Whether doubles tell the numbers of an array apart, as far as it shows."""
+    if outputs.dtype.kind in "iu" and outputs.size:
+        return bool(outputs.max() <= _WHOLE and outputs.min() >= -_WHOLE)
+    return bool(outputs.dtype.itemsize <= (16 if outputs.dtype.kind == "c" else 8))
+
+
 def _encode_object(output: Any, width: int) -> list[float]:
     (kind, kinds, whole), length, leaves = read_object(output)
-    head = [_hash_text(kind), length, _hash_text(kinds), _hash_text(whole)]
+    head = [hash_text(kind), length, hash_text(kinds), hash_text(whole)]
     return head + leaves[:width] + [np.nan] * (width - len(leaves))
-
-
-def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
-    """Type, types of the parts and whole output as texts; its length; the numbers in it.
-
-    What cannot be read, because it holds itself, is more than 50 parts deep, or fails when it is
-    looked at, is known by its type alone: that merges outputs, which can only make a bound smaller.
-    """
-    kind = _name_type(output)
-    try:
-        kinds, leaves = _read_leaves(output)
-        scalar = isinstance(output, np.ndarray) and not output.ndim  # Sized, but without a length
-        length = float(len(output)) if isinstance(output, Sized) and not scalar else -1.0
-        return (kind, ",".join(kinds), _write_canonically(output)), length, leaves
-    except Exception:  # too deep, or whatever its own methods raise
-        return (kind, "unreadable", f"unreadable {kind}"), -1.0, []
-
-
-def _read_leaves(output: Any) -> tuple[list[str], list[float]]:
-    """Types and numbers of the parts of an output, read from left to right."""
-    kinds: list[str] = []
-    leaves: list[float] = []
-    for part in _list_parts(output):
-        kinds.append(_name_type(part))
-        leaves.append(_convert_to_number(part))
-    return kinds, leaves
-
-
-def _list_parts(output: Any, depth: int = 0) -> Iterable[Any]:
-    # Mappings and sets have no order of their own that two runs would share: theirs is by repr.
-    if depth > _DEEPEST:
-        raise RecursionError
-    below = depth + 1
-    if isinstance(output, Mapping):
-        items = sorted(output.items(), key=lambda item: repr(item[0]))
-        return (leaf for item in items for part in item for leaf in _list_parts(part, below))
-    if isinstance(output, set | frozenset):
-        return (leaf for part in sorted(output, key=repr) for leaf in _list_parts(part, below))
-    if isinstance(output, np.ndarray) and output.ndim:
-        return (leaf for part in output.tolist() for leaf in _list_parts(part, below))
-    if isinstance(output, list | tuple):
-        return (leaf for part in output for leaf in _list_parts(part, below))
-    return (output.item(),) if isinstance(output, np.ndarray) else (output,)
-
-
-def _convert_to_number(part: Any) -> float:
-    if isinstance(part, bool | int | float | np.bool_ | np.integer | np.floating):
-        try:
-            return float(part)
-        except OverflowError:
-            return np.inf if part > 0 else -np.inf
-    if isinstance(part, str | bytes):
-        return _hash_text(part if isinstance(part, str) else repr(part))
-    return np.nan
-
-
-def _name_type(output: Any) -> str:
-    if isinstance(output, Raised):
-        return f"exception {output.name}"
-    return "None" if output is None else type(output).__name__
-
-
-def _write_canonically(output: Any) -> str:
-    """Canonical text: equal for equal outputs, whatever can be hashed."""
-    if isinstance(output, np.ndarray):
-        return f"array {output.tolist()!r}"
-    if isinstance(output, Mapping | set | frozenset):
-        return f"{_name_type(output)} {list(map(_write_canonically, _list_parts(output)))!r}"
-    if isinstance(output, np.generic):
-        return repr(output.item())
-    return _ADDRESS.sub("", repr(output))  # where an object lies in memory is not an output
-
-
-def _hash_text(text: str) -> float:
-    """Hash a text to 49 bits, so that a double holds it; equal codes can only merge events."""
-    content = text.encode("utf-8", "surrogatepass")
-    return float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
 
 
 def _shorten(text: str) -> str:

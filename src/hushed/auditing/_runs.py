@@ -22,8 +22,9 @@ from hushed.auditing._keeping import (
     refuse_global_generators,
 )
 from hushed.auditing._mechanisms import BatchRaised, Raised, Source
-from hushed.auditing._outputs import Encoder, choose_encoder, read_object
+from hushed.auditing._outputs import Encoder, choose_encoder
 from hushed.auditing._pairs import Pair
+from hushed.auditing._reading import read_object
 from hushed.auditing._scores import Event
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction
@@ -235,22 +236,27 @@ def _draw_probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:
 
 
 def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
-    """Refuse what only fails: its runs are alike on all tables, and nothing would be refuted."""
-    failed: list[Raised] = []
+    """Refuse what only fails, or answers nothing: its runs are alike, and nothing is refuted."""
+    silent: list[Raised | None] = []
     for number, pair in enumerate(pairs):
         rng = stage_generator(seed, "answers", str(number))
         for side in _list_sides(pair):
             outputs = source.draw(side, rng, _TRIED)
             found = [] if isinstance(outputs, np.ndarray) else outputs
-            raised = [each for each in found if isinstance(each, Raised)]
-            if len(raised) < _TRIED:
+            none = [each for each in found if each is None or isinstance(each, Raised)]
+            if len(none) < _TRIED:
                 return
-            failed += raised
-    first = failed[0]
-    reason = f" ({first.reason})" if first.reason else ""
+            silent += none
+    failed = [each for each in silent if each is not None]
+    if failed and len(failed) < len(silent):
+        return  # whether it fails or is silent may depend on the rows
+    said, doubt = "returned None", "does it lack a return?"
+    if failed:
+        reason = f" ({failed[0].reason})" if failed[0].reason else ""
+        said, doubt = f"ended in {failed[0].name}{reason}", "is the pair what it takes?"
     raise BadFunction(
-        f"all of the first {len(failed)} runs, on every table, ended in {first.name}{reason}: "
-        "there is no answer to judge. Call the mechanism once by hand; is the pair what it takes?"
+        f"all of the first {len(silent)} runs, on every table, {said}: "
+        f"there is no answer to judge. Call the mechanism once by hand; {doubt}"
     )
 
 

@@ -16,6 +16,7 @@ from hushed._ground.checks import is_real, require_count
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import root_above
 from hushed._ground.printing import format_up
+from hushed._rows._owned import copy_rows
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError, RandomFunction
 from hushed.guarantee import Neighbours
@@ -273,7 +274,7 @@ def measure_movement(function: Callable[[Any], Any], pair: Pair, norm: Norm) -> 
     answers: list[Floats | None] = []
     for table in (pair.rows, pair.neighbour):
         try:
-            answers.append(answer(function, table.copy(), private=False))
+            answers.append(answer(function, copy_rows(table), private=False))
         except BadFunction:
             answers.append(None)
     one, other = answers

@@ -130,8 +130,13 @@ def find_column(
         return columns.index(column)
     if is_whole_number(column) and 1 <= int(column) <= width:
         return int(column) - 1
-    near = suggest(column, told) or ";"
-    raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
+    if told:
+        near = suggest(column, told) or ";"
+        raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
+    raise ParameterError(
+        f"{path.name} has no column {column!r}; say it by its place, {names}, or by the name in "
+        "the file's first row, which is not shown"
+    )
 
 
 def check_columns(public: Sequence[str] | None, private: Sequence[str]) -> None:

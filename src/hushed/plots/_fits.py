@@ -56,7 +56,7 @@ def population_figure(check: PopulationCheck) -> Any:
     )
     heading = {
         "text": f"{check.verdict} (p = {format_up(check.p_value, 3)})",
-        "subtitle": f"{check.rows} private rows and "
+        "subtitle": f"{check.rows} private {'rows' if check.user is None else 'users'} and "
         f"{flat(check.population.get('name') or check.population.get('kind', 'a population'))}, "
         f"epsilon = {format_up(check.guarantee.epsilon)}",
     }

@@ -103,8 +103,8 @@ class Blockwise:
         order = np.random.default_rng(_DEALING).permutation(len(table))
         places = (order[i : i + self.rows] for i in range(0, len(order), self.rows))
         parts: Iterable[Any] = (show_rows(containers.take(table, each)) for each in places)
-        table = table.rows if isinstance(table, Bundles) else table
-        if isinstance(table, np.ndarray) and not table.flags.writeable:  # nor may a block be
+        held = table.rows if isinstance(table, Bundles) else table
+        if isinstance(held, np.ndarray) and not held.flags.writeable:  # nor may a block be
             parts = map(show_in_place, parts)
         answers = [answer(self._ask, part, private=False) for part in parts]
         if any(each.shape != answers[0].shape for each in answers):

@@ -24,6 +24,7 @@ Update = Callable[[Any, Any, Integers, Any], Any]
 
 _FIRST_PAIRS = 16  # of which both tables are evaluated
 _CHECKED_SHARE = 1 / 16  # of the later ones
+_CALLED = "it is called as update(answer, rows, places, new_rows)"
 _AT_ONCE = 2**16  # numbers in the answers that are asked for together
 
 
@@ -109,7 +110,7 @@ class UpdateTrial(PairTrial):
             try:
                 found = answer(lambda given: self.update(*given), given, private=self.private)
             except BadFunction as problem:
-                said = f"asked for an update, {problem}"
+                said = f"asked for an update, {problem}; {_CALLED}"
                 raise BadFunction(said, parameter="update") from problem.__cause__
             wanted = (len(places), *self.shape)
             self._check_shape(

@@ -1,0 +1,106 @@
+"""The parts of what is no container: frames, tensors, and objects of any class."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from hushed._ground.tensors import fetch
+
+
+class Hidden(Exception):
+    """A part that cannot be looked into; its text names it."""
+
+
+def open_parts(value: Any) -> dict[str, Any]:
+    """List the parts of an object by name.
+
+    Raises
+    ------
+    Hidden
+        If it hides them.
+    """
+    if isinstance(value, memoryview):
+        return {"bytes": value.tobytes()}
+    if isinstance(value, np.void):
+        return {"cells": value.item()}
+    library = type(value).__module__.partition(".")[0]
+    frame = _FRAMES[library](value) if library in _FRAMES else None
+    if frame is not None:
+        return frame
+    tensor = fetch(value)
+    if isinstance(tensor, np.ndarray | np.generic):
+        return {"values": tensor}
+    if dataclasses.is_dataclass(value):
+        names = [each.name for each in dataclasses.fields(value)]
+        return {name: getattr(value, name) for name in names} | getattr(value, "__dict__", {})
+    return _open_object(value)
+
+
+# Frames print a few rows only.
+def _open_arrow(value: Any) -> dict[str, Any] | None:
+    read = next((n for n in ("to_pydict", "to_pylist", "as_py") if hasattr(value, n)), None)
+    if read is None:
+        return None
+    kind = getattr(value, "schema", getattr(value, "type", ""))
+    return {"type": str(kind), "values": getattr(value, read)()}
+
+
+def _open_polars(value: Any) -> dict[str, Any] | None:
+    kind = _name_of(value, "polars")
+    if kind == "DataFrame":
+        return {"columns": value.columns, "each": value.get_columns()}
+    if kind == "Series":
+        return {"name": value.name, "type": str(value.dtype), "values": value.to_list()}
+    return None
+
+
+def _open_pandas(value: Any) -> dict[str, Any] | None:
+    kind = _name_of(value, "pandas")
+    if kind == "DataFrame":
+        each = [value.iloc[:, at].tolist() for at in range(value.shape[1])]
+        types = list(map(str, value.dtypes))
+        return {"columns": value.columns, "types": types, "index": value.index, "each": each}
+    if kind is None:
+        return None
+    names = list(value.names) if kind == "Index" else value.name
+    found = {"name": names, "type": str(value.dtype), "values": value.tolist()}
+    return found if kind == "Index" else found | {"index": value.index}
+
+
+_FRAMES = {"pyarrow": _open_arrow, "polars": _open_polars, "pandas": _open_pandas}
+
+
+def _name_of(value: Any, library: str) -> str | None:
+    """Say what kind of table an object is."""
+    theirs = [each.__name__ for each in type(value).__mro__ if each.__module__.startswith(library)]
+    return next((kind for kind in ("DataFrame", "Series", "Index") if kind in theirs), None)
+
+
+def _open_object(value: Any) -> dict[str, Any]:
+    """Take an object apart as pickle would, which knows attributes, slots and types written in C.
+
+    Functions and methods are told by their names there, which say nothing of what they hold.
+    """
+    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    if callable(value) and hasattr(value, "__name__"):
+        raise Hidden(name)
+    try:
+        reduced = value.__reduce_ex__(4)
+    except Exception:
+        raise Hidden(name) from None
+    if isinstance(reduced, str):  # the name of a thing that exists once
+        return {"name": reduced}
+    _, given, state, *rest = (*reduced, None)[: max(len(reduced), 3)]
+    if isinstance(state, tuple) and len(state) == 2:  # attributes, and slots
+        halves = [each or {} for each in state]
+        state = halves[0] | halves[1] if all(isinstance(each, dict) for each in halves) else state
+    plain = tuple(each for each in given if not isinstance(each, type))
+    parts: dict[str, Any] = {"given": plain} if plain else {}
+    parts |= {f"items {at}": list(e) for at, e in enumerate(rest) if isinstance(e, Iterable)}
+    if isinstance(state, dict) and all(isinstance(each, str) for each in state):
+        return parts | dict(sorted(state.items()))
+    return parts if state is None else parts | {"state": state}

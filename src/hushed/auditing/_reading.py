@@ -1,0 +1,246 @@
+"""What an output holds, part by part: an audit that merged what it cannot see would pass all of it.
+
+Every part is read, also of frames, tensors and objects of any class. An output that hides parts,
+as a generator or a function does, is refused when an audit starts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from hushed.auditing._mechanisms import Raised
+from hushed.auditing._opening import Hidden, open_parts
+from hushed.errors import BadFunction
+
+UNREADABLE = "unreadable"
+_DEEPEST = 50  # parts within parts; what holds itself has no end
+_LEAVES = 64  # numbers of an array that are kept
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), type(...), range})
+_QUICK = _PLAIN | {np.bool_, np.str_, np.float64, np.float32, np.int64, np.int32}
+_BASES = (bool, int, float, complex, str, bytes, bytearray)
+# Whose objects are told by their texts.
+_TOLD_BY_TEXT = frozenset(
+    {"datetime", "decimal", "fractions", "ipaddress", "pandas", "pathlib", "uuid", "zoneinfo"}
+)
+_ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
+_SIMPLE_ARRAYS = frozenset("biufcSUmM")
+_COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Found:
+    """Types of the parts, and their numbers, from left to right."""
+
+    kinds: list[str] = dataclasses.field(default_factory=list)
+    leaves: list[float] = dataclasses.field(default_factory=list)
+
+
+def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
+    """Type, types of the parts and whole output as texts; its length; the numbers in it.
+
+    What cannot be read, because it holds itself, is more than 50 parts deep, hides a part, or fails
+    when it is looked at, is known by its type alone: that merges outputs, which can only make a
+    bound smaller.
+    """
+    kind = _name_type(output)
+    found = _Found()
+    try:
+        whole = _write(output, 0, found)
+    except Exception:  # whatever its own methods raise
+        return (kind, UNREADABLE, f"{UNREADABLE} {kind}"), -1.0, []
+    return (kind, ",".join(found.kinds), whole), _measure(output), found.leaves
+
+
+def require_open(outputs: Iterable[Any]) -> None:
+    """Refuse outputs that hide a part, or of which none can be read: nothing would be refuted.
+
+    Raises
+    ------
+    BadFunction
+        Naming what cannot be looked into.
+    """
+    answers = [each for each in outputs if not isinstance(each, Raised)]
+    closed: list[str] = []
+    for each in answers:
+        try:
+            _write(each, 0, _Found())
+        except Hidden as hidden:
+            _refuse(f"a {hidden}")
+        except RecursionError:
+            closed.append("parts within parts without end")
+        except Exception as cause:
+            closed.append(f"a {_name_type(each)} that raises {type(cause).__name__}")
+    if closed and len(closed) == len(answers):
+        _refuse(closed[0])
+
+
+def _refuse(closed: str) -> NoReturn:
+    raise BadFunction(
+        f"what the mechanism returned holds {closed}: an audit cannot look into it, and would take "
+        "all such outputs for one and the same. Return numbers, texts, arrays, frames, or lists "
+        "and dicts of these"
+    )
+
+
+def _measure(output: Any) -> float:
+    """Length of an output; -1 if it has none."""
+    try:
+        return float(len(output)) if isinstance(output, Sized) else -1.0
+    except Exception:  # an array without dimensions, or a class of somebody's own
+        return -1.0
+
+
+def _write(value: Any, depth: int, found: _Found) -> str:
+    """Write a text that is equal for equal values only, and note the parts on the way."""
+    if depth > _DEEPEST:
+        raise RecursionError
+    text = _write_single(value)
+    if text is not None:
+        found.kinds.append(_name_type(value))
+        found.leaves.extend(_list_numbers(value.value if isinstance(value, Enum) else value))
+        plain = type(value) in _PLAIN or not isinstance(value, _BASES)
+        return text if plain else text + _write_attributes(value, depth, found)
+    if isinstance(value, np.ndarray):
+        return _write_array(value, depth, found)
+    return _write_parts(value, depth, found)
+
+
+def _write_single(value: Any) -> str | None:
+    """Write what has no parts; None of what may have some."""
+    if type(value) in _PLAIN or isinstance(value, Raised | type):
+        return repr(value)
+    if isinstance(value, Enum):
+        return f"<{type(value).__name__}.{value.name}: {value.value!r}>"
+    if isinstance(value, np.generic):
+        return None if isinstance(value, np.void) and value.dtype.names else repr(value.item())
+    # Of a class of somebody's own, which may write itself as it likes.
+    base = next((each for each in _BASES if isinstance(value, each)), None)
+    if base is not None:
+        return base.__repr__(value)
+    return repr(value) if _is_told_by_text(value) else None
+
+
+def _write_array(value: Any, depth: int, found: _Found) -> str:
+    """Write all of an array; of long ones with numbers only, the first are noted as parts."""
+    name = str(value.dtype)
+    head = "array" if name in _COMMON_TYPES or value.dtype.names else f"array of {name}"
+    head += f" of shape {value.shape}" if not value.size and value.ndim > 1 else ""
+    if not value.ndim:
+        return _write(value.item(), depth + 1, found)
+    held = value.tolist()
+    if value.dtype.kind not in _SIMPLE_ARRAYS:
+        return f"{head} {_write(held, depth + 1, found)}"
+    found.kinds.append(f"{name} {value.shape}")
+    cells = value.ravel()[:_LEAVES] if value.dtype.kind in "mM" else _flatten(held)
+    for cell in cells:
+        found.leaves.extend(_list_numbers(cell))
+    return f"{head} {held!r}"
+
+
+def _flatten(held: Any) -> list[Any]:
+    """First cells of lists within lists."""
+    while held and isinstance(held[0], list):
+        held = [cell for part in held[:_LEAVES] for cell in part][:_LEAVES]
+    return list(held[:_LEAVES])
+
+
+def _write_parts(value: Any, depth: int, found: _Found) -> str:
+    """Write what holds others: a container, a frame, a tensor, or an object by its attributes."""
+    below = depth + 1
+    kind = type(value).__name__
+    if isinstance(value, Mapping):
+        items = _sort(value.items(), depth)
+        texts = [_write(part, below, found) for item in items for part in item]
+        return f"{kind} {texts!r}" + _write_attributes(value, depth, found)
+    if isinstance(value, set | frozenset):
+        texts = [_write(part, below, found) for part in _sort(value, depth)]
+        return f"{kind} {texts!r}" + _write_attributes(value, depth, found)
+    if isinstance(value, list | tuple):
+        return _write_sequence(value, depth, found)
+    parts = open_parts(value)
+    texts = [f"{name}={_write(part, below, found)}" for name, part in parts.items()]
+    return f"{kind}({', '.join(texts)})"
+
+
+def _write_sequence(value: Any, depth: int, found: _Found) -> str:
+    kind = type(value)
+    if kind in (list, tuple) and depth < _DEEPEST and _QUICK.issuperset(map(type, value)):
+        found.kinds.extend(map(_name_type, value[:_LEAVES]))
+        found.leaves.extend(n for cell in value[:_LEAVES] for n in _list_numbers(cell))
+        return repr(value)
+    inner = ", ".join([_write(part, depth + 1, found) for part in value])
+    if kind is list:
+        return f"[{inner}]"
+    if kind is tuple:
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return f"{kind.__name__}({inner})" + _write_attributes(value, depth, found)
+
+
+def _sort(parts: Iterable[Any], depth: int) -> Sequence[Any]:
+    """Put parts without an order of their own into one that two runs share."""
+    return sorted(parts, key=lambda part: _write(part, depth + 1, _Found()))
+
+
+def _write_attributes(value: Any, depth: int, found: _Found) -> str:
+    """Write what an object of a class of somebody's own holds besides."""
+    held = getattr(value, "__dict__", None)
+    return f" {_write(dict(held), depth + 1, found)}" if held else ""
+
+
+def _is_told_by_text(value: Any) -> bool:
+    """Whether an object is one of those of which its library writes all that there is."""
+    if hasattr(value, "__dict__") or isinstance(value, Sized):
+        return False
+    return type(value).__module__.partition(".")[0] in _TOLD_BY_TEXT
+
+
+def _list_numbers(part: Any) -> tuple[float, ...]:
+    """Numbers of a part: two of a complex one, NaN for what is none."""
+    if isinstance(part, complex | np.complexfloating):
+        return float(part.real), float(part.imag)
+    return (_convert_to_number(part),)
+
+
+def _convert_to_number(part: Any) -> float:
+    convert = next((each for kinds, each in _NUMBERS if isinstance(part, kinds)), None)
+    if convert is None:
+        return np.nan
+    try:
+        return float(convert(part))
+    except OverflowError:
+        return np.inf if part > 0 else -np.inf
+    except Exception:  # a signalling decimal, or a class of somebody's own
+        return np.nan
+
+
+def _name_type(output: Any) -> str:
+    if isinstance(output, Raised):
+        return f"exception {output.name}"
+    return "None" if output is None else type(output).__name__
+
+
+def hash_text(text: str) -> float:
+    """Hash a text to 49 bits, so that a double holds it; equal codes can only merge events."""
+    content = text.encode("utf-8", "surrogatepass")
+    return float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
+
+
+_NUMBERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    ((np.datetime64, np.timedelta64), lambda part: part.astype(np.int64)),
+    ((bool, int, float, np.bool_, np.number, Decimal, Fraction), lambda part: part),
+    (str, hash_text),
+    (bytes, lambda part: hash_text(repr(part))),
+    (timedelta, timedelta.total_seconds),
+    (datetime, lambda part: (part.replace(tzinfo=None) - _ISO).total_seconds()),
+    (date, date.toordinal),
+    (time, lambda part: (datetime.combine(_ISO, part.replace(tzinfo=None)) - _ISO).total_seconds()),
+)

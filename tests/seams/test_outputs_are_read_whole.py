@@ -1,0 +1,191 @@
+"""What a mechanism returns is read whole, or refused: an assertion passes no leak it cannot see."""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import types
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import hushed as hs
+from hushed.auditing._reading import read_object
+from hushed.errors import BadFunction
+from hushed.testing import assert_private
+
+PAIRS = [([0, 0], [1, 0])]
+
+
+class Plain:
+    def __init__(self, value):
+        self.value = value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Silent(Plain):
+    def __repr__(self):
+        return "an answer"
+
+
+class Number(float):
+    def __repr__(self):
+        return "a number"
+
+
+class Marked(list):
+    def __init__(self, value):
+        super().__init__([0])
+        self.value = value
+
+
+@dataclasses.dataclass(repr=False)
+class Record:
+    value: float
+
+
+class Answer(NamedTuple):
+    value: float
+
+
+class Colour(enum.Enum):
+    RED = 0
+    BLUE = 1
+
+
+def amid(value):
+    """A column that prints its ends only, and differs in its middle."""
+    return np.r_[np.zeros(520), value, np.zeros(520)]
+
+
+HOLDERS = {
+    "object": Plain,
+    "slots": Slotted,
+    "own text": Silent,
+    "number with own text": Number,
+    "attribute of a list": Marked,
+    "record without a text": Record,
+    "objects in a list": lambda value: [Plain(value)],
+    "objects in a dict": lambda value: {"answer": Plain(value)},
+    "array of objects": lambda value: np.array([Plain(value)], dtype=object),
+    "namespace": lambda value: types.SimpleNamespace(value=value),
+    "named tuple": Answer,
+    "enum": Colour,
+    "exception": ValueError,
+    "pandas": lambda value: pd.DataFrame({"a": amid(value)}),
+    "pandas series": lambda value: pd.Series(amid(value)),
+    "pandas index": lambda value: pd.DataFrame({"a": 0}, index=[value]),
+    "pandas names": lambda value: pd.DataFrame({f"a{value}": [0]}),
+    "polars": lambda value: pl.DataFrame({"a": amid(value)}),
+    "polars series": lambda value: pl.Series("a", amid(value)),
+    "arrow": lambda value: pa.table({"a": amid(value)}),
+    "long array in a list": lambda value: [amid(value)],
+    "long array in a record": lambda value: Record(amid(value)),
+    "type of an array": lambda value: np.zeros(2, dtype="f4" if value else "f8"),
+    "structured": lambda value: np.array([(value,)], dtype=[("a", "f8")])[0],
+    "text like an address": lambda value: f"seen at 0x{value}",
+    "memory": lambda value: memoryview(bytes([value])),
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_a_leak_in_any_holder_is_caught(holder):
+    """Holders that print nothing of what they hold, or a part, were all taken for one output."""
+    hold = HOLDERS[holder]
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(lambda rows, rng: hold(rows[0]), PAIRS, claim=1.0, samples=300, bits=False)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_equal_answers_in_any_holder_are_one_output(holder):
+    """Wherever they lie in memory; else a private mechanism might be accused."""
+    hold = HOLDERS[holder]
+    assert read_object(hold(1)) == read_object(hold(1))
+    assert read_object(hold(1)) != read_object(hold(0))
+
+
+DAY = datetime.datetime(2020, 1, 1)
+NUMBERS = {
+    "decimal": decimal.Decimal,
+    "complex": lambda x: complex(0, x),
+    "complex array": lambda x: np.array([1, 1j * x]),
+    "duration": lambda x: datetime.timedelta(seconds=x),
+    "moment": lambda x: DAY + datetime.timedelta(seconds=x),
+    "numpy moment": lambda x: (
+        np.datetime64("2020-01-01", "us") + np.timedelta64(int(x * 1e6), "us")
+    ),
+    "frame": lambda x: pd.DataFrame({"a": [0.0], "b": [x]}),
+    "object": Plain,
+    "arrow": pa.scalar,
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_noise_that_is_too_small_is_caught_in_numbers_of_any_kind(kind):
+    """Each output differs from all others: only their order of size tells the tables apart."""
+
+    def noisy(rows, rng):
+        return NUMBERS[kind](float(rows[0] + rng.laplace(scale=0.1)))
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(noisy, PAIRS, claim=1.0, samples=600, bits=False)
+
+
+def test_large_integers_in_batches_are_told_apart():
+    """Beyond 2^53 neighbours are one double."""
+
+    def noisy(rows, rng, size):
+        return 2**60 + rows[0] + rng.integers(0, 2, size=size) * 2
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(noisy, PAIRS, claim=1.0, batch=True, samples=1000, bits=False)
+
+
+CLOSED = {
+    "generator": (lambda value: (each for each in [value]), "holds a generator"),
+    "function": (lambda value: lambda: value, "holds a function"),
+    "in a list": (lambda value: [lambda: value], "holds a function"),
+    "method": (lambda value: [value].pop, "holds a builtin_function_or_method"),
+    "lock": (lambda value: (value, __import__("threading").Lock()), "holds a _thread.lock"),
+}
+
+
+@pytest.mark.parametrize("audit", [assert_private, hs.audit])
+@pytest.mark.parametrize("kind", CLOSED)
+def test_what_cannot_be_looked_into_is_refused(kind, audit):
+    """Not refuted would say nothing."""
+    hold, said = CLOSED[kind]
+    with pytest.raises(BadFunction, match=f"{said}: an audit cannot look into it"):
+        audit(lambda rows, rng: hold(rows[0]), PAIRS, claim=hs.Guarantee(epsilon=1.0), samples=300)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_mechanism_that_returns_nothing_is_refused(batch):
+    """A forgotten return made each test pass."""
+
+    def forgets(rows, rng, *size):
+        return [None] * size[0] if size else None
+
+    with pytest.raises(BadFunction, match=r"returned None: .* does it lack a return"):
+        assert_private(forgets, PAIRS, claim=1.0, samples=300, batch=batch)
+
+
+def test_silence_that_depends_on_the_rows_is_caught():
+    """None on one table alone is an outcome, and so is an error."""
+
+    def fails(rows, rng):
+        return None if rows[0] else 1 / rows[0]
+
+    for mechanism in (fails, lambda rows, rng: rows[0] or None):
+        with pytest.raises(AssertionError, match="VIOLATED"):
+            assert_private(mechanism, PAIRS, claim=1.0, samples=300)
