@@ -114,6 +114,8 @@ class TestCompare:
             (("mode", *RANGE, "--category", "a"), "--low and --high are for numbers"),
             (("mode",), "--category"),
             (("trimmed-mean", *RANGE, "--private-count"), "--private-count"),
+            (("mean", *RANGE, "--private-count"), "--private-count: the divisor of a mean"),
+            (("mean", *RANGE, "--trim", 0.2), "--trim is for trimmed-mean, not for mean"),
             (("median", *RANGE, "--column", "x"), "--column goes with a file"),
             (("median", *RANGE, "--bounds", "1:0,1"), "--bounds is for a function"),
             (("f.py:f", "--low", 0), "both ends"),
