@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, ParameterError, ZeroSensitivity
 
 FAR = 1e16  # where doubles are 2 apart: a mean that is rounded to one moves further than the mean
 
@@ -75,6 +75,18 @@ def test_a_table_of_another_size_spends_nothing(tmp_path):
                 budget="b",
             )
         assert ledger.balance("b").spent.epsilon == 0
+
+
+def test_a_statistic_that_never_moves_is_not_said_to_be_sampled_as_0():
+    """What was stated is told from what was sampled; and a statistic from its sensitivity."""
+    with pytest.raises(ZeroSensitivity, match="was stated to be 0"):
+        hs.Laplace(hs.proven_sensitivity(0.0, argument="none"), epsilon=1.0)
+    public = hs.populations.Uniform(low=0, high=1)
+    still = hs.sample_sensitivity(lambda rows: 1.0, public, rows=5, gamma=0.1, symmetric=True)
+    with pytest.raises(ZeroSensitivity, match="the pairs it rests on did not move"):
+        hs.Laplace(still, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"hs\.global_sensitivity\(s\)"):
+        hs.Laplace(hs.statistics.mean(rows=5, low=0, high=1), epsilon=1.0)
 
 
 def test_a_statistic_is_sampled_like_any_other_function():
