@@ -32,7 +32,7 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
     if movement.value == 0 and getattr(movement, "sampling", None) is None:
         raise ZeroSensitivity(
             "the sensitivity was stated to be 0: the answer would be the same on every table, and "
-            "there is nothing to calibrate noise to; state a bound above 0"
+            "releasing the exact answer is refused; state a bound above 0"
         )
     if movement.value == 0:
         raise ZeroSensitivity(
