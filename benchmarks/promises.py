@@ -191,8 +191,8 @@ def compared(title: str, question: tuple, epsilon: float, *, trials: int, releas
         rows=rows,
         epsilon=epsilon,
         candidates=points,
-        low=-1 if callable(asked) else None,
-        high=1 if callable(asked) else None,
+        low=-1 if not isinstance(asked, hs.statistics.Numeric) else None,
+        high=1 if not isinstance(asked, hs.statistics.Numeric) else None,
         trials=trials,
     )
     taken = time.process_time() - begun

@@ -76,6 +76,7 @@ if _TYPE_CHECKING:
     from hushed.sensitivity import (
         Blockwise,
         Sensitivity,
+        global_sensitivity,
         largest_sensitivity,
         proven_sensitivity,
         sample_sensitivity,
@@ -145,6 +146,7 @@ __all__ = [
     "find_bound",
     "fitting",
     "fixed_seed",
+    "global_sensitivity",
     "largest_sensitivity",
     "lattice_points",
     "measurements",
@@ -191,8 +193,8 @@ _HOME = {
         "NoisyMax ProposeTest Smooth StableMode TopK Winner lattice_points on_lattice",
         "posterior": "Posterior sample_likelihood_range",
         "releasing": "AboveThreshold Certificate Crossing Release Transcript find_bound release",
-        "sensitivity": "Blockwise Sensitivity largest_sensitivity proven_sensitivity "
-        "sample_sensitivity",
+        "sensitivity": "Blockwise Sensitivity global_sensitivity largest_sensitivity "
+        "proven_sensitivity sample_sensitivity",
         "statements": "Statement certify certify_budget certify_study verify",
         "tables": "Answer Query Quote Table table",
     }.items()

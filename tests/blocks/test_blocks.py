@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -233,6 +234,61 @@ def test_wrong_parameters_are_refused_in_words(options, words):
     """Each says what is met and what to do."""
     with pytest.raises(ParameterError, match=words):
         hs.Blocks(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"low": -1, "high": 1, "blocks": 20},
+        {"low": -1, "high": 1, "blocks": 9, "prior": [1] * 100 + [20]},
+        {"candidates": ["a", "b", "c"], "aggregate": "votes", "blocks": 6},
+        {"candidates": ["a", "b"], "aggregate": "stable", "delta": 1e-6, "blocks": 29},
+        {"low": 0, "high": 1, "aggregate": "mean", "blocks": 3},
+        {"aggregate": "vector", "centre": [0], "radius": 1, "delta": 1e-6, "blocks": 5},
+    ],
+    ids=lambda options: options.get("aggregate", "prior" if "prior" in options else "candidates"),
+)
+def test_a_refusal_names_the_least_beta_that_takes_so_many_blocks(options):
+    """It is enough, and one hundredth less is not; a prior is not advised where there is one."""
+    with pytest.raises(ParameterError, match="with beta=") as refused:
+        hs.Blocks(**options)
+    beta = float(re.search(r"beta=([0-9.]+)", str(refused.value))[1])
+    assert hs.Blocks(**options, beta=beta).blocks == options["blocks"]
+    with pytest.raises(ParameterError, match="too few"):
+        hs.Blocks(**options, beta=beta - 0.01)
+    assert ("a prior that is surer" in str(refused.value)) == ("prior" in options)
+
+
+def test_no_beta_is_named_where_none_is_enough():
+    """A single block says nothing, however often that is accepted."""
+    with pytest.raises(ParameterError, match=r"fewer candidates, or a prior$"):
+        hs.Blocks(low=0, high=1, blocks=1)
+
+
+@pytest.mark.parametrize(("blocks", "outside"), [(9, 0.065), (10, 0.048), (17, 0.0082)])
+def test_a_right_guess_leaves_few_answers_outside_of_all_blocks(blocks, outside):
+    """Answers drawn from the guess itself: how often the draw says nothing (docs/blocks.md)."""
+    rng, size = np.random.default_rng(3), 2000
+    law = rng.dirichlet(np.full(size, 5.0))
+    made = hs.Blocks(list(range(size)), prior=law.tolist(), blocks=blocks, beta=0.07)
+    found = []
+    for _ in range(800):
+        answers = rng.choice(size, blocks, p=law).astype(float)
+        chances, places = made.aggregation.chances(answers), np.arange(size)
+        found.append(chances[(places < answers.min()) | (places > answers.max())].sum())
+    off = 4 * np.std(found) / len(found) ** 0.5
+    assert np.mean(found) == pytest.approx(outside, abs=off + 0.0005)
+
+
+@pytest.mark.parametrize("size", [101, 2001])
+@pytest.mark.parametrize("skew", [0.05, 5.0])
+def test_how_finely_candidates_lie_does_not_decide_how_many_blocks_a_guess_needs(size, skew):
+    """10 blocks at epsilon = 1, whether few candidates have all the weight or many a little."""
+    law = np.random.default_rng(4).dirichlet(np.full(size, skew)) + 1e-9
+    assert hs.Blocks(list(range(size)), prior=law.tolist(), blocks=10).blocks == 10
+    with pytest.raises(ParameterError, match="which takes 10 blocks"):
+        hs.Blocks(list(range(size)), prior=law.tolist(), blocks=9)
+    assert hs.Blocks(list(range(size)), prior=law.tolist()).blocks > 10  # for a usual candidate
 
 
 def test_fewer_rows_than_blocks_are_refused_if_their_number_is_public():

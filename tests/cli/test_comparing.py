@@ -19,6 +19,7 @@ from hushed.cli._statistic_options import Described
 RANGE = ("--low", 0, "--high", 100)
 TESTED = ("--mechanism", "propose-test", "--delta", 1e-6)
 STABLE = ("--mechanism", "stable-mode", "--delta", 1e-6)
+LAPLACE = ("--mechanism", "laplace")
 CATEGORIES = ("--category", "a", "--category", "b")
 UNIFORM = ("--population", "uniform:0,100", "--trials", 5)
 
@@ -114,6 +115,8 @@ class TestCompare:
             (("mode", *RANGE, "--category", "a"), "--low and --high are for numbers"),
             (("mode",), "--category"),
             (("trimmed-mean", *RANGE, "--private-count"), "--private-count"),
+            (("mean", *RANGE, "--private-count"), "--private-count: the divisor of a mean"),
+            (("mean", *RANGE, "--trim", 0.2), "--trim is for trimmed-mean, not for mean"),
             (("median", *RANGE, "--column", "x"), "--column goes with a file"),
             (("median", *RANGE, "--bounds", "1:0,1"), "--bounds is for a function"),
             (("f.py:f", "--low", 0), "both ends"),
@@ -188,6 +191,9 @@ class TestStatistic:
                 ("maximum", "one.csv", *RANGE, "--mechanism", "smooth", "--noise", "t2"),
                 "smooth",
             ),
+            (("mean", "one.csv", *RANGE, "--mechanism", "smooth"), "smooth"),
+            (("mean", "one.csv", *RANGE, "--mechanism", "laplace"), "laplace"),
+            (("median", "one.csv", *RANGE, "--mechanism", "laplace", "--private-count"), "laplace"),
             (("interquartile-range", "one.csv", *RANGE), "inverse-sensitivity"),
             (("minimum", "one.csv", *RANGE, "--private-count"), "inverse-sensitivity"),
             (
@@ -252,6 +258,8 @@ class TestStatistic:
             (("median", "one.csv", *RANGE, "--delta", 0.1), "--mechanism propose-test or"),
             (("median", "one.csv", *RANGE, *TESTED), "needs --bound"),
             (("median", "one.csv", *RANGE, *STABLE), "StableMode takes"),
+            (("mean", "one.csv", *RANGE, "--mechanism", "laplace", "--tail", 5), "--tail goes"),
+            (("mode", "stays.csv", *CATEGORIES, "--column", "type", *LAPLACE), "are no numbers"),
             (("median", "one.csv", *RANGE, *TESTED, "--bound", 900), "--bound"),
             (("median", "one.csv", *RANGE, "--candidate", 900), "--candidate"),
             (("median", "one.csv", *RANGE, "--key", "k"), "--ledger"),
@@ -288,6 +296,7 @@ def test_both_have_an_example_in_their_help(run):
     [
         ("median", *RANGE),
         ("quantile", "--q", 0.9, *RANGE, "--unit", "person"),
+        ("mean", *RANGE, "--worth", 50),
         ("mode", *CATEGORIES, "--column", "type", "--delta", 1e-6),
     ],
 )

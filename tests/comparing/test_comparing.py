@@ -523,7 +523,8 @@ def test_what_is_written_in_python_states_the_very_numbers():
         assert float(dict(stated)["epsilon"]) == level
         assert float(dict(stated).get("delta", change)) == change
     how = next(each.how for each in found.routes if each.name == "global sensitivity")
-    assert float(re.search(r"sensitivity\(([0-9.]+)", how)[1]) >= mean.global_sensitivity
+    made = eval(how, {"hs": hs, "s": mean})  # it can be copied as it is
+    assert made.sensitivity.value >= mean.global_sensitivity
 
 
 def test_a_population_of_people_is_refused_with_what_takes_it():

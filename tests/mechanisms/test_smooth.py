@@ -68,6 +68,29 @@ def test_reference_factors(law, epsilon, beta, tail, wanted):
     assert found == pytest.approx(wanted, rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("options", "middle", "far"),
+    [
+        ({"epsilon": 1, "tail": 20, "smoothing": 0.05}, 0.725, 3.321),
+        ({"epsilon": 1, "tail": 10, "smoothing": 0.1}, 0.762, 3.707),
+        ({"epsilon": 1, "tail": 5, "smoothing": 0.2}, 0.854, 4.710),
+        ({"epsilon": 1, "tail": 2, "smoothing": 0.5}, 1.385, 11.61),
+        ({"epsilon": 0.5, "tail": 5, "smoothing": 0.1}, 1.952, 10.77),
+        ({"epsilon": 2, "tail": 5, "smoothing": 0.4}, 0.376, 2.074),
+        ({"epsilon": 0.1, "tail": 5, "smoothing": 0.02}, 10.86, 59.92),
+        ({"epsilon": 1, "noise": "t2", "smoothing": 0.2}, 0.91, 4.79),
+        ({"epsilon": 1, "noise": "t2", "smoothing": 0.3}, 1.02, 5.36),
+        ({"epsilon": 0.1, "noise": "t2", "smoothing": 0.01}, 9.2, 48.4),
+    ],
+    ids=str,
+)
+def test_reference_errors(options, middle, far):
+    """In units of the smooth sensitivity, in half of the releases and in 95 %: found elsewhere."""
+    mechanism = hs.Smooth(MEDIAN, **options)
+    assert mechanism.accuracy(0.5) == pytest.approx(middle, rel=6e-3)
+    assert mechanism.accuracy(0.05) == pytest.approx(far, rel=2e-3)
+
+
 @pytest.mark.parametrize(("law", "tail"), [("lomax", 1), ("lomax", 3), ("lomax", 5), ("t2", 0)])
 @pytest.mark.parametrize(("epsilon", "share"), [(0.1, 0.2), (1, 0.05), (1, 0.19), (3, 0.1)])
 def test_the_factor_is_the_smallest_that_holds(law, tail, epsilon, share):

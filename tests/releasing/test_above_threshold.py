@@ -436,7 +436,7 @@ class TestParameters:
         """A range says nothing of one number, and no movement needs no noise."""
         with pytest.raises(WrongNorm):
             hs.AboveThreshold(1, 1.0, hs.proven_sensitivity(1.0, "range", argument="a"))
-        with pytest.raises(ZeroSensitivity):
+        with pytest.raises(ZeroSensitivity, match="stated to be 0"):
             hs.AboveThreshold(1, 1.0, 0)
 
     def test_neighbours_are_said_once(self):

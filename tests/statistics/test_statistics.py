@@ -487,6 +487,7 @@ def test_a_table_is_refused_by_its_public_size_and_types_only():
         (lambda: hs.statistics.median(rows=0, low=0, high=1), "rows must be"),
         (lambda: hs.statistics.median(low=0, high=1, unit="user"), "unit must be"),
         (lambda: hs.statistics.trimmed_mean(rows=None, low=0, high=1), "public number of rows"),
+        (lambda: hs.statistics.mean(rows=None, low=0, high=1), "public number of rows"),
         (lambda: hs.statistics.trimmed_mean(0.5, rows=4, low=0, high=1), "nothing is left"),
         (lambda: hs.statistics.interquartile_range(rows=1, low=0, high=1), "one row"),
         (lambda: hs.statistics.mode(["a"]), "2 to 10000"),

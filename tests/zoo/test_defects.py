@@ -186,6 +186,23 @@ def test_the_page_lists_every_specimen_and_pair():
         assert any(f"| {loss} |" in row and specimen.source in row for row in rows), name
 
 
+@pytest.mark.parametrize("claim", [0.1, 0.5, 0.999999])
+def test_the_misread_smoothing_loses_what_a_search_finds(claim):
+    """Over all scales and shifts that its smooth bound allows: 1.5015 at a claim of 1."""
+    faulty = zoo.find("median: smoothing without its brackets (faulty)", claim)
+    least, y = 6 / claim, np.concatenate([-np.logspace(7, -3, 20_000), np.logspace(-3, 7, 20_000)])
+    found = 0.0
+    for wider in np.linspace(-1.5 * claim, 1.5 * claim, 61):
+        other = least * math.exp(wider)
+        for moved in (0, 0.5, 1):  # in shares of the smaller of the two smooth sensitivities
+            shift = moved * min(1, math.exp(wider))
+            first, second = least / (least**2 + y**2), other / (other**2 + (y - shift) ** 2)
+            found = max(found, float(np.abs(np.log(first / second)).max()))
+    assert found == pytest.approx(faulty.supremum, rel=1e-6)
+    assert claim < 0.9 or faulty.supremum == pytest.approx(1.5015, abs=1e-4)
+    assert zoo.find("median: smoothing without its brackets (corrected)").supremum is None
+
+
 @pytest.mark.slow_cases("0.0")
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.4])
 def test_cauchy_noise_of_two_scales_by_summing(epsilon):

@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed import noise
 from hushed._ground.checks import read_array
+from hushed._ground.numeric import first_whole
 from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._inverse import WIDTH, compute_offsets, rows_astray
@@ -18,6 +19,7 @@ from hushed.spaces import Norm
 from hushed.statistics._priors import remember
 
 _MOST = 1e15  # far more than anybody asks for, and a number where doubles are infinite
+_EXACTLY = 2000  # blocks up to which the chance that a draw says nothing is integrated
 _EXCESS = 4  # the blocks that are needed, in units of log(candidates / beta) / epsilon
 
 
@@ -129,6 +131,20 @@ class Choice:
 class Ranks(Choice):
     """A candidate near the middle of the blocks' answers; candidates ascend."""
 
+    def least_blocks(self, beta: float) -> int:
+        """Blocks of which the draw says something, but with probability beta, for a right guess.
+
+        Notes
+        -----
+        With a prior the guess is right if blocks answer by its weights. Thousands of blocks are
+        counted as without one, by the largest weight, which asks for more.
+        """
+        simple = Choice.least_blocks(self, beta)
+        if self.prior is None or simple > _EXACTLY:
+            return simple
+        enough = first_whole(lambda count: chance_of_nothing(count, self.epsilon) <= beta)
+        return min(simple, enough)
+
     def scores(self, answers: Floats) -> Floats:
         """Minus the blocks that must answer otherwise before a candidate is in the middle.
 
@@ -171,6 +187,22 @@ class Votes(Choice):
         """
         counts = count_votes(answers, len(self.values))
         return np.asarray(counts[self.kept], dtype=np.float64)
+
+
+def chance_of_nothing(blocks: int, epsilon: float) -> float:
+    """Chance that the draw is outside of all answers, where these are drawn from the prior.
+
+    Notes
+    -----
+    An upper bound for all weights, which is reached where no candidate has much: B answers cut them
+    into B + 1 parts whose sizes have the law of B + 1 exponential numbers divided by their sum.
+    Proof: docs/blocks.md.
+    """
+    weights = np.exp(-epsilon / 2 * np.abs(np.arange(blocks + 1) - blocks / 2))
+    steps = np.linspace(-50.0, 50.0, 1001)  # of the logarithm of what is integrated over
+    at = np.exp(steps)
+    ends = steps - np.log1p(at * weights[0]) - np.log1p(np.outer(at, weights)).sum(axis=1)
+    return float(2 * weights[0] * np.exp(ends).sum() * (steps[1] - steps[0]))
 
 
 def count_votes(answers: Floats, labels: int) -> Integers:

@@ -17,6 +17,7 @@ from hushed._rows._parts import check_rows
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice
 from hushed.blocks._options import (
+    advise_fewer,
     build_aggregation,
     check_options,
     check_user,
@@ -239,9 +240,8 @@ class Blocks:
         check_sendable(rows)
         if self.even and len(rows) < (self.blocks or 1):
             raise BadRows(
-                f"{self.blocks} blocks need as many rows, the table has {len(rows)}; ask for a "
-                "larger epsilon or for fewer candidates, give a prior, or accept an answer that "
-                "says nothing with a larger beta"
+                f"{self.blocks} blocks need as many rows, the table has {len(rows)}. "
+                + advise_fewer(self, len(rows))
             )
 
     def split(self, rows: Any) -> list[Any]:

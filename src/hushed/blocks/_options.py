@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -190,20 +191,33 @@ def choose_blocks(mechanism: Blocks) -> int:
             parameter="blocks",
         )
     if found < least:
-        cure = {
-            "exponential": "fewer candidates, or a prior",
-            "votes": "fewer labels, or a prior",
-            "stable": "a larger delta",
-            "mean": "another aggregate",
-            "vector": "a larger delta",
-        }[mechanism.aggregate]
         raise ParameterError(
             f"{found} blocks are too few for epsilon = {mechanism.epsilon:g}: an answer that says "
-            f"nothing would be likelier than {mechanism.beta:g}, which takes {least} blocks. Ask "
-            f"for a larger epsilon, for {cure}, or accept it more often with a larger beta",
+            f"nothing would be likelier than {mechanism.beta:g}, which takes {least} blocks. "
+            + advise_fewer(mechanism, found),
             parameter="blocks",
         )
     return found
+
+
+def advise_fewer(mechanism: Blocks, blocks: int) -> str:
+    """Say what makes so many blocks enough, for this way of putting the answers together."""
+    surer = "a prior" if mechanism.prior is None else "a prior that is surer"
+    cure = {
+        "exponential": f"fewer candidates, or {surer}",
+        "votes": f"fewer labels, or {surer}",
+        "stable": "a larger delta",
+        "mean": "another aggregate",
+        "vector": "a larger delta",
+    }[mechanism.aggregate]
+    drawn, grid = build_aggregation(mechanism, 1), range(1, 100)
+    enough = bisect_left(grid, True, key=lambda share: drawn.least_blocks(share / 100) <= blocks)
+    if enough == len(grid):
+        return f"Ask for a larger epsilon, or for {cure}"
+    return (
+        f"Ask for a larger epsilon, for {cure}, or accept it more often: with "
+        f"beta={grid[enough] / 100:g}, {blocks} blocks are enough"
+    )
 
 
 def describe(mechanism: Blocks) -> dict[str, float | int | bool | str]:

@@ -28,7 +28,7 @@ from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
 from hushed.populations._drawing import count_public, draw_rows, say_shared
 from hushed.runs import Keep
-from hushed.statistics._mode import place_of, read_categories
+from hushed.statistics._mode import Statistic, place_of, read_categories
 from hushed.statistics._priors import make_prior
 
 if TYPE_CHECKING:
@@ -187,6 +187,11 @@ def _split(mechanism: Blocks, table: Any, rng: np.random.Generator) -> list[Any]
 
 
 def _check_asked(f: Any, population: Any) -> None:
+    if isinstance(f, Statistic):
+        raise ParameterError(
+            "blocks are asked with a function: give one that computes the statistic on however "
+            "many rows"
+        )
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
     if not isinstance(population, Population):

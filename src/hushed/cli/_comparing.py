@@ -29,8 +29,8 @@ def compare(
         str,
         typer.Argument(
             metavar="STATISTIC|FILE.py:FUNCTION",
-            help="median, quantile, minimum, maximum, trimmed-mean, interquartile-range or mode; "
-            "or a function of the rows.",
+            help="median, quantile, minimum, maximum, mean, trimmed-mean, interquartile-range or "
+            "mode; or a function of the rows.",
         ),
     ],
     public: Source,

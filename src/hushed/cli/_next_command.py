@@ -16,6 +16,7 @@ _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
     "inverse sensitivity": (),
     "smooth, t2": ("--mechanism", "smooth", "--noise", "t2"),
     "smooth, lomax": ("--mechanism", "smooth", "--noise", "lomax"),
+    "global sensitivity": ("--mechanism", "laplace"),
     "propose-test": ("--mechanism", "propose-test"),
 }
 _SAMPLED = {"sampled, Laplace": "laplace", "sampled, Gaussian": "gaussian"}

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from hushed.cli._options import option
 from hushed.cli._panels import NOISE, STATISTICS
 from hushed.errors import ParameterError
-from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
+from hushed.mechanisms import InverseSensitivity, Laplace, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._smooth import HeavyNoise
-from hushed.statistics import Statistic
+from hushed.sensitivity import global_sensitivity
+from hushed.statistics import Numeric, Statistic
 
-MechanismName = Literal["inverse", "smooth", "propose-test", "stable-mode"]
+MechanismName = Literal["inverse", "smooth", "laplace", "propose-test", "stable-mode"]
 
 _KINDS: dict[str, Any] = {
     "inverse": InverseSensitivity,
@@ -24,6 +25,7 @@ _KINDS: dict[str, Any] = {
 _TAKEN = {
     "inverse": ("candidates",),
     "smooth": ("noise", "tail", "smoothing"),
+    "laplace": (),
     "propose-test": ("bound", "delta"),
     "stable-mode": ("delta",),
 }
@@ -39,7 +41,8 @@ class Chosen:
     mechanism: Annotated[
         MechanismName,
         option(
-            "Draw one of many public values; add noise in proportion to the smooth sensitivity; "
+            "Draw one of many public values; add noise in proportion to the smooth sensitivity, or "
+            "Laplace noise for the whole range, which is best for a mean; "
             "propose a bound and test it, or tell the mode as it is: these two may refuse, which "
             "is charged, too.",
             NOISE,
@@ -89,6 +92,10 @@ class Chosen:
                 f"the inverse sensitivity of the {statistic.kind} is known for a public number of "
                 "rows only: leave --private-count out, or give --mechanism smooth"
             )
+        if self.mechanism == "laplace":
+            if not isinstance(statistic, Numeric):
+                raise ParameterError("categories are no numbers that noise could be added to")
+            return Laplace(global_sensitivity(statistic), epsilon=self.epsilon)
         stated = {name: value for name, value in given.items() if value is not None}
         return _KINDS[self.mechanism](statistic, epsilon=self.epsilon, **stated)
 

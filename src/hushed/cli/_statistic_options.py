@@ -19,7 +19,14 @@ from hushed.guarantee import RowUnit
 from hushed.statistics import Statistic
 
 StatisticName = Literal[
-    "median", "quantile", "minimum", "maximum", "trimmed-mean", "interquartile-range", "mode"
+    "median",
+    "quantile",
+    "minimum",
+    "maximum",
+    "mean",
+    "trimmed-mean",
+    "interquartile-range",
+    "mode",
 ]
 
 ColumnOption = Annotated[
@@ -82,9 +89,9 @@ def read_statistic(name: str, rows: int, given: Described, unit: RowUnit) -> Sta
         if given.q is None:
             raise ParameterError("give --q, such as --q 0.9: which quantile")
         return hs.statistics.quantile(given.q, **known)
+    if name in ("mean", "trimmed-mean") and known_rows is None:
+        raise ParameterError("--private-count: the divisor of a mean moves with it")
     if name == "trimmed-mean":
-        if known_rows is None:
-            raise ParameterError("--private-count: the divisor of a trimmed mean moves with it")
         return hs.statistics.trimmed_mean(0.1 if given.trim is None else given.trim, **known)
     made: Statistic = getattr(hs.statistics, name.replace("-", "_"))(**known)
     return made

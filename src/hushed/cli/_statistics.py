@@ -22,9 +22,7 @@ from hushed.cli._written import inputs_of
 def statistic(
     name: Annotated[
         StatisticName,
-        typer.Argument(
-            metavar="STATISTIC", help="Which one; the mean is trimmed-mean with --trim 0."
-        ),
+        typer.Argument(metavar="STATISTIC", help="Which one."),
     ],
     data: DataArgument,
     described: Described,

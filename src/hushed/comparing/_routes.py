@@ -29,7 +29,7 @@ from hushed.mechanisms import (
     Laplace,
     Smooth,
 )
-from hushed.sensitivity import proven_sensitivity, sample_sensitivity
+from hushed.sensitivity import global_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.statistics._candidates import CANDIDATES, choose_spacing, space_candidates
 from hushed.transformations._aggregates import quantile_scores_sensitivity
@@ -52,18 +52,11 @@ def _offer_global(question: Question) -> Offer | str:
             "nobody knows how far one row can move any function; if you can prove a bound, state "
             "it with hs.proven_sensitivity"
         )
-    bound = proven_sensitivity(
-        statistic.global_sensitivity,
-        "l1",
-        neighbours=statistic.neighbours,
-        unit=statistic.unit,
-        argument=f"global sensitivity of the {statistic.kind}",
-    )
+    bound = global_sensitivity(statistic)
 
     def price(epsilon: float) -> Priced:
         made = Laplace(bound, epsilon=epsilon)
-        stated = f"hs.proven_sensitivity({format_exactly(bound.value)}, ...)"
-        how = f"hs.Laplace({stated}, epsilon={format_exactly(epsilon)})"
+        how = f"hs.Laplace(hs.global_sensitivity(s), epsilon={format_exactly(epsilon)})"
         return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
 
     return Offer(promise=say_promise(question), at=price)

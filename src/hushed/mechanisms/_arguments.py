@@ -29,6 +29,11 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
             f"{mechanism} needs a sensitivity in the norm {wanted}, got {movement.norm!r}; "
             f"sample it with norm={norms[0]!r}, or use {_mechanisms_for(movement.norm)}"
         )
+    if movement.value == 0 and getattr(movement, "sampling", None) is None:
+        raise ZeroSensitivity(
+            "the sensitivity was stated to be 0: the answer would be the same on every table, and "
+            "releasing the exact answer is refused; state a bound above 0"
+        )
     if movement.value == 0:
         raise ZeroSensitivity(
             "the sensitivity is 0: the pairs it rests on did not move the function, so there is "
@@ -43,7 +48,10 @@ def _other_door(given: object) -> str:
     if isinstance(given, Mode):
         return "; a mode is released by hs.InverseSensitivity or hs.StableMode"
     if isinstance(given, Numeric):
-        return "; such a statistic is released by hs.InverseSensitivity or hs.Smooth"
+        return (
+            "; such a statistic is released by hs.InverseSensitivity or hs.Smooth, or here with "
+            "hs.global_sensitivity(s)"
+        )
     return ""
 
 

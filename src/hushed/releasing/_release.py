@@ -46,7 +46,7 @@ from hushed.releasing._questions import question_of
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
-from hushed.statistics import Statistic
+from hushed.statistics import Numeric, Statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +188,8 @@ def release(
         f, mechanism = _prepare_posterior(f, data, mechanism)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
+    if isinstance(f, Numeric):
+        f.check(data)  # its size is public, and refused before the charge
     admitted = admit_mechanism(mechanism)
     if admitted.name in SEARCHES:
         raise ParameterError(

@@ -4,7 +4,7 @@ from hushed.sensitivity._blockwise import Blockwise
 from hushed.sensitivity._designs import Design, Route, choose_design
 from hushed.sensitivity._keeping import read_movements
 from hushed.sensitivity._neighbourhood import Position
-from hushed.sensitivity._proven import proven_sensitivity
+from hushed.sensitivity._proven import global_sensitivity, proven_sensitivity
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
 from hushed.sensitivity._record import Sampling, SamplingFacts, Sensitivity
 from hushed.sensitivity._sampling import sample_sensitivity
@@ -24,6 +24,7 @@ __all__ = [
     "Update",
     "choose_design",
     "choose_rank",
+    "global_sensitivity",
     "largest_sensitivity",
     "proven_sensitivity",
     "read_movements",

@@ -17,6 +17,7 @@ from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
 from hushed.spaces import Norm
+from hushed.statistics import Numeric
 
 
 def proven_sensitivity(
@@ -67,6 +68,57 @@ def proven_sensitivity(
         unit="row" if unit == "person" else unit,
         argument=argument,
         person=unit == "person",
+    )
+
+
+def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
+    """Bound on the movement of a statistic on the worst table of its range.
+
+    Parameters
+    ----------
+    statistic : Numeric
+        Such as `hushed.statistics.mean`; it is released as a function of the rows.
+    norm : {"l1", "l2", "sup"}, default "l1"
+        Norm in which the movement is bounded; of one number all are equal.
+
+    Returns
+    -------
+    Sensitivity
+        With gamma = 0, and with the neighbours and the unit of the statistic.
+
+    Raises
+    ------
+    ParameterError
+        If it is no statistic of numbers.
+
+    Notes
+    -----
+    The answer is rounded to the nearest double, on two neighbouring tables, which moves it by no
+    more than one unit in the last place of the largest answer: that is added.
+
+    Examples
+    --------
+    >>> from hushed import statistics
+    >>> s = statistics.mean(rows=1000, low=0, high=365)
+    >>> round(global_sensitivity(s).value, 6)
+    0.365
+    """
+    if not isinstance(statistic, Numeric):
+        raise ParameterError(
+            "global_sensitivity takes a statistic of numbers such as hs.statistics.mean(...), got "
+            f"{type(statistic).__name__}; of a function state what you can prove, with "
+            "hs.proven_sensitivity",
+            parameter="statistic",
+        )
+    kind = "mean" if getattr(statistic, "trim", None) == 0 else statistic.kind
+    step = math.ulp(max(map(abs, statistic.span)))
+    return proven_sensitivity(
+        finite_above(Fraction(statistic.global_sensitivity) + Fraction(step)),
+        norm,
+        neighbours=statistic.neighbours,
+        unit=statistic.unit,
+        argument=f"global sensitivity of the {kind} of rows that are moved into "
+        f"[{statistic.low:g}, {statistic.high:g}]",
     )
 
 

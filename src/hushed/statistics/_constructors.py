@@ -106,6 +106,26 @@ def maximum(*, rows: int | None = None, low: float, high: float, unit: RowUnit =
     return quantile(1.0, rows=rows, low=low, high=high, unit=unit)
 
 
+def mean(*, rows: int, low: float, high: float, unit: RowUnit = "row") -> TrimmedMean:
+    """Mean of all rows.
+
+    Parameters
+    ----------
+    rows : int
+        Public number of rows.
+    low, high : float
+        Public range: each row is moved into it.
+    unit : {"row", "person"}, default "row"
+        Whether each row is declared to be one person.
+
+    Returns
+    -------
+    TrimmedMean
+        With trim = 0.
+    """
+    return trimmed_mean(0.0, rows=rows, low=low, high=high, unit=unit)
+
+
 def trimmed_mean(
     trim: float = 0.1, *, rows: int, low: float, high: float, unit: RowUnit = "row"
 ) -> TrimmedMean:

@@ -166,6 +166,21 @@ class Numeric(Described):
         """How far one row can move the statistic on the worst table, rounded up."""
         return float_above(Fraction(self.high) - Fraction(self.low))
 
+    def __call__(self, rows: Any) -> float:
+        """Value on a table, rounded to a double: a function of the rows like any other.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column of numbers.
+
+        Returns
+        -------
+        float
+            Private, if the rows are.
+        """
+        return float(self.value(rows))
+
     def check(self, rows: Any) -> None:
         """Refuse a table by its public size and by its types; no value is looked at."""
         check_size(rows, self.rows)

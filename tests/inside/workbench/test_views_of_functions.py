@@ -314,5 +314,9 @@ def test_ways_to_release_a_statistic_are_compared(folder):
     compared = read_compared(run(words))
     assert list_cells(compared)[0][0] == "route"
     assert compared.recommended in {each.name for each in compared.routes}
+    words, problems = read_comparison({**typed, "statistic": "mean"}, [], [])
+    assert not problems
+    assert "--trim" not in words
+    assert read_compared(run(words)).asked.startswith("mean of 50 rows")
     _, problems = read_comparison({**typed, "least": ""}, [], [])
     assert set(problems) == {"least"}

@@ -18,6 +18,7 @@ STATISTICS = (
     "quantile",
     "minimum",
     "maximum",
+    "mean",
     "trimmed-mean",
     "interquartile-range",
 )

@@ -47,6 +47,7 @@ class Defect:
     neighbours: Literal["replace-one", "add-remove"] = "replace-one"
     delta: float = 0.0
     share: float = 1.0
+    most: Callable[[float], float] | None = None  # largest loss of the faulty one over all pairs
 
 
 def build(defect: Defect, epsilon: float) -> FaultyAndFixed:
@@ -67,6 +68,7 @@ def build(defect: Defect, epsilon: float) -> FaultyAndFixed:
             source=defect.source,
             argument=defect.why,
             epsilon=truth.epsilon,
+            supremum=defect.most(claimed) if defect.most and ending == "faulty" else None,
             delta=truth.delta,
             event=versions.event,
         )
