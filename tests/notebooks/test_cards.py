@@ -87,6 +87,9 @@ def shown(tmp_path_factory):
         "audit": audited,
         "estimate": hs.estimate_privacy(noisy_sum, pair, [0.5, 1.0], samples=2000),
         "verification": hs.verify(release.certificate, f=np.mean, population=population),
+        "statement": hs.certify(answer),
+        "checked statement": hs.verify(hs.certify(answer)),
+        "prepared": query.prepare(epsilon=1.0),
     }
 
 
@@ -98,6 +101,7 @@ KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
     *("verification", "ledger", "public table", "table", "query"),
+    *("statement", "checked statement", "prepared"),
 )
 
 
@@ -121,9 +125,22 @@ def test_a_card_is_small_and_asks_for_nothing(kind, shown):
         "mechanism",
         "statistic's mechanism",
         "answer",
+        "prepared",
     ):
         assert bundle["text/plain"] == words
     assert not bundle["text/plain"].startswith(type(shown[kind]).__name__ + "(")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_terminal_shows_is_read_by_people(kind, shown):
+    """One short line stands for it, without a place in memory; printed it is its words."""
+    for line in (repr(shown[kind]), repr([shown[kind]])):
+        assert len(line) < 320
+        assert "\n" not in line
+        assert not re.search(r" at 0x|hushed\.|\u202e", line)
+    assert type(shown[kind]).__name__ + "(" not in str(shown[kind])
+    if kind != "ledger":  # whose words ask the database
+        assert str(shown[kind]) == shown[kind]._repr_mimebundle_()["text/plain"]
 
 
 def test_names_from_tables_are_text(shown):

@@ -66,7 +66,7 @@ class LedgerEntry:
             raise ParameterError("entry.digest must be 64 hexadecimal digits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Statement(Shown):
     """A certificate of anything that was released; made by `certify`.
 
@@ -105,6 +105,10 @@ class Statement(Shown):
     entry: LedgerEntry | None = None
     versions: dict[str, str] = field(default_factory=dict, repr=False)
     created: str = ""
+
+    def _brief(self) -> str:
+        named = f", of {self.data}" if self.data else ""
+        return f"Certificate of the kind {self.kind}{named}, {self.created}"
 
     def __post_init__(self) -> None:
         if not isinstance(self.record, str):

@@ -46,6 +46,8 @@ class Table(QueryBuilder, Shown):
 
     connection: engine.Connection
 
+    __repr__ = Shown.__repr__
+
     def _card(self) -> Card:
         """Show what is asked, and of which columns; no row and no address."""
         columns = ", ".join(f"{name} ({kind})" for name, kind in self.query.schema)
