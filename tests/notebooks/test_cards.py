@@ -236,6 +236,23 @@ def test_jupyter_shows_a_figure_without_a_network(tmp_path):
     assert (tmp_path / "m.html").stat().st_size > 100_000
 
 
+def test_an_exported_notebook_shows_cards(tmp_path):
+    """The price and the answer, with its error bars drawn."""
+    nbclient = pytest.importorskip("nbclient")
+    (tmp_path / "rows.csv").write_text("age\n30\n40\n50\n")
+    asked = (
+        hs.table(tmp_path / "rows.csv", types={"age": "int"}).count().mean("age", low=0, high=99)
+    )
+    query = hs.Query.of(asked.mean("age", low=0, high=99))
+    text = query.to_notebook("rows.csv", epsilon=5.0)
+    notebook = nbformat.reads(text, as_version=4)
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute(cwd=str(tmp_path))
+    *_, price, answer = (cell["outputs"] for cell in notebook.cells[1:])
+    assert "mean_age" in price[0]["data"]["text/html"]
+    assert answer[0]["data"]["text/html"].count("<svg") == 1
+    assert "count" in answer[0]["data"]["text/plain"]
+
+
 def run_cell(code, folder):
     nbclient = pytest.importorskip("nbclient")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])

@@ -172,7 +172,7 @@ def _open(
 
 
 def _count_keys(asked: Asked) -> int:
-    """Count the derived columns that come before the joins: up to the last one that a join names."""
+    """Count the derived columns before the joins: up to the last one that a join names."""
     joined = {text.rpartition(":")[2] for text in asked.join or ()}
     names = [text.partition("=")[0].strip() for text in asked.derive or ()]
     return max((i for i, name in enumerate(names, 1) if name in joined), default=0)
