@@ -231,6 +231,26 @@ def test_blocks_read_by_place():
         mechanism.simulate(lambda _: {"a": 0.5}, POPULATION, rows=400, trials=1, isolated=False)
 
 
+def test_the_team_server_writes_names_beside_numbers():
+    """A spreadsheet runs none of them."""
+    pytest.importorskip("fastapi")
+    from hushed.releasing._stored import write_release
+    from hushed.server._pages._requests import _describe
+    from hushed.server._seen import write_stored
+
+    def named(rows):
+        return {'=1+"1"': rows["dose"].mean(), "age": rows["age"].mean()}
+
+    r = exact(named)
+    text = write_release(r.value, r.certificate)
+    head, first, second, last = write_stored(text).split("\n")
+    assert (head, last) == ('"name","value"', "")
+    assert first == f'"\'=1+""1""",{float(r.value[0])!r}'
+    assert second == f'"age",{float(r.value[1])!r}'
+    assert _describe(text).lines[0] == ("name", "value")
+    assert _describe(text).lines[2] == ("age", f"{r.value[1]:.6g}")
+
+
 def test_the_command_line_names_numbers(tmp_path):
     """A line for each number; with --json under "named"."""
     (tmp_path / "f.py").write_text("def f(rows):\n    return rows.mean()\n")
