@@ -135,7 +135,7 @@ def test_a_card_is_small_and_asks_for_nothing(kind, shown):
 def test_what_a_terminal_shows_is_read_by_people(kind, shown):
     """One short line stands for it, without a place in memory; printed it is its words."""
     for line in (repr(shown[kind]), repr([shown[kind]])):
-        assert len(line) < 320
+        assert len(line) < 400
         assert "\n" not in line
         assert not re.search(r" at 0x|hushed\.|\u202e", line)
     assert type(shown[kind]).__name__ + "(" not in str(shown[kind])
@@ -154,6 +154,21 @@ def test_an_answer_has_a_row_and_an_error_bar_for_each_group(shown):
     """Two groups: two lines below the names, each with a drawing."""
     tags = [tag for tag, _ in read(shown["answer"]._repr_html_()).tags]
     assert (tags.count("tr"), tags.count("svg")) == (3, 2)
+
+
+def test_a_certificate_has_its_facts_and_what_was_released_as_tables(shown):
+    """What it is about stands in one table, a line for each group in the other one."""
+    page = read(shown["statement"]._repr_html_())
+    assert [a["class"] for tag, a in page.tags if tag == "table"] == ["facts", "rows"]
+    text = "".join(page.text)
+    assert text.index("digest of the record") < text.index("What an outsider could still learn")
+    assert "Certificate of a private answer" in text
+    assert "warning" in read(hs.certify(nearly_nothing())._repr_html_()).text
+
+
+def nearly_nothing():
+    """An answer whose epsilon promises next to nothing."""
+    return hs.table(pa.table({"x": [1.0]})).count().release(epsilon=50.0)
 
 
 def test_a_gauge_is_filled_as_far_as_the_budget_is_used(shown):

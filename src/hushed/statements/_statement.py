@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
-from hushed._ground.notebook import Shown
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -239,6 +239,20 @@ class Statement(Shown):
                 "rest of it"
             )
         return found
+
+    def _card(self) -> Card:
+        """Show what its page shows: what it is about, what was released, and the words."""
+        reading = read_record(self.record)
+        warned = [("warning", each) for each in reading.warnings]
+        words = [f"{head}: {text}" if head else text for head, text in reading.paragraphs]
+        facts = (*warned, *list_context(self), *reading.rows)
+        return Card(
+            title=f"Certificate of {reading.title}",
+            text=self.explain(),
+            facts=tuple((name, flat(value)) for name, value in facts),
+            lines=reading.tables[0].lines if reading.tables else (),
+            words="\n\n".join([f"What an outsider could still learn: {reading.outsider}", *words]),
+        )
 
     def explain(self) -> str:
         """Say in plain words what was released and promised, and what an outsider could learn.
