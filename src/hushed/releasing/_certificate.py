@@ -15,8 +15,8 @@ from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
-from hushed._ground.notebook import Shown
-from hushed._ground.printing import format_up, list_problems
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import flat, format_up, list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError
@@ -213,12 +213,19 @@ class Certificate(Shown):
         check_agreement(self)
 
     def _brief(self) -> str:
+        return f"Certificate: {self.mechanism.name}, {self._promise()}"
+
+    def _promise(self) -> str:
+        """Say the promise in one line; none is printed smaller than it is."""
         promise = self.guarantee
-        whose = f"one {promise.unit}, {promise.neighbours}"
         return (
-            f"Certificate: {self.mechanism.name}, epsilon {format_up(promise.epsilon)}, delta "
-            f"{format_up(promise.delta)}, gamma {format_up(promise.gamma)}; {whose}"
+            f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}, gamma "
+            f"{format_up(promise.gamma)}; one {promise.unit}, {promise.neighbours}"
         )
+
+    def _card(self) -> Card:
+        facts = (("promise", self._promise()), ("mechanism", flat(self.mechanism.name)))
+        return Card(title="Certificate", text=self.explain(), facts=facts)
 
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.

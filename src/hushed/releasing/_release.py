@@ -104,7 +104,8 @@ class Release(Shown):
             known.append(("and", f"{more} more, in .named"))
         entry = (("entry in the ledger", str(self.entry)),) if self.entry is not None else ()
         shown = "\n".join(f"{name}: {each}" for name, each in (*known, *entry))
-        return Card(title="Release", text=f"{shown}\n\n{text}", facts=(*known, *entry), words=text)
+        facts = (*known, *entry, ("promise", self.certificate._promise()))
+        return Card(title="Release", text=f"{shown}\n\n{text}", facts=facts, words=text)
 
 
 def release(
