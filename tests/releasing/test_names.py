@@ -186,6 +186,7 @@ def test_the_kept_answer_and_its_certificate_keep_names(tmp_path):
     assert again.named == first.named
     assert again.named.keys() == {*COLUMNS}
     told = hs.certify(first).explain()
+    assert "the names are those of public answers" in told
     assert f"dose  {first.named['dose']:.6g}" in told
     assert "dose: " in first._card().text
     assert "age" in first._repr_html_()
