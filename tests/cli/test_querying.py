@@ -479,6 +479,18 @@ class TestJoins:
         held = {"city": ["Rome"], "code": ["12"]}
         assert asked == hs.Query.of(table.join(held, on="city", default=default).count())
 
+    def test_a_derived_column_is_joined_by(self, quote, tmp_path):
+        """It, and those before it, come before the join; later ones may use what was joined."""
+        (tmp_path / "bands.csv").write_text("band,rate\n0,1.5\n1,2.5\n")
+        words = ["--derive", "half=cost / 2", "--derive", "band=floor(half / 100)"]
+        words += ["--derive", "dear=rate > 2", "--where", "rate < 3"]
+        words = ["--join", f"{tmp_path}/bands.csv:band", *words]
+        ended, asked = quote("wards.csv", *words)
+        assert ended.exit_code == 0, ended.stderr
+        assert [type(each).__name__ for each in asked.steps] == [
+            *("Derive", "Derive", "Join", "Join", "Filter", "Derive")
+        ]
+
     def test_the_rows_that_match_are_counted(self, run, tmp_path):
         """Rows without a match are left out, or take the stated value."""
         (tmp_path / "wards.csv").write_text("city,beds\nRome,5\n")

@@ -87,6 +87,9 @@ def shown(tmp_path_factory):
         "audit": audited,
         "estimate": hs.estimate_privacy(noisy_sum, pair, [0.5, 1.0], samples=2000),
         "verification": hs.verify(release.certificate, f=np.mean, population=population),
+        "statement": hs.certify(answer),
+        "checked statement": hs.verify(hs.certify(answer)),
+        "prepared": query.prepare(epsilon=1.0),
     }
 
 
@@ -98,6 +101,7 @@ KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
     *("verification", "ledger", "public table", "table", "query"),
+    *("statement", "checked statement", "prepared"),
 )
 
 
@@ -121,9 +125,22 @@ def test_a_card_is_small_and_asks_for_nothing(kind, shown):
         "mechanism",
         "statistic's mechanism",
         "answer",
+        "prepared",
     ):
         assert bundle["text/plain"] == words
     assert not bundle["text/plain"].startswith(type(shown[kind]).__name__ + "(")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_terminal_shows_is_read_by_people(kind, shown):
+    """One short line stands for it, without a place in memory; printed it is its words."""
+    for line in (repr(shown[kind]), repr([shown[kind]])):
+        assert len(line) < 400
+        assert "\n" not in line
+        assert not re.search(r" at 0x|hushed\.|\u202e", line)
+    assert type(shown[kind]).__name__ + "(" not in str(shown[kind])
+    if kind != "ledger":  # whose words ask the database
+        assert str(shown[kind]) == shown[kind]._repr_mimebundle_()["text/plain"]
 
 
 def test_names_from_tables_are_text(shown):
@@ -137,6 +154,21 @@ def test_an_answer_has_a_row_and_an_error_bar_for_each_group(shown):
     """Two groups: two lines below the names, each with a drawing."""
     tags = [tag for tag, _ in read(shown["answer"]._repr_html_()).tags]
     assert (tags.count("tr"), tags.count("svg")) == (3, 2)
+
+
+def test_a_certificate_has_its_facts_and_what_was_released_as_tables(shown):
+    """What it is about stands in one table, a line for each group in the other one."""
+    page = read(shown["statement"]._repr_html_())
+    assert [a["class"] for tag, a in page.tags if tag == "table"] == ["facts", "rows"]
+    text = "".join(page.text)
+    assert text.index("digest of the record") < text.index("What an outsider could still learn")
+    assert "Certificate of a private answer" in text
+    assert "warning" in read(hs.certify(nearly_nothing())._repr_html_()).text
+
+
+def nearly_nothing():
+    """An answer whose epsilon promises next to nothing."""
+    return hs.table(pa.table({"x": [1.0]})).count().release(epsilon=50.0)
 
 
 def test_a_gauge_is_filled_as_far_as_the_budget_is_used(shown):
@@ -217,6 +249,21 @@ def test_jupyter_shows_a_figure_without_a_network(tmp_path):
     assert "How far" in output["data"]["image/svg+xml"]
     assert "<script" not in output["data"]["image/svg+xml"]
     assert (tmp_path / "m.html").stat().st_size > 100_000
+
+
+def test_an_exported_notebook_shows_cards(tmp_path):
+    """The price and the answer, with its error bars drawn."""
+    nbclient = pytest.importorskip("nbclient")
+    (tmp_path / "rows.csv").write_text("age\n30\n40\n50\n")
+    asked = hs.table(tmp_path / "rows.csv", types={"age": "int"}).count()
+    query = hs.Query.of(asked.mean("age", low=0, high=99))
+    text = query.to_notebook("rows.csv", epsilon=5.0)
+    notebook = nbformat.reads(text, as_version=4)
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute(cwd=str(tmp_path))
+    *_, price, answer = (cell["outputs"] for cell in notebook.cells[1:])
+    assert "mean_age" in price[0]["data"]["text/html"]
+    assert answer[0]["data"]["text/html"].count("<svg") == 1
+    assert "count" in answer[0]["data"]["text/plain"]
 
 
 def run_cell(code, folder):

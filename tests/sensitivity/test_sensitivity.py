@@ -290,7 +290,7 @@ def changing_shape(rows):
         (lambda r: "0.5", BadFunction, "str"),
         (lambda r: "0.5" if r[0] > 0.9 else 0.5, BadFunction, "str"),
         (lambda r: None, BadFunction, "NoneType"),
-        (lambda r: {"m": 1}, BadFunction, "dict"),
+        (lambda r: {1}, BadFunction, "set"),
         (lambda r: np.ma.masked_greater(r, 0.5), BadFunction, "masked"),
         (lambda r: lambda x: x, BadFunction, "on_lattice"),
         (lambda r: np.random.default_rng().random(), RandomFunction, "fixed_seed"),

@@ -92,7 +92,10 @@ def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     for odd in ("", "1/../2", None):
         with pytest.raises(NotFound, match="no such request"):
             client.answer(odd)
-    assert team.ana not in repr(client)
+    shown = repr(asked) + str(asked) + asked._repr_html_() + repr(answer)
+    assert team.ana not in repr(client) + shown
+    assert repr(asked).startswith("<Question to the data set stays: asked count, protected is one")
+    assert str(asked.quote(epsilon=0.1)) in asked.quote(epsilon=0.1)._card().text
     with pytest.raises(Overspent):
         asked.release(epsilon=0.9)
     assert client.recover() == []

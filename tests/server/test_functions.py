@@ -105,6 +105,7 @@ def test_an_analyst_sees_prices_and_releases_a_function(team, tmp_path, monkeypa
     assert team.charges() == 0
     released = mean.release(epsilon=0.25, note="for the report")
     assert isinstance(released, ServedRelease)
+    assert repr(released).startswith(f"<Release of {released.value!r}; laplace, epsilon 0.25")
     assert abs(released.value - 20.5) < 40  # 60 costs of 0 to 49, and one clipped to 50
     assert released.certificate.guarantee.gamma == 0.1
     assert "charge 1 of" in released.certificate.charged

@@ -7,13 +7,14 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._ground.exact import moved_by_rounding
@@ -40,15 +41,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
-    """Call a function on rows and read its answer as numbers."""
+def answer(
+    function: Callable[[Any], Any], rows: Any, *, private: bool, names: tuple[str, ...] = ()
+) -> Floats:
+    """Call a function on rows and read its answer as numbers, which must have these names."""
+    numbers, found = answer_named(function, rows, private=private)
+    if names:
+        refuse_other_names(found, names, private=private)
+    return numbers
+
+
+def answer_named(
+    function: Callable[[Any], Any], rows: Any, *, private: bool
+) -> tuple[Floats, tuple[str, ...]]:
+    """Call a function on rows and read its answer as numbers, with their names if it gives some."""
     if private:
-        return read_privately(function, rows, _numbers_read_privately)
+        return read_privately(function, rows, _read_privately)
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
         raise _report_public_failure(cause) from cause
-    return _numbers(raw)
+    return _read_answer(raw)
 
 
 def read_privately(
@@ -84,12 +97,22 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
     )
 
 
-def _numbers_read_privately(raw: Any) -> Floats:
+def _read_answer(raw: Any) -> tuple[Floats, tuple[str, ...]]:
+    if isinstance(raw, float):  # the common case
+        return _numbers(raw), ()
+    plain, names = split_names(raw)
+    numbers = _numbers(plain)
+    if type(raw) is dict and numbers.ndim != 1:
+        raise BadFunction("the function returned a dict of arrays; it must hold one number a name")
+    return numbers, names
+
+
+def _read_privately(raw: Any) -> tuple[Floats, tuple[str, ...]]:
     """Read an answer on private rows: what its attributes or its conversion raise may hold one."""
     raised = ""
     with watch_stops() as is_stop:
         try:
-            return _numbers(raw)
+            return _read_answer(raw)
         except BadFunction:
             raise
         except BaseException as cause:
@@ -128,7 +151,7 @@ def _numbers(raw: Any) -> Floats:
             "the function returned a function; wrap it as hs.on_lattice(f, lattice=..., dims=...) "
             "to measure and release it by the Bernstein mechanism"
         )
-    if raw is None or isinstance(raw, str | bytes | dict | set) or np.ma.is_masked(raw):
+    if raw is None or isinstance(raw, str | bytes | Mapping | set) or np.ma.is_masked(raw):
         what = "masked values" if np.ma.is_masked(raw) else public_name(type(raw), "an object")
         raise BadFunction(
             f"the function returned {what}; it must return a number or an array of numbers"
@@ -174,6 +197,7 @@ class Probe:
     # True if the function fails on read-only arrays, though it leaves writable ones unchanged.
     fresh: bool
     answer: Floats  # the answer itself
+    names: tuple[str, ...] = ()  # of its numbers, where it gives some
 
 
 def probe(
@@ -189,8 +213,8 @@ def probe(
     """
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    first = compute_alone(lambda: _first_answer(function, rows, private=private))
-    second = compute_alone(lambda: answer(function, copy_rows(rows), private=private))
+    first, names = compute_alone(lambda: _first_answer(function, rows, private=private))
+    second = compute_alone(lambda: answer(function, copy_rows(rows), private=private, names=names))
     if first.shape != second.shape or not np.array_equal(first, second):
         raise RandomFunction(
             "the function gave two answers on the same rows: it draws random numbers of its own, "
@@ -214,15 +238,17 @@ def probe(
                     "the function gives another answer where it must not write to its rows, or "
                     "where they are part of a larger array: let it look at the values alone"
                 )
-    return Probe(shape=first.shape, fresh=fresh, answer=first)
+    return Probe(shape=first.shape, fresh=fresh, answer=first, names=names)
 
 
-def _first_answer(function: Callable[[Any], Any], rows: Any, *, private: bool) -> Floats:
+def _first_answer(
+    function: Callable[[Any], Any], rows: Any, *, private: bool
+) -> tuple[Floats, tuple[str, ...]]:
     """Answer on a copy of the rows, which must come back unchanged, whatever the answer is."""
     given = copy_rows(rows)
     changed = "the function changes the rows it is given; let it work on a copy"
     try:
-        first = answer(function, given, private=private)
+        first = answer_named(function, given, private=private)
     except BadFunction as bad:
         if not containers.is_same(given, rows):
             raise BadFunction(changed) from bad

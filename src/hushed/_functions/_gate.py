@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._functions._calls import answer, public_name, read_privately
+from hushed._functions._calls import answer_named, public_name, read_privately
 from hushed._functions._carried import carries_rows
 from hushed._functions._environment import one_thread
 from hushed._functions._fingerprints import list_changes, look_at_kinds
@@ -58,6 +58,10 @@ class Sampled(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the answer."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of its numbers; empty if it gives none."""
 
     @property
     def batch(self) -> bool:
@@ -265,13 +269,15 @@ def answer_private_rows(
         rows = show_in_place(rows)
     given = rows[None] if sampled is not None and sampled.batch else rows
     with one_thread():
-        exact = answer(function, given, private=True)
+        exact, names = answer_named(function, given, private=True)
     if sampled is None:
         return exact
     wanted = (1, *sampled.shape) if sampled.batch else sampled.shape
-    if exact.shape != wanted:  # the shape found is a fact about the private rows: withheld
+    named = sampled.names and names != sampled.names
+    if exact.shape != wanted or named:  # what was found is a fact about the private rows: withheld
         raise BadFunction(
             f"the answer on the private rows does not have the shape {wanted} that was sampled"
+            + (", with the names that were" if sampled.names else "")
         )
     exact = exact[0] if sampled.batch else exact
     return np.asarray(np.clip(exact, -sampled.limit, sampled.limit))

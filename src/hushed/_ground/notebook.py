@@ -15,6 +15,7 @@ from typing import Any
 from hushed._ground.printing import flat
 
 _MOST_LINES = 20  # of a table; all of it is in the value
+_LONGEST = 240  # of the one line that stands for a value
 _WIDTH, _HEIGHT = 320, 56  # of a picture, in pixels
 _BINS = 40
 _BLUE, _ORANGE = "#0072B2", "#D55E00"  # told apart under every common colour blindness
@@ -45,13 +46,34 @@ class Card:
 
 
 class Shown:
-    """A value that a notebook shows as its words; `card_of` says how, where it is more."""
+    """A value that a notebook shows as its words; `_card` says how, where it is more.
+
+    Printed it is its words, too. A record of many fields has ``repr=False``, and one line stands
+    for it in a list, a traceback or a debugger.
+    """
 
     __slots__ = ()
 
     def _card(self) -> Card:
-        explain = getattr(self, "explain", None)
-        return Card(title=type(self).__name__, text=str(self) if explain is None else explain())
+        own = type(self).__str__ is not Shown.__str__
+        words = getattr(self, "explain", self.__str__ if own else self.__repr__)
+        return Card(title=type(self).__name__, text=words())
+
+    def _brief(self) -> str:
+        """Say what stands for it in one line."""
+        card = self._card()
+        facts = ", ".join(f"{name} {value}" for name, value in card.facts)
+        return f"{card.title}: {facts or card.text.partition(chr(10))[0]}"
+
+    def __repr__(self) -> str:
+        try:
+            line = flat(self._brief())
+        except Exception:  # half made, as a debugger or a traceback may show it
+            line = type(self).__name__
+        return f"<{line if len(line) <= _LONGEST else line[: _LONGEST - 3] + '...'}>"
+
+    def __str__(self) -> str:
+        return self._card().text
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Give what Jupyter shows, and the plain text for where it does not."""

@@ -63,7 +63,7 @@ _THEOREMS: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Composition(Shown):
     """What several releases promise together.
 
@@ -97,6 +97,12 @@ class Composition(Shown):
     releases: int
     exact: Bracket
     warnings: tuple[str, ...] = ()
+
+    def _brief(self) -> str:
+        return (
+            f"Composition of {self.releases} releases: epsilon {format_up(self.epsilon)}, delta "
+            f"{format_up(self.delta)}"
+        )
 
     @property
     def relative_gap(self) -> float:

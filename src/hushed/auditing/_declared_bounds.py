@@ -44,7 +44,7 @@ from hushed.spaces import NORMS, Norm, SensitivityBound
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SensitivityTest(Shown):
     """What pairs drawn from a population say of a declared sensitivity.
 

@@ -31,7 +31,7 @@ _ONCE_UNBINNED = 0.2  # the same of outputs that no bins are known for: then the
 _LEAST, _MOST = 100, 2**30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PrivacyEstimate(Shown):
     """Estimates of delta on one pair of tables; no bounds: certificates come from `hs.audit`.
 

@@ -109,7 +109,7 @@ class PopulationCount:
     position: Literal["random", "last"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AuditReport(Shown):
     """Verdict on a claim, with the confidence it was asked for.
 

@@ -30,7 +30,7 @@ _KINDS = 6
 _FARTHEST = 1e300  # the span of a column is a double
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class SensitivityCheck(Shown):
     """What a search for a counterexample found.
 

@@ -20,7 +20,7 @@ from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
-from hushed.blocks._calls import ask_here, ask_once, open_calls
+from hushed.blocks._calls import ask_here, ask_once, by_place, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
 from hushed.engines._choice import Workers
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _DRAWS = 200  # of the noise for each table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Simulation(Shown):
     """Errors of blocks on tables of a public population.
 
@@ -320,7 +320,7 @@ def _find_number(candidates: Sequence[float]) -> tuple[int, Find]:
     ranks = Ranks(read_numbers(candidates), 1.0)
 
     def place(f: Callable[[Any], Any], table: Any) -> int:
-        found = answer(f, table, private=False)
+        found = answer(by_place(f), table, private=False)
         return int(ranks.round(found.reshape(-1)[:1])[0])
 
     return len(ranks.values), place

@@ -44,9 +44,11 @@ def deliver(inputs: Sequence[Path], account: Account, output: Output) -> Iterato
             return
         certificate, value = released.certificate, plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
+        if released.names:
+            result["named"] = released.named or released.chosen
         result["kept"] = read_again(ledger, account.budget, key or released.entry)
         if not output.json:
-            print_line(describe_release(value, certificate))
+            print_line(describe_release(released.value, certificate))
     # Standard output is complete: what goes wrong from here on is told on standard error.
     kept = result["kept"]
     stopped = "stopped; the answer was released, its files may be missing"

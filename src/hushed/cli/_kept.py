@@ -16,6 +16,7 @@ from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
+from hushed.releasing._names import list_named
 from hushed.releasing._stored import read_release
 from hushed.tables._storage import read_answer
 
@@ -31,8 +32,10 @@ def plain_value(value: Any) -> Any:
 
 def describe_release(value: Any, certificate: hs.Certificate) -> str:
     """Say what was released and under which promise."""
-    shown = "nothing, it was refused" if value is None else value
-    return f"released: {shown}\n\n{certificate.explain()}"
+    plain = plain_value(value)
+    shown = "nothing, it was refused" if plain is None else plain
+    named = "".join(f"\n  {name}: {each}" for name, each in list_named(value, certificate))
+    return f"released: {shown}{named}\n\n{certificate.explain()}"
 
 
 def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:
@@ -105,4 +108,4 @@ def _describe_answer(text: str) -> str:
     if schema != "hushed release":
         return text
     value, certificate = read_release(text)
-    return describe_release(plain_value(value), certificate)
+    return describe_release(value, certificate)

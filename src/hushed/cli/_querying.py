@@ -134,7 +134,11 @@ def _build(
         declared = declared_types(whole, data)
         return _open(data, opened.table, whole.user, declared, **dialect).ask(whole)
     request = _open(data, opened.table, opened.user, _types(opened.types or ()), **dialect)
-    request = _add_columns(add_joins(request, asked, data, _cell), asked)
+    first = _count_keys(asked)
+    request = add_joins(_derive(request, asked, 0, first), asked, data, _cell)
+    for condition in asked.where or ():
+        request = request.filter(condition)
+    request = _derive(request, asked, first)
     if asked.max_rows_per_user is not None or asked.max_groups_per_user is not None:
         request = request.bound_contributions(
             max_rows_per_user=asked.max_rows_per_user,
@@ -168,10 +172,15 @@ def _open(
     return request
 
 
-def _add_columns(request: hs.Table, asked: Asked) -> hs.Table:
-    for condition in asked.where or ():
-        request = request.filter(condition)
-    for text in asked.derive or ():
+def _count_keys(asked: Asked) -> int:
+    """Count the derived columns before the joins: up to the last one that a join names."""
+    joined = {text.rpartition(":")[2] for text in asked.join or ()}
+    names = [text.partition("=")[0].strip() for text in asked.derive or ()]
+    return max((i for i, name in enumerate(names, 1) if name in joined), default=0)
+
+
+def _derive(request: hs.Table, asked: Asked, begin: int, end: int | None = None) -> hs.Table:
+    for text in (asked.derive or [])[begin:end]:
         name, found, expression = text.partition("=")
         if not found:
             raise ParameterError(f"--derive takes NAME=EXPRESSION, got {text!r}")

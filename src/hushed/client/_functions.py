@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROMISED = ("says", "gamma", "population", "words", "outsider", "min_epsilon", "max_epsilon")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedRelease(Release):
     """The release of a registered function, with its signed certificate.
 

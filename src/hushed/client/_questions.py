@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import format_up
 from hushed.client._pending import Pending, write_pending
 from hushed.client._sending import read_object
@@ -43,7 +44,7 @@ _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedQuote:
+class ServedQuote(Shown):
     """The price of a question, as the server tells it.
 
     Parameters
@@ -103,7 +104,7 @@ def read_quote(body: bytes) -> ServedQuote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTable(QueryBuilder):
+class ServedTable(QueryBuilder, Shown):
     """A question to a data set of a server; every method returns a new one.
 
     Parameters
@@ -118,6 +119,11 @@ class ServedTable(QueryBuilder):
 
     dataset: str
     client: Client = field(repr=False)
+
+    __repr__ = Shown.__repr__
+
+    def _card(self) -> Card:
+        return self._describe(f"Question to the data set {self.dataset}")
 
     def quote(
         self,

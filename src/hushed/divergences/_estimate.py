@@ -28,7 +28,7 @@ _CERTAIN = 2.0**20  # a known side, as a sample so large that its noise is nothi
 _LARGEST_EPSILON = 200.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class DeltaEstimate(Shown):
     """An estimate of delta, which is no bound: certificates come from `hushed.auditing`.
 

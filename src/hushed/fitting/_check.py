@@ -42,6 +42,7 @@ class _Like:
     given: Any
     support: tuple[Range, ...]
     shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
     batch: bool = False
     data_dependent: bool = False
     locked: bool = False

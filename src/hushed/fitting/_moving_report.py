@@ -32,7 +32,7 @@ _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below
 _LEFT_OUT = 1e-30  # chance of all counts that are too far from the mean to be looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MovementCheck(Shown):
     """How often pairs of tables made of private rows move further than a sampled sensitivity.
 

@@ -32,7 +32,7 @@ _ORIGINS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PopulationCheck(Shown):
     """Whether private rows contradict a public population.
 

@@ -100,7 +100,7 @@ class Moment:
     note: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Balance(Shown):
     """Where a budget stands.
 

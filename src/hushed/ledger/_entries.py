@@ -47,10 +47,10 @@ class Budget:
     name: str
     limit: Guarantee
     method: FilterMethod
-    filters: tuple[PrivacyFilter, ...]
+    filters: tuple[PrivacyFilter, ...] = field(repr=False)
     note: str
     opened: str
-    digest: str = ""
+    digest: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Entry:
     number: int
     guarantee: Guarantee
     law: list[dict[str, Any]] | None = field(default=None, repr=False)
-    costs: tuple[Cost, ...]
+    costs: tuple[Cost, ...] = field(repr=False)
     note: str
     at: str
     key: str | None = None

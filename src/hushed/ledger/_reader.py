@@ -38,6 +38,14 @@ class LedgerReader(Shown):
             "address to the other process, and open it there by hs.Ledger(url, create=False)"
         )
 
+    def _brief(self) -> str:
+        """Name the database; an address may hold a password, and asking it may fail."""
+        held = f"SQLite, {self._store.path.name}" if self._store.sqlite else "PostgreSQL"
+        return f"Ledger on {held}"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     def _card(self) -> Card:
         """List the budgets; the address may hold a password, and is not shown."""
         found = [self.balance(each.name) for each in self.budgets()]

@@ -56,7 +56,7 @@ class Population(Protocol):
         """Describe the source in plain values for a certificate; its kind is none of ours."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PublicTable(Shown):
     """The rows of a table that is public.
 

@@ -15,8 +15,8 @@ from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
-from hushed._ground.notebook import Shown
-from hushed._ground.printing import list_problems
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import flat, format_up, list_problems
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False, "strict": True}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SamplingRecord(SamplingFacts):
     """How the sensitivity was sampled: enough to do it again with the same function.
 
@@ -77,6 +77,10 @@ class SamplingRecord(SamplingFacts):
         from private rows.
     environment : dict of str
         What the last bits of the movements depended on: versions, processor, BLAS kernels.
+    names : tuple of str
+        Names of the numbers of the answer, in their order: those that the function gave on drawn
+        tables, never those of the private rows. Empty if it gave none, or if the population was
+        made from private rows.
     elsewhere : dict of str to int
         How many movements were measured by workers that differ in this from the process that
         sampled, by what differs. Empty if the population was made from private rows.
@@ -95,6 +99,7 @@ class SamplingRecord(SamplingFacts):
     movements: tuple[float, ...]
     largest: float
     environment: dict[str, str]
+    names: tuple[str, ...] = ()
     elsewhere: dict[str, int] = field(default_factory=dict)
 
 
@@ -139,7 +144,7 @@ class MechanismRecord:
     stated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Shown):
     """What one release promised, and why.
 
@@ -206,6 +211,21 @@ class Certificate(Shown):
 
     def __post_init__(self) -> None:
         check_agreement(self)
+
+    def _brief(self) -> str:
+        return f"Certificate: {self.mechanism.name}, {self._promise()}"
+
+    def _promise(self) -> str:
+        """Say the promise in one line; none is printed smaller than it is."""
+        promise = self.guarantee
+        return (
+            f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}, gamma "
+            f"{format_up(promise.gamma)}; one {promise.unit}, {promise.neighbours}"
+        )
+
+    def _card(self) -> Card:
+        facts = (("promise", self._promise()), ("mechanism", flat(self.mechanism.name)))
+        return Card(title="Certificate", text=self.explain(), facts=facts)
 
     def to_json(self) -> str:
         """Write as canonical JSON: sorted keys, two spaces, every double exact.
@@ -435,6 +455,7 @@ def _record_sampling(sampling: Sampling) -> SamplingRecord:
         movements=() if sampling.data_dependent else _thin(sampling.draws),
         largest=0.0 if sampling.data_dependent else sampling.largest,
         environment=sampling.environment,
+        names=() if sampling.data_dependent else sampling.names,
         elsewhere={} if sampling.data_dependent else sampling.elsewhere,
     )
 

@@ -41,6 +41,7 @@ from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._names import list_named, name_chosen, name_numbers, names_of
 from hushed.releasing._pricing import confirm_function
 from hushed.releasing._questions import question_of
 from hushed.releasing._statistic_release import release_statistic
@@ -48,8 +49,10 @@ from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
 from hushed.statistics import Numeric, Statistic
 
+_MOST_NAMED = 20
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release(Shown):
     """What may be published.
 
@@ -70,14 +73,39 @@ class Release(Shown):
     certificate: Certificate
     entry: int | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the function's numbers, as it gave them on public tables; mostly empty."""
+        return names_of(self.certificate)
+
+    @property
+    def named(self) -> dict[str, float]:
+        """Released numbers by name; empty if the function gave no names, or a choice was made."""
+        return name_numbers(self.value, self.certificate)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Names of the chosen candidates, the best first; empty if they have none."""
+        return name_chosen(self.value, self.certificate)
+
+    def _brief(self) -> str:
+        value = self.named or self.chosen or self.value
+        promise = self.certificate._brief().removeprefix("Certificate: ")
+        return f"Release of {value!r}; {promise}"
+
     def _card(self) -> Card:
         text = self.certificate.explain()
         value = np.array2string(np.asarray(self.value), threshold=20, precision=8)
         scalar = self.value is None or isinstance(self.value, str) or np.ndim(self.value) == 0
-        known = (("value", flat(self.value) if scalar else value),)
+        named = list_named(self.value, self.certificate)
+        known = [] if self.named else [("value", flat(self.value) if scalar else value)]
+        known += named[:_MOST_NAMED]
+        if (more := len(named) - _MOST_NAMED) > 0:
+            known.append(("and", f"{more} more, in .named"))
         entry = (("entry in the ledger", str(self.entry)),) if self.entry is not None else ()
         shown = "\n".join(f"{name}: {each}" for name, each in (*known, *entry))
-        return Card(title="Release", text=f"{shown}\n\n{text}", facts=(*known, *entry), words=text)
+        facts = (*known, *entry, ("promise", self.certificate._promise()))
+        return Card(title="Release", text=f"{shown}\n\n{text}", facts=facts, words=text)
 
 
 def release(

@@ -63,6 +63,14 @@ def _of_sampling(sampling: SamplingRecord) -> list[str]:
             bool(sampling.values) == (sampling.protect == "table")
             and (sampling.protect == "table" or not sampling.monotone)
         ),
+        "sampling.names must be distinct, one for each number of a public sampling": (
+            not sampling.names
+            or (
+                sampling.population_is_public
+                and len(set(sampling.names)) == len(sampling.names) == math.prod(sampling.shape)
+                and not sampling.batch
+            )
+        ),
         "sampling.shift must be 0 or more": sampling.shift >= 0,
         "sampling.movements must be sorted and not negative": _is_sorted(sampling.movements),
         "sampling.elsewhere must count some of sampling.pairs": all(

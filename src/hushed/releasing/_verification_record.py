@@ -11,7 +11,7 @@ from hushed._ground.notebook import Shown
 OF_BLOCKS = "number of blocks"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verification(Shown):
     """What running the sampling again has shown.
 
@@ -61,6 +61,9 @@ class Verification(Shown):
     unchecked: tuple[str, ...]
     proven: bool = False
     statistic: str = ""
+
+    def _brief(self) -> str:
+        return f"Verification: {self._found()}"
 
     def explain(self) -> str:
         """Say the outcome in a sentence or two.

@@ -347,7 +347,10 @@ def _of_release(certificate: Certificate) -> list[str]:
     lines = [
         _of_questions(certificate)
         if record.name == "above-threshold"
-        else "the number of released values does not depend on the rows",
+        else "the number of released values does not depend on the rows"
+        if sampling is None or not sampling.names
+        else "the number of released values, and how they are called, do not depend on the rows: "
+        "the names are those of public answers",
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hushed._functions._calls import answer
+from hushed._functions._answer_names import refuse_other_names, split_names
+from hushed._functions._calls import answer, answer_named
 from hushed._ground.checks import is_whole
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
@@ -27,7 +28,7 @@ _ROUNDED_AWAY = 2.0**-1073  # what two averages, and a part, may lose below the 
 _DEALING = 2012  # seed of the public order in which rows are dealt to blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Blockwise:
     """A function that answers with its average over blocks of rows.
 
@@ -88,6 +89,11 @@ class Blockwise:
             )
         object.__setattr__(self, "rows", int(self.rows))
 
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        whose = "" if self.user is None else f", user={self.user!r}"
+        return f"Blockwise({name}, rows={self.rows}{whose})"
+
     def __call__(self, table: Any) -> Any:
         """Answer on a table: the function's own answer if it is of one block.
 
@@ -106,19 +112,26 @@ class Blockwise:
         held = table.rows if isinstance(table, Bundles) else table
         if isinstance(held, np.ndarray) and not held.flags.writeable:  # nor may a block be
             parts = map(show_in_place, parts)
-        answers = [answer(self._ask, part, private=False) for part in parts]
+        answers, names = zip(
+            *(answer_named(self._ask, part, private=False) for part in parts), strict=True
+        )
         if any(each.shape != answers[0].shape for each in answers):
             raise BadFunction("the function's answer changes shape between blocks")
-        return _average(np.stack(answers))
+        for each in names:
+            refuse_other_names(each, names[0], private=True)
+        average = _average(np.stack(answers))
+        return dict(zip(names[0], average.tolist(), strict=True)) if names[0] else average
 
     def _ask(self, part: Any) -> Any:
         """Ask the function, and count scores from the best one of each block."""
         found = self.function(part)
         if not self.relative:
             return found
-        scores = np.asarray(fetch(found), dtype=np.float64)
+        plain, names = split_names(found)
+        scores = np.asarray(fetch(plain), dtype=np.float64)
         axes = tuple(range(int(self.batch), scores.ndim))
-        return scores - scores.max(axis=axes, keepdims=True) if axes else scores * 0
+        best = scores - scores.max(axis=axes, keepdims=True) if axes else scores * 0
+        return dict(zip(names, best.tolist(), strict=True)) if names and not self.batch else best
 
     def _answer_stack(self, stack: Any) -> Any:
         """Answer on stacked tables of one block, or average over the blocks of a single one."""

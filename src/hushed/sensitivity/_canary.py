@@ -222,7 +222,9 @@ def _answer(function: Callable[[Any], Any], table: Any, sampling: Sampling) -> N
     """Answer of the function on the first table."""
     given = copy_rows(shown(table, sampling.design.rows, batch=sampling.batch))
     try:
-        found = compute_alone(lambda: answer(function, given, private=sampling.data_dependent))
+        found = compute_alone(
+            lambda: answer(function, given, private=sampling.data_dependent, names=sampling.names)
+        )
     except BadFunction as failed:
         raise BadFunction(
             f"asked the first sampled table again, {failed}: it did not when it was sampled; "

@@ -154,7 +154,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
         def asked(order: NDArray[np.int64], drawn: Any = drawn) -> Floats:
             table = show_rows(copy_rows(containers.take(drawn, order)))
             given = table[None] if batch else table
-            return compute_alone(lambda: answer(trial.function, given, private=private))
+            return compute_alone(lambda: _answer(trial, given))
 
         base = asked(plain)
         orders = [plain[::-1], *(rng.permutation(rows) for _ in range(_ORDERS))]
@@ -194,7 +194,11 @@ def bent_movement(
 
 
 def _ask(trial: PairTrial | BlockTrial, given: Any) -> Floats:
-    return compute_alone(lambda: answer(trial.function, given, private=trial.private))
+    return compute_alone(lambda: _answer(trial, given))
+
+
+def _answer(trial: PairTrial | BlockTrial, given: Any) -> Floats:
+    return answer(trial.function, given, private=trial.private, names=trial.names)
 
 
 def block_dependence(trial: BlockTrial, *, seed: int) -> float:

@@ -82,11 +82,12 @@ class _Noted:
 
     function: Function
     private: bool
+    names: tuple[str, ...] = ()
     asked: list[tuple[Any, Floats]] = field(default_factory=list)
 
     def __call__(self, rows: Any) -> Any:
         given = copy_rows(rows)
-        found = answer(self.function, rows, private=self.private)
+        found = answer(self.function, rows, private=self.private, names=self.names)
         self.asked.append((given, found))
         return found
 
@@ -142,8 +143,9 @@ def _make_fresh(trial: PairTrial | BlockTrial) -> PairTrial | BlockTrial:
 
 def _ask_neighbour(trial: PairTrial | BlockTrial, number: int, seed: int) -> tuple[Any, Floats]:
     """Ask a pair as it was sampled; give a neighbour that was asked after the first table."""
-    noted = _Noted(trial.function, trial.private)
-    compute_alone(lambda: replace(trial, function=noted)(streams(seed, number, number + 1)))
+    noted = _Noted(trial.function, trial.private, trial.names)
+    apart = replace(trial, function=noted, names=())  # it answers arrays, and looks at names itself
+    compute_alone(lambda: apart(streams(seed, number, number + 1)))
     others = noted.asked[1:]
     return others[number % len(others)]
 
@@ -159,6 +161,9 @@ def _answer_anew(
         return None
 
     def ask() -> list[Floats]:
-        return [answer(trial.function, rows, private=trial.private) for rows in tables]
+        return [
+            answer(trial.function, rows, private=trial.private, names=trial.names)
+            for rows in tables
+        ]
 
     return compute_alone(ask)

@@ -59,6 +59,8 @@ class _Trial:
         Signature of the drawn tables.
     shape : tuple of int
         Shape of the answer.
+    names : tuple of str
+        Names of its numbers, which all answers have to have; empty if the first one has none.
     fresh : bool
         Hand out writable copies.
     private : bool
@@ -74,6 +76,7 @@ class _Trial:
     at_once: int
     like: tuple[Any, ...]
     shape: tuple[int, ...]
+    names: tuple[str, ...] = ()
     fresh: bool
     private: bool
 
@@ -137,7 +140,7 @@ class PairTrial(_Trial):
         for tables in groups:
             base = None
             for each in tables:
-                found = answer(self.function, each, private=self.private)
+                found = answer(self.function, each, private=self.private, names=self.names)
                 largest = max(largest, _magnitude(found))
                 if base is None:
                     base = found

@@ -43,7 +43,7 @@ BATCH_ROWS = 2**16
 MOST_BATCH_ROWS = 2**26
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SamplingFacts:
     """What may be told of a sampling whatever the population was made from.
 
@@ -140,6 +140,13 @@ class SamplingFacts:
     unsearched: tuple[str, ...] = ()
     user: str | int | None = None
 
+    def __repr__(self) -> str:
+        what = "users" if self.user is not None else "rows"
+        return (
+            f"<{type(self).__name__} of {flat(self.function)}: number {self.rank} of {self.pairs} "
+            f"movements, gamma {format_up(self.gamma)} ({self.protect}), {self.rows} {what}>"
+        )
+
     def reach(self) -> Neighbourhood:
         """Which neighbours were compared.
 
@@ -160,7 +167,7 @@ class SamplingFacts:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sampling(SamplingFacts):
     """Where a sampled sensitivity comes from: enough to draw it again.
 
@@ -185,6 +192,9 @@ class Sampling(SamplingFacts):
         Name of the function by its content; see `hushed._functions._fingerprints.identity`.
     draws : ndarray of float, shape (pairs,)
         Movements, sorted upwards.
+    names : tuple of str
+        Names that the function gave its numbers on every drawn table, in their order; empty if it
+        gave none.
     answer : ndarray of float
         What the function answered on the first drawn table.
     table : str
@@ -220,6 +230,7 @@ class Sampling(SamplingFacts):
     layout: Layout
     identity: str
     draws: NDArray[np.float64] = field(repr=False, compare=False)
+    names: tuple[str, ...] = ()
     answer: NDArray[np.float64] = field(repr=False, compare=False)
     table: str = field(repr=False, compare=False)
     largest: float

@@ -115,6 +115,7 @@ def _make_trial(request: Request, start: Start) -> PairTrial | BlockTrial:
         at_once=at_once,
         like=containers.signature(start.first),
         shape=start.known.shape,
+        names=start.known.names,
         fresh=start.known.fresh,
         private=request.data_dependent,
     )
@@ -282,6 +283,7 @@ def _record(
         data_dependent=request.data_dependent,
         layout=containers.layout(start.first),
         shape=known.shape,
+        names=known.names,
         function=_name(request.function),
         identity=identity(request.function, after, unwatched),
         draws=draws,

@@ -195,4 +195,6 @@ def _probe(f: Function, first: Any, rows: int, *, batch: bool, private: bool) ->
             f"returned shape {known.shape}; it must return one answer for each table along the "
             "first axis"
         )
-    return replace(known, shape=known.shape[1:], answer=known.answer[0]) if batch else known
+    if not batch:
+        return known
+    return replace(known, shape=known.shape[1:], answer=known.answer[0], names=())

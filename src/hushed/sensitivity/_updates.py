@@ -56,7 +56,7 @@ class UpdateTrial(PairTrial):
     ) -> tuple[float, float, float]:
         count = self.reach.size
         table = next(variations(drawn, count, (), fresh=self.fresh))
-        base = answer(self.function, table, private=self.private)
+        base = answer(self.function, table, private=self.private, names=self.names)
         self._check_shape(base.shape, self.shape)
         moved, largest, gap = 0.0, float(np.abs(base).max()), 0.0
         top: tuple[int, Floats] = (0, base)
@@ -123,7 +123,7 @@ class UpdateTrial(PairTrial):
         place, source = swap.tolist()
         tables = variations(drawn, self.reach.size, [(place, source)], fresh=self.fresh)
         for each in islice(tables, 1, None):  # to the end, where the row is put back
-            found = answer(self.function, each, private=self.private)
+            found = answer(self.function, each, private=self.private, names=self.names)
         self._check_shape(found.shape, self.shape)
         return found
 

@@ -6,11 +6,14 @@ import csv
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from hushed._ground.printing import flat, tame_cell
 from hushed.ledger._together import reading
+from hushed.releasing import Certificate
+from hushed.releasing._names import name_numbers
 from hushed.releasing._stored import read_release
 from hushed.server._callers import require_grant
 from hushed.server._config import most_epsilon
@@ -254,9 +257,21 @@ def _require_text(text: str | None) -> str:
 def write_stored(text: str) -> str:
     """Write an answer, as it is stored, as CSV."""
     if is_release(text):
-        numbers = np.atleast_1d(read_release(text)[0]).ravel()
-        return "\n".join(['"value"', *(repr(float(each)) for each in numbers), ""])
+        return _write_numbers(*read_release(text))
     return write_csv(Answer.from_json(text))
+
+
+def _write_numbers(value: Any, certificate: Certificate) -> str:
+    """Write released numbers, each beside its name if it has one."""
+    if named := name_numbers(value, certificate):
+        lines = (f"{_quote(name)},{number!r}" for name, number in named.items())
+        return "\n".join(['"name","value"', *lines, ""])
+    numbers = np.atleast_1d(value).ravel()
+    return "\n".join(['"value"', *(repr(float(each)) for each in numbers), ""])
+
+
+def _quote(name: str) -> str:
+    return '"{}"'.format(_tame(name).replace('"', '""'))
 
 
 def is_release(text: str) -> bool:

@@ -15,6 +15,7 @@ from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.releasing import Certificate, Release
 from hushed.releasing._consistency import rebuild_mechanism
+from hushed.releasing._names import list_named, name_numbers
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
@@ -50,7 +51,7 @@ def _read(text: str) -> Reading:
         loss=find_loss(certificate),
         facts={"mechanism": certificate.mechanism.name, "values": certificate.mechanism.values},
         rows=list_numbers_of(certificate),
-        tables=(Table(name="What was released", lines=_list_values(value)),),
+        tables=(Table(name="What was released", lines=_list_values(value, certificate)),),
         outsider=tell_outsider(certificate),
         paragraphs=tuple(split_paragraph(each) for each in certificate.explain().split("\n\n")),
     )
@@ -204,8 +205,14 @@ def split_paragraph(text: str) -> tuple[str, str]:
 _LONGEST_HEAD = 60
 
 
-def _list_values(value: Any) -> tuple[tuple[str, ...], ...]:
+def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
     """List a released value as text, the first numbers of a long one."""
+    named = list_named(value, certificate)
+    if named:
+        head = ("name", "value") if name_numbers(value, certificate) else ("candidate", "name")
+        more = len(named) - _MOST_NUMBERS
+        last = [(f"and {more} more", "in the file")] if more > 0 else []
+        return (head, *named[:_MOST_NUMBERS], *last)
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
     if value is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
-from hushed._ground.notebook import Shown
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -66,7 +66,7 @@ class LedgerEntry:
             raise ParameterError("entry.digest must be 64 hexadecimal digits")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Statement(Shown):
     """A certificate of anything that was released; made by `certify`.
 
@@ -105,6 +105,10 @@ class Statement(Shown):
     entry: LedgerEntry | None = None
     versions: dict[str, str] = field(default_factory=dict, repr=False)
     created: str = ""
+
+    def _brief(self) -> str:
+        named = f", of {self.data}" if self.data else ""
+        return f"Certificate of the kind {self.kind}{named}, {self.created}"
 
     def __post_init__(self) -> None:
         if not isinstance(self.record, str):
@@ -235,6 +239,20 @@ class Statement(Shown):
                 "rest of it"
             )
         return found
+
+    def _card(self) -> Card:
+        """Show what its page shows: what it is about, what was released, and the words."""
+        reading = read_record(self.record)
+        warned = [("warning", each) for each in reading.warnings]
+        words = [f"{head}: {text}" if head else text for head, text in reading.paragraphs]
+        facts = (*warned, *list_context(self), *reading.rows)
+        return Card(
+            title=f"Certificate of {reading.title}",
+            text=self.explain(),
+            facts=tuple((name, flat(value)) for name, value in facts),
+            lines=reading.tables[0].lines if reading.tables else (),
+            words="\n\n".join([f"What an outsider could still learn: {reading.outsider}", *words]),
+        )
 
     def explain(self) -> str:
         """Say in plain words what was released and promised, and what an outsider could learn.

@@ -41,7 +41,7 @@ _A = {
 _NO_LEDGER = "that it was charged: the ledger was not looked at"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StatementCheck(Shown):
     """What was checked of a certificate.
 
@@ -68,6 +68,9 @@ class StatementCheck(Shown):
     differences: tuple[str, ...]
     unchecked: tuple[str, ...]
     sampling: Verification | None = field(default=None, repr=False)
+
+    def _brief(self) -> str:
+        return f"Check of a certificate of the kind {self.kind}: {self.agreement}"
 
     @property
     def reproduced(self) -> bool:

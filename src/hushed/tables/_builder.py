@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
+from hushed._ground.notebook import Card, card_of_facts
 from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
 from hushed.tables._query import Query, Step
@@ -33,6 +34,14 @@ class QueryBuilder:
     """
 
     query: Query
+
+    def _describe(self, title: str) -> Card:
+        """Show what is asked, and of which columns; no row and no address."""
+        columns = ", ".join(f"{name} ({kind})" for name, kind in self.query.schema)
+        asked = self.query.describe().removeprefix("query: ") or "nothing yet"
+        unit = "one row" if self.user is None else f"one user, by {self.user}"
+        facts = (("asked", asked), ("protected is", unit), ("columns", columns))
+        return card_of_facts(title, facts)
 
     @property
     def user(self) -> str | None:

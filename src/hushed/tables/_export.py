@@ -68,8 +68,8 @@ def write_notebook(
             f"epsilon {epsilon!r} whenever its cell is run: a ledger and a budget limit it.",
         ),
         _cell("code", write_python(query, source, name, lines)),
-        _cell("code", f"print(query.quote({said}).explain())"),
-        _cell("code", f"answer = query.release({said})\nprint(answer)"),
+        _cell("code", f"query.quote({said})"),
+        _cell("code", f"answer = query.release({said})\nanswer"),
     ]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"

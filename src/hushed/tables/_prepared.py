@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed.errors import ParameterError, QueryFailed
 from hushed.guarantee import Guarantee
 from hushed.ledger._failures import write_failure
@@ -38,8 +40,8 @@ class Proposal:
     digest: str  # of the question, the table and the terms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Prepared(Shown):
     """A query that the engine has planned, before it is charged. Made by `Table.prepare`.
 
     It is for a program that charges by itself, such as a server: one process prepares and answers,
@@ -66,6 +68,17 @@ class Prepared:
     digest: str
     paused: float = field(repr=False, compare=False)
     ticket: Any = field(default_factory=Lock, repr=False, compare=False)
+
+    def _card(self) -> Card:
+        asked, promise = self.proposal.query, self.guarantee
+        names = ", ".join(each.name for each in asked.aggregates)
+        facts = (
+            ("asked", names),
+            ("price", f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}"),
+            ("protected is", f"one {promise.unit}"),
+            ("state", "planned; no row was read, and nothing charged by it"),
+        )
+        return card_of_facts("Prepared query", facts)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -226,6 +226,10 @@ class Query(Part):
         """
         return json.dumps(self._content(), indent=2, ensure_ascii=False)
 
+    def __str__(self) -> str:
+        """Write the query as TOML, as people read it."""
+        return self.to_toml()
+
     def to_toml(self) -> str:
         """Write the query as TOML, for a file that people read and change.
 

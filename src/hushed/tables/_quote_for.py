@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from hushed._ground.checks import is_real, require_one_of
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import first_true_near
-from hushed._ground.printing import Spelling, brief, format_up, shown, spell_argument
+from hushed._ground.printing import Spelling, brief, flat, format_up, shown, spell_argument
 from hushed.errors import NotFeasible, NotFound, ParameterError
 from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import GaussianNoise, Part, Plan
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-4  # of epsilon
 _DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class QuotedErrors(Shown):
     """The smallest epsilon that keeps some errors, and its price. Made by `Table.quote_for`.
 
@@ -48,6 +48,10 @@ class QuotedErrors(Shown):
     quote: Quote
     errors: Mapping[str, float]
     binding: tuple[str, ...]
+
+    def _brief(self) -> str:
+        kept = ", ".join(f"{flat(name)} within {error:g}" for name, error in self.errors.items())
+        return f"{self.quote._brief()}; the least for {kept}"
 
     @property
     def epsilon(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above
-from hushed._ground.printing import Spelling, format_up, shown, spell_argument
+from hushed._ground.printing import Spelling, flat, format_up, shown, spell_argument
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -70,7 +70,7 @@ class QuotedOutput:
     searched: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Quote(Shown):
     """Price of a query, before anything is charged or read.
 
@@ -113,6 +113,12 @@ class Quote(Shown):
     warnings: tuple[str, ...] = ()
     distances: tuple[Distances, ...] = ()
     left_out: LeftOut | None = None
+
+    def _brief(self) -> str:
+        names = ", ".join(map(flat, (each.name for each in self.outputs)))
+        promise = self.guarantee
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        return f"Quote of {names}: epsilon {format_up(promise.epsilon)}{slack}, for one {self.unit}"
 
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.

@@ -11,7 +11,7 @@ from typing import Any
 
 from hushed._functions._carried import carries_rows
 from hushed._ground.checks import require_probability
-from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.notebook import Card, Shown
 from hushed.errors import HushedWarning, ParameterError
 from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
@@ -46,13 +46,10 @@ class Table(QueryBuilder, Shown):
 
     connection: engine.Connection
 
+    __repr__ = Shown.__repr__
+
     def _card(self) -> Card:
-        """Show what is asked, and of which columns; no row and no address."""
-        columns = ", ".join(f"{name} ({kind})" for name, kind in self.query.schema)
-        asked = self.query.describe().removeprefix("query: ") or "nothing yet"
-        unit = "one row" if self.user is None else f"one user, by {self.user}"
-        facts = (("asked", asked), ("protected is", unit), ("columns", columns))
-        return card_of_facts("Query of a private table", facts)
+        return self._describe("Query of a private table")
 
     def ask(self, query: question.Query) -> Table:
         """Ask a query that was written as data.

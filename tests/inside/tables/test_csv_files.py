@@ -62,15 +62,46 @@ def test_bytes_that_are_no_text_stay_in_their_row(tmp_path, monkeypatch):
     assert read_lines(path) == ["one,1", "tw\uefff,2", "three,3", "\uefe2\uef82", "five,5"]
 
 
+def test_only_characters_that_stand_for_bytes_are_spelled_out(tmp_path):
+    """Others of the private use area, which begin with the same byte, stay as they are."""
+    path = tmp_path / "t.csv"
+    for text, read in (("\ue000", "\ue000"), ("\uef81", "\uefee\uefbe\uef81"), ("é", "é")):
+        path.write_text(f"{text},1\nb,{text}", encoding="utf-8")
+        assert read_lines(path) == [f"{read},1", f"b,{read}"]
+
+
+def test_records_end_where_a_piece_says(tmp_path, monkeypatch):
+    """Whatever the length of a piece: the ends that were found with it are not looked for again."""
+    path = tmp_path / "t.csv"
+    lines = ["a,1", "", '"b', 'c",2', "long" * 9, "d,\uef81", "e"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    expected = [each.replace("\uef81", "\uefee\uefbe\uef81") for each in lines]
+    looked = []
+    find = csv_files._find_ends
+
+    def find_and_note(held, **said):
+        looked.append(held)
+        return find(held, **said)
+
+    monkeypatch.setattr(csv_files, "_find_ends", find_and_note)
+    for piece in (1, 3, 7, 40, 1000):
+        monkeypatch.setattr(csv_files, "_PIECE", piece)
+        assert read_lines(path) == expected
+    path.write_text("a,1\n" * 9)
+    looked.clear()
+    assert read_lines(path) == ["a,1"] * 9
+    assert [each for each in looked if each] == [b"a,1\n" * 9]
+
+
 def test_a_file_that_changes_while_it_is_read_gives_no_answer(tmp_path, monkeypatch):
     """The charge stays, since rows were read; the failure says what happened."""
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
     make = csv_files._make_batch
 
-    def make_and_write(held, *, quoted):
+    def make_and_write(held, ends, *, quoted):
         path.write_text("a,b\n3,4\n")
-        return make(held, quoted=quoted)
+        return make(held, ends, quoted=quoted)
 
     monkeypatch.setattr(csv_files, "_make_batch", make_and_write)
     ledger = hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}")

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from hushed._web.answers import describe_answer
 from hushed._web.rendering import download
 from hushed.plots import certificate_page
+from hushed.releasing._names import list_named, name_numbers
 from hushed.releasing._stored import read_release
 from hushed.server._approving import cancel
 from hushed.server._pages._house import House
@@ -100,8 +101,11 @@ def _describe(text: str) -> Any:
     if not is_release(text):
         return describe_answer(Answer.from_json(text), _LINES)
     value, certificate = read_release(text)
-    numbers = np.atleast_1d(value).ravel()
-    lines = (("value",), *((f"{each:.6g}",) for each in numbers[:_LINES]))
+    numbers: list[tuple[str, ...]] = [(f"{each:.6g}",) for each in np.atleast_1d(value).ravel()]
+    head: tuple[str, ...] = ("value",)
+    if name_numbers(value, certificate):
+        head, numbers = ("name", *head), [*list_named(value, certificate)]
+    lines = (head, *numbers[:_LINES])
     left_out = max(0, len(numbers) - _LINES)
     return SimpleNamespace(lines=lines, words=certificate.explain().split("\n"), left_out=left_out)
 

@@ -64,8 +64,8 @@ class CsvFile:
                 return file.read(min(_PIECE, max(0, self.size - file.tell())))
 
             blank = self.delimiter.encode() + b"\n"
-            for held in _split_records(read, blank, quoted=quoted):
-                yield _make_batch(held, quoted=quoted)
+            for held, ends in _split_records(read, blank, quoted=quoted):
+                yield _make_batch(held, ends, quoted=quoted)
 
 
 def open_csv(path: Path, header: str | None, *, newlines_in_values: bool) -> CsvFile:
@@ -151,10 +151,13 @@ def _numeric(cell: str) -> bool:
     return True
 
 
-def _split_records(read: Callable[[], bytes], blank: bytes, *, quoted: bool) -> Iterator[bytes]:
+def _split_records(
+    read: Callable[[], bytes], blank: bytes, *, quoted: bool
+) -> Iterator[tuple[bytes, Any]]:
     """Give what is read in pieces of whole records, with `blank` for one that is too long.
 
-    Whether a record is too long depends on itself alone, and not on where a piece begins.
+    And where the records of a piece end, or None where that is not known. Whether a record is too
+    long depends on itself alone, and not on where a piece begins.
     """
     held, piece = b"", b"\n"
     while piece:
@@ -163,13 +166,14 @@ def _split_records(read: Callable[[], bytes], blank: bytes, *, quoted: bool) -> 
         ends = _find_ends(held, quoted=quoted)
         last = int(ends[-1]) if ends.size else 0
         if last:
-            yield _blank_long_records(held[:last], ends, blank)
+            kept = _blank_long_records(held[:last], ends, blank)
+            yield kept, ends if len(kept) == last else None
         held = held[last:]
         if len(held) > _LONGEST:
-            yield blank
+            yield blank, None
             held, piece = _skip_record(read, held, quoted=quoted), blank
     if held:  # the last record, without its end
-        yield held
+        yield held, None
 
 
 def _find_ends(held: bytes, *, quoted: bool, quotes: int = 0) -> Any:
@@ -202,26 +206,26 @@ def _skip_record(read: Callable[[], bytes], held: bytes, *, quoted: bool) -> byt
     return b""
 
 
-def _make_batch(held: bytes, *, quoted: bool) -> Any:
+def _make_batch(held: bytes, ends: Any, *, quoted: bool) -> Any:
     """Make a batch of records, a string each, with every byte that is not UTF-8 replaced."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
     if may_be_repaired(held):  # whatever else is in this batch, so that a cell is read by itself
-        held = repair_bytes(held)
-    lines = _split(held, quoted=quoted)
+        held, ends = repair_bytes(held), None
+    lines = _split(held, ends, quoted=quoted)
     try:
         lines.validate(full=True)
     except pa.ArrowInvalid:
-        lines = _split(repair_bytes(held), quoted=quoted)
+        lines = _split(repair_bytes(held), None, quoted=quoted)
     return pa.record_batch([pc.ascii_rtrim(lines, "\r\n")], schema=_lines_schema())
 
 
-def _split(held: bytes, *, quoted: bool) -> Any:
-    """Split bytes into records, without a copy."""
+def _split(held: bytes, ends: Any, *, quoted: bool) -> Any:
+    """Split bytes into records, without a copy; where they end is looked for unless it is known."""
     import pyarrow as pa  # noqa: PLC0415
 
-    ends = _find_ends(held, quoted=quoted)
+    ends = _find_ends(held, quoted=quoted) if ends is None else ends
     last = [] if ends.size and ends[-1] == len(held) else [len(held)]
     offsets = np.concatenate([[0], ends, last]).astype(np.int64)
     return pa.LargeStringArray.from_buffers(

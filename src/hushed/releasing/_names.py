@@ -1,0 +1,44 @@
+"""Names beside a released value: those that the function gave on public tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hushed._ground.printing import flat
+from hushed.mechanisms import Winner
+from hushed.releasing._certificate import Certificate
+
+_CHOOSING = ("exponential", "noisy-max", "top-k")
+
+
+def names_of(certificate: Certificate) -> tuple[str, ...]:
+    """Give the names of a function's numbers; empty if it gave none on public tables."""
+    return () if certificate.sampling is None else certificate.sampling.names
+
+
+def name_numbers(value: Any, certificate: Certificate) -> dict[str, float]:
+    """Put released numbers beside their names; empty if there are none, or candidates are told."""
+    names = names_of(certificate)
+    numbers = isinstance(value, np.ndarray) and value.dtype == np.float64
+    if not numbers or value.size != len(names):
+        return {}
+    return dict(zip(names, value.tolist(), strict=True))
+
+
+def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
+    """Name the candidates that were chosen, the first one first; empty if they have no names."""
+    names = names_of(certificate)
+    if not names or certificate.mechanism.name not in _CHOOSING:
+        return ()
+    places = np.ravel(value.index if isinstance(value, Winner) else value).tolist()
+    return tuple(names[each] for each in places)
+
+
+def list_named(value: Any, certificate: Certificate) -> list[tuple[str, str]]:
+    """List what has a name: each number, or which candidates were chosen."""
+    numbers = name_numbers(value, certificate)
+    found = [(flat(name), f"{number:.6g}") for name, number in numbers.items()]
+    chosen = name_chosen(value, certificate)
+    return found + ([("chosen", ", ".join(map(flat, chosen)))] if chosen else [])
