@@ -51,6 +51,7 @@ ROUNDED = {
     "a series": pd.Series([BIG + 1, 0]),
     "a frame": pd.DataFrame({"n": [BIG + 1], "x": [0.5]}),
     "Polars": pl.Series([BIG + 1, 0]),
+    "a frame of Polars": pl.DataFrame({"n": [BIG + 1], "x": [0.5]}),
     "long doubles": np.array([BIG + 1, 0.1], dtype=np.longdouble),
     "a long double": np.longdouble(1) / 3,
     "without axes": [np.array(BIG + 3), 0.5],

@@ -203,7 +203,7 @@ class TestWords:
     def test_a_table_shows_no_query_language(self, table):
         """What is asked can be read; the text sent to the database is left out."""
         assert "CAST" not in repr(table)
-        assert "('cost', 'float')" in repr(table)
+        assert "cost (float)" in repr(table)
 
     def test_a_mean_says_when_its_error_is_known(self, table):
         """With a number of rows its own error, without one what to say."""

@@ -22,9 +22,12 @@ def split_names(raw: Any) -> tuple[Any, tuple[str, ...]]:
     if _is_of(raw, "pandas", "Series"):
         return raw, _read_labels(raw.index if raw.index.nlevels == 1 else ())
     if _is_of(raw, "pandas", "DataFrame") and len(raw) == 1:
-        return raw.to_numpy()[0], _read_labels(raw.columns if raw.columns.nlevels == 1 else ())
+        cells = [
+            raw.iloc[0, place] for place in range(raw.shape[1])
+        ]  # each as it is, not all alike
+        return cells, _read_labels(raw.columns if raw.columns.nlevels == 1 else ())
     if _is_of(raw, "polars", "DataFrame") and len(raw) == 1:
-        return raw.to_numpy()[0], _read_labels(raw.columns)
+        return list(raw.row(0)), _read_labels(raw.columns)
     return raw, ()
 
 

@@ -30,7 +30,9 @@ BAD_ANSWERS = {
     "text": "3.5",
     "bytes": b"3.5",
     "None": None,
-    "dict": {"mean": 1.0},
+    "dict of a list": {"mean": [1.0, 2.0]},
+    "dict of places": {0: 1.0},
+    "dict of an integer that would be rounded": {"n": 2**53 + 1, "x": 0.5},
     "set": {1.0},
     "masked": np.ma.array([1.0, 2.0], mask=[True, False]),
     "masked constant": np.ma.masked,
@@ -70,7 +72,10 @@ def test_bad_answers_are_refused_by_kind(name, private, assert_silent):
         (np.ma.array([1.0, 2.0]), [1.0, 2.0]),
         (pd.Series([1.0, 2.0]), [1.0, 2.0]),
         (pl.Series([1.0, 2.0]), [1.0, 2.0]),
-        (pd.DataFrame({"a": [1.0]}), [[1.0]]),
+        (pd.DataFrame({"a": [1.0], "b": [2]}), [1.0, 2.0]),  # a row whose numbers have names
+        (pl.DataFrame({"a": [1.0], "b": [2]}), [1.0, 2.0]),
+        (pd.DataFrame({"a": [1.0, 3.0]}), [[1.0], [3.0]]),
+        ({"a": 1.0, "b": 2}, [1.0, 2.0]),
     ],
 )
 def test_numbers_of_every_kind_are_read_as_doubles(raw, expected):
