@@ -50,6 +50,7 @@ ANSWERS = {
 # Public rows: simulations and comparisons say so in the call itself.
 OPEN = {
     "auditing/_declared_bounds.py",
+    "auditing/_vacuous.py",
     "blocks/_calls.py",
     "blocks/_simulation.py",
     "comparing/_block_routes.py",
