@@ -16,7 +16,7 @@ import pytest
 import hushed as hs
 from hushed import transformations as t
 from hushed.errors import BadFunction, BadRows, ParameterError
-from hushed.spaces import ABSOLUTE, SYMMETRIC, Cell, Column, Numbers, Space
+from hushed.spaces import ABSOLUTE, SYMMETRIC, Cell, Column, Numbers, Space, Table
 
 PROVEN = hs.Laplace(hs.proven_sensitivity(1.0, argument="a constant"), epsilon=1.0)
 SECRET = "Wilhelmina"
@@ -278,3 +278,38 @@ def test_an_answer_to_a_threshold_that_fails_as_it_is_read_is_not_shown(answer, 
     assert SECRET not in said
     assert "12345" not in said
     assert search.left == 1
+
+
+class Bent:
+    """An answer that raises the rows as it is looked at."""
+
+    @property
+    def shape(self):
+        raise ValueError(SECRET)
+
+    dtype = columns = __array__ = shape
+
+
+def test_what_the_answer_of_a_step_raises_is_withheld():
+    """It is looked at outside of the function, and told a row as it failed."""
+    table = Space(domain=Table.of({"a": Cell(low=0, high=9)}), metric=SYMMETRIC)
+    bent = t.declared(lambda rows: Bent(), source=SPACE, target=table, stability=1, argument="none")
+    with pytest.raises(BadFunction, match="withheld") as caught:
+        bent(np.array([1.0, 2.0]))
+    assert SECRET not in str(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_a_stop_while_garbage_is_removed_leaves_nobody_mute(monkeypatch, capsys):
+    """Ctrl-C met the collection: print, warnings and logs were dropped from then on."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hushed._functions._silence.collect", stop)
+    with pytest.raises(KeyboardInterrupt):
+        hs.release(lambda rows: 1.0, ROWS, PROVEN)
+    monkeypatch.undo()
+    print("heard again")
+    assert "heard again" in capsys.readouterr().out
+    assert hs.release(lambda rows: 1.0, ROWS, PROVEN).certificate is not None

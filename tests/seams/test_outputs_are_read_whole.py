@@ -189,3 +189,13 @@ def test_silence_that_depends_on_the_rows_is_caught():
     for mechanism in (fails, lambda rows, rng: rows[0] or None):
         with pytest.raises(AssertionError, match="VIOLATED"):
             assert_private(mechanism, PAIRS, claim=1.0, samples=300)
+
+
+def test_parts_within_parts_take_time_in_proportion():
+    """Each level of dicts and sets was written twice, which doubled the work."""
+    deep = {"a": 1.0}
+    for _ in range(45):
+        deep = {"a": deep}
+    texts, _, leaves = read_object(deep)
+    assert texts[2].count("dict") == 46
+    assert 1.0 in leaves

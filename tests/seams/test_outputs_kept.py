@@ -509,6 +509,21 @@ def test_a_file_is_replaced_whole_or_not_at_all(folder):
         assert ((folder / "real").stat().st_uid, (folder / "real").stat().st_gid) == (1, 1)
 
 
+def test_a_file_that_cannot_be_replaced_is_written(folder, monkeypatch):
+    """One that is mounted by itself, or another owner's in a common folder; names may be long."""
+    name = "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 84  # 252 bytes
+    write_whole(name, "one")
+    write_whole(name, "two")
+
+    def refuse(self, target):
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    write_whole(name, "three")
+    assert (folder / name).read_text() == "three"
+    assert [each.name for each in folder.iterdir() if each.name.startswith(".")] == []
+
+
 @pytest.mark.slow_cases(".html")
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])
 def test_a_figure_is_replaced_whole_or_not_at_all(folder, suffix):

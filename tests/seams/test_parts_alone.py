@@ -108,6 +108,17 @@ MADE = {
     ),
     "list of Arrow arrays": (lambda c: pieces(pa.array(c)), TEXTS, LONG),
     "words of Arrow": (lambda c: list(pa.array(c).dictionary_encode()), WORDS, OTHER),
+    "arrays of words of Arrow": (lambda c: pieces(pa.array(c).dictionary_encode()), WORDS, OTHER),
+    "arrays of words in pieces": (
+        lambda c: pieces(pa.chunked_array([pa.array(c).dictionary_encode()])),
+        WORDS,
+        OTHER,
+    ),
+    "tables of words of Arrow": (
+        lambda c: pieces(pa.table({"w": pa.array(c).dictionary_encode()})),
+        WORDS,
+        OTHER,
+    ),
     "words in lists of Arrow": (
         lambda c: list(pa.ListArray.from_arrays(range(25), pa.array(c).dictionary_encode())),
         WORDS,

@@ -305,4 +305,13 @@ def test_no_row_decides_which_columns_there_are(tmp_path, column, others):
     assert len(found) == 1
     ((code, words),) = found
     assert code == 0
-    assert ("the first cell of each line of private.csv is read" in words) == (column is None)
+    read = "the first cell" if column is None else f"cell {column}"
+    assert f"{read} of each line of private.csv is read" in words
+
+
+def test_a_place_that_no_file_has_is_refused_before_a_row_is_read(tmp_path):
+    """It would take as much memory for each row; the limit is public."""
+    path = tmp_path / "private.csv"
+    path.write_text("1\n")
+    with pytest.raises(hs.errors.ParameterError, match="counted up to 10,000, got 10,001"):
+        read_private_column(path, "10001", header=False)

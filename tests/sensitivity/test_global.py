@@ -97,6 +97,27 @@ def test_a_statistic_is_sampled_like_any_other_function():
     assert 0 < sampled.value <= 1 / 40
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.mean,
+        hs.statistics.mean(rows=5, low=0, high=10),
+        hs.statistics.median(rows=5, low=0, high=1),
+    ],
+    ids=["a function", "another range", "another statistic"],
+)
+def test_the_bound_of_a_statistic_releases_nothing_else(other, tmp_path):
+    """It was certified for a function that moves no row into the range; in a chain, too."""
+    s = hs.global_sensitivity(hs.statistics.mean(rows=5, low=0, high=1))
+    with hs.Ledger(f"sqlite:///{tmp_path}/b.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+        with pytest.raises(ParameterError, match="bounds no other function"):
+            hs.release(other, np.arange(5.0), hs.Laplace(s, epsilon=0.5), ledger, budget="b")
+        assert ledger.entries("b") == ()
+    with pytest.raises(ParameterError, match="bounds no other function"):
+        hs.transformations.from_sensitivity(other, s)
+
+
 @pytest.mark.parametrize("given", [np.mean, hs.statistics.mode(["a", "b"]), 1.0, None])
 def test_what_is_no_statistic_of_numbers_is_refused(given):
     """The message says what to do."""

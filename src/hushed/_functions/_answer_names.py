@@ -1,9 +1,9 @@
-"""Names that an answer gives its numbers: labels of a Series, columns of a row, keys of a dict."""
+"""Names that an answer gives its numbers: labels of a Series, keys of a dict."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 
 from hushed.errors import BadFunction
@@ -19,15 +19,9 @@ def split_names(raw: Any) -> tuple[Any, tuple[str, ...]]:
     """
     if type(raw) is dict:
         return list(raw.values()), _read_keys(raw)
-    if _is_of(raw, "pandas", "Series"):
+    series: Any = getattr(sys.modules.get("pandas"), "Series", None)
+    if series is not None and isinstance(raw, series):
         return raw, _read_labels(raw.index if raw.index.nlevels == 1 else ())
-    if _is_of(raw, "pandas", "DataFrame") and len(raw) == 1:
-        cells = [
-            raw.iloc[0, place] for place in range(raw.shape[1])
-        ]  # each as it is, not all alike
-        return cells, _read_labels(raw.columns if raw.columns.nlevels == 1 else ())
-    if _is_of(raw, "polars", "DataFrame") and len(raw) == 1:
-        return list(raw.row(0)), _read_labels(raw.columns)
     return raw, ()
 
 
@@ -55,10 +49,10 @@ def _read_keys(raw: dict[Any, Any]) -> tuple[str, ...]:
     return names
 
 
-def _read_labels(labels: Iterable[Any]) -> tuple[str, ...]:
+def _read_labels(labels: Collection[Any]) -> tuple[str, ...]:
     """Read labels as names; none if one is no text that can be written down, or comes twice."""
-    found = list(labels)
-    if len(found) > MOST_NAMES or not all(isinstance(each, str) for each in found):
+    found = [] if len(labels) > MOST_NAMES else list(labels)
+    if not all(isinstance(each, str) for each in found):
         return ()
     names = tuple(map(str.__str__, found))
     distinct = len(set(names)) == len(names)
@@ -68,8 +62,3 @@ def _read_labels(labels: Iterable[Any]) -> tuple[str, ...]:
 def _is_broken(name: str) -> bool:
     """Whether a text holds half of a pair of surrogates, which no certificate can state."""
     return any("\ud800" <= each <= "\udfff" for each in name)
-
-
-def _is_of(raw: Any, library: str, name: str) -> bool:
-    kind = getattr(sys.modules.get(library), name, None)
-    return isinstance(kind, type) and isinstance(raw, kind)

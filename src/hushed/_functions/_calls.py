@@ -56,7 +56,7 @@ def answer_named(
 ) -> tuple[Floats, tuple[str, ...]]:
     """Call a function on rows and read its answer as numbers, with their names if it gives some."""
     if private:
-        return read_privately(function, rows, _read_privately)
+        return read_privately(function, rows, _read_answer)
     try:
         raw = function(rows)
     except (Exception, SystemExit) as cause:
@@ -68,12 +68,22 @@ def read_privately(
     function: Callable[[Any], Any], rows: Any, read: Callable[[Any], Answer]
 ) -> Answer:
     """Call a function on private rows and read its answer, which may speak then, or as it goes."""
-    with silence():
+    raised, problem = "", None
+    with silence(), watch_stops() as is_stop:
         try:
             return read(call_privately(function, rows))
         except HushedError as error:
             problem = error.with_traceback(None)  # whose frames hold the answer
-    raise problem
+        except BaseException as cause:  # what its attributes or its conversion raise may hold one
+            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
+    if problem is not None:
+        raise problem
+    if not raised:
+        raise KeyboardInterrupt
+    raise BadFunction(
+        f"the answer on the private rows cannot be read: it raised {raised}; its message is "
+        "withheld, because it may contain a private value"
+    )
 
 
 def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
@@ -105,24 +115,6 @@ def _read_answer(raw: Any) -> tuple[Floats, tuple[str, ...]]:
     if type(raw) is dict and numbers.ndim != 1:
         raise BadFunction("the function returned a dict of arrays; it must hold one number a name")
     return numbers, names
-
-
-def _read_privately(raw: Any) -> tuple[Floats, tuple[str, ...]]:
-    """Read an answer on private rows: what its attributes or its conversion raise may hold one."""
-    raised = ""
-    with watch_stops() as is_stop:
-        try:
-            return _read_answer(raw)
-        except BadFunction:
-            raise
-        except BaseException as cause:
-            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
-    if not raised:
-        raise KeyboardInterrupt
-    raise BadFunction(
-        f"the answer on the private rows cannot be read: it raised {raised}; its message is "
-        "withheld, because it may contain a private value"
-    )
 
 
 def public_name(kind: type, otherwise: str) -> str:

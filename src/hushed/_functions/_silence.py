@@ -393,6 +393,8 @@ def silence() -> Iterator[None]:
     finally:
         if os.getpid() != process:
             os._exit(1)
-        collect(collections)
-        _HERE.call = None
-        _WATCH.leave(call)
+        try:
+            collect(collections)
+        finally:  # whatever stops it: else nothing would be heard of the program any more
+            _HERE.call = None
+            _WATCH.leave(call)

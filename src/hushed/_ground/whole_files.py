@@ -11,25 +11,33 @@ from pathlib import Path
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file, or replace one, all of it or nothing.
 
-    A device or a pipe, and a file in a folder where no other can be made, is written as it stands.
+    A device or a pipe, and a file that cannot be replaced by another one, is written as it stands.
     """
     body = content.encode() if isinstance(content, str) else content
-    place = Path(os.path.realpath(path))  # a link stays, and leads to what is written
-    if place.exists() and not place.is_file():
-        place.write_bytes(body)
+    given = Path(path)
+    special = str(given.absolute()).startswith(("/dev/", "/proc/"))  # such as what is printed to
+    if given.exists() and (special or not given.is_file() or not os.access(given, os.W_OK)):
+        given.write_bytes(body)  # an error, for one that may not be written
         return
-    fresh = place.with_name(f".{place.name[:100]}.{secrets.token_hex(8)}")
+    place = Path(os.path.realpath(given))  # a link stays, and leads to what is written
+    fresh = place.with_name(f".hushed-{secrets.token_hex(8)}")
+    before = place.stat() if place.exists() else None
+    rights = 0o666 if before is None else before.st_mode & 0o777
     try:
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights)
     except PermissionError:
         place.write_bytes(body)
         return
     try:
         with os.fdopen(file, "wb") as stream:
             stream.write(body)
-        if place.exists():
-            _keep_rights(fresh, place.stat())
-        fresh.replace(place)
+        if before is not None:
+            _keep_rights(fresh, before)
+        try:
+            fresh.replace(place)
+        except OSError:  # a file of another owner, or one that is mounted, is written as it stands
+            place.write_bytes(body)
+            fresh.unlink()
     except BaseException:
         with suppress(OSError):
             fresh.unlink()
@@ -39,6 +47,8 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 def _keep_rights(fresh: Path, before: os.stat_result) -> None:
     """Give a file the owner, as far as we may, and the rights of the one before."""
     if hasattr(os, "chown"):
-        with suppress(OSError):
-            os.chown(fresh, before.st_uid, before.st_gid)
+        for owner in (before.st_uid, -1):  # at least the group
+            with suppress(OSError):
+                os.chown(fresh, owner, before.st_gid)
+                break
     fresh.chmod(before.st_mode & 0o777)

@@ -42,18 +42,28 @@ def set_apart(held: Any) -> Any:
         return keep_own_categories(held)
     if library == "pandas" and name == "MultiIndex":
         return held.remove_unused_levels()
-    if library == "pyarrow" and name.endswith("Scalar") and "dictionary" in str(held.type):
-        return _make_scalar(held)
+    kind = getattr(held, "type", getattr(held, "schema", "")) if library == "pyarrow" else ""
+    if "dictionary" in str(kind):
+        return _make_anew(held)
     if library == "pyarrow" and hasattr(held, "take") and hasattr(held, "__len__"):
         return held.take(np.arange(len(held)))  # a list of none has no type
     return held  # pieces of Polars are written without what they were cut from
 
 
-def _make_scalar(held: Any) -> Any:
-    """Make a cell of Arrow of its own value; one of a dictionary brings all its words along."""
+def _make_anew(held: Any) -> Any:
+    """Make something of Arrow of its own values; a dictionary brings all its words along."""
     import pyarrow as pa  # noqa: PLC0415
 
-    return pa.array([held.as_py()], type=held.type)[0]
+    if isinstance(held, pa.Scalar):
+        return pa.array([held.as_py()], type=held.type)[0]
+    if isinstance(held, pa.Array):
+        return pa.array(held.to_pylist(), type=held.type)
+    if isinstance(held, pa.ChunkedArray):
+        return pa.chunked_array([_make_anew(each) for each in held.chunks], type=held.type)
+    if isinstance(held, pa.Table | pa.RecordBatch):
+        columns = [_make_anew(each) for each in held.columns]
+        return type(held).from_arrays(columns, schema=held.schema)
+    return held
 
 
 def narrow_texts(held: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -42,7 +43,9 @@ def open_parts(value: Any) -> dict[str, Any]:
 
 # Frames print a few rows only.
 def _open_arrow(value: Any) -> dict[str, Any] | None:
-    read = next((n for n in ("to_pydict", "to_pylist", "as_py") if hasattr(value, n)), None)
+    if hasattr(value, "column_names"):  # two columns may have one name
+        return {"schema": str(value.schema), "each": [each.to_pylist() for each in value.columns]}
+    read = next((n for n in ("to_pylist", "as_py") if hasattr(value, n)), None)
     if read is None:
         return None
     kind = getattr(value, "schema", getattr(value, "type", ""))
@@ -62,13 +65,20 @@ def _open_pandas(value: Any) -> dict[str, Any] | None:
     kind = _name_of(value, "pandas")
     if kind == "DataFrame":
         each = [value.iloc[:, at].tolist() for at in range(value.shape[1])]
-        types = list(map(str, value.dtypes))
-        return {"columns": value.columns, "types": types, "index": value.index, "each": each}
+        types = [_describe_type(kind) for kind in value.dtypes]
+        told = {"columns": value.columns, "types": types, "index": value.index, "each": each}
+        return told | {"attributes": dict(value.attrs)}
     if kind is None:
         return None
     names = list(value.names) if kind == "Index" else value.name
-    found = {"name": names, "type": str(value.dtype), "values": value.tolist()}
-    return found if kind == "Index" else found | {"index": value.index}
+    found = {"name": names, "type": _describe_type(value.dtype), "values": value.tolist()}
+    return found if kind == "Index" else found | {"index": value.index, "attributes": value.attrs}
+
+
+def _describe_type(kind: Any) -> Any:
+    """Say what a type says, with all categories of one that has some."""
+    categories = getattr(kind, "categories", None)
+    return str(kind) if categories is None else [str(kind), list(categories)]
 
 
 _FRAMES = {"pyarrow": _open_arrow, "polars": _open_polars, "pandas": _open_pandas}
@@ -87,6 +97,8 @@ def _open_object(value: Any) -> dict[str, Any]:
     """
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     if callable(value) and hasattr(value, "__name__"):
+        if _is_importable(value):
+            return {"name": name}
         raise Hidden(name)
     try:
         reduced = value.__reduce_ex__(4)
@@ -102,5 +114,15 @@ def _open_object(value: Any) -> dict[str, Any]:
     parts: dict[str, Any] = {"given": plain} if plain else {}
     parts |= {f"items {at}": list(e) for at, e in enumerate(rest) if isinstance(e, Iterable)}
     if isinstance(state, dict) and all(isinstance(each, str) for each in state):
-        return parts | dict(sorted(state.items()))
-    return parts if state is None else parts | {"state": state}
+        parts |= dict(sorted(state.items()))
+    elif state is not None:
+        parts["state"] = state
+    besides = getattr(value, "__dict__", None) or {}  # which pickle may be told to leave out
+    return parts | {name: each for name, each in besides.items() if name not in parts}
+
+
+def _is_importable(value: Any) -> bool:
+    """Whether a function is told by its name, for it lies in a module and holds nothing."""
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    found = getattr(module, getattr(value, "__qualname__", ""), None)
+    return found is value and not getattr(value, "__dict__", None)

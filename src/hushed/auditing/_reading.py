@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -136,14 +136,17 @@ def _write_array(value: Any, depth: int, found: _Found) -> str:
     head += f" of shape {value.shape}" if not value.size and value.ndim > 1 else ""
     if not value.ndim:
         return _write(value.item(), depth + 1, found)
+    if isinstance(value, np.ma.MaskedArray):
+        both = [np.asarray(value.data), np.ma.getmaskarray(value)]  # also what the mask hides
+        return f"masked {_write(both, depth + 1, found)}"
     held = value.tolist()
     if value.dtype.kind not in _SIMPLE_ARRAYS:
-        return f"{head} {_write(held, depth + 1, found)}"
+        return f"{head} {_write(held, depth + 1, found)}" + _write_attributes(value, depth, found)
     found.kinds.append(f"{name} {value.shape}")
     cells = value.ravel()[:_LEAVES] if value.dtype.kind in "mM" else _flatten(held)
     for cell in cells:
         found.leaves.extend(_list_numbers(cell))
-    return f"{head} {held!r}"
+    return f"{head} {held!r}" + _write_attributes(value, depth, found)
 
 
 def _flatten(held: Any) -> list[Any]:
@@ -158,12 +161,11 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     below = depth + 1
     kind = type(value).__name__
     if isinstance(value, Mapping):
-        items = _sort(value.items(), depth)
-        texts = [_write(part, below, found) for item in items for part in item]
-        return f"{kind} {texts!r}" + _write_attributes(value, depth, found)
+        inner = _write_sorted(value.items(), depth, found)
+        return f"{kind} {{{inner}}}" + _write_attributes(value, depth, found)
     if isinstance(value, set | frozenset):
-        texts = [_write(part, below, found) for part in _sort(value, depth)]
-        return f"{kind} {texts!r}" + _write_attributes(value, depth, found)
+        inner = _write_sorted(((part,) for part in value), depth, found)
+        return f"{kind} {{{inner}}}" + _write_attributes(value, depth, found)
     if isinstance(value, list | tuple):
         return _write_sequence(value, depth, found)
     parts = open_parts(value)
@@ -185,9 +187,17 @@ def _write_sequence(value: Any, depth: int, found: _Found) -> str:
     return f"{kind.__name__}({inner})" + _write_attributes(value, depth, found)
 
 
-def _sort(parts: Iterable[Any], depth: int) -> Sequence[Any]:
-    """Put parts without an order of their own into one that two runs share."""
-    return sorted(parts, key=lambda part: _write(part, depth + 1, _Found()))
+def _write_sorted(parts: Iterable[tuple[Any, ...]], depth: int, found: _Found) -> str:
+    """Write parts without an order of their own, keys with their values, in one that runs share."""
+    written = []
+    for part in parts:
+        own = _Found()
+        written.append((": ".join([_write(each, depth + 1, own) for each in part]), own))
+    written.sort(key=lambda each: each[0])
+    for _, own in written:
+        found.kinds.extend(own.kinds)
+        found.leaves.extend(own.leaves)
+    return ", ".join(text for text, _ in written)
 
 
 def _write_attributes(value: Any, depth: int, found: _Found) -> str:

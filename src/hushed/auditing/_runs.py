@@ -250,7 +250,7 @@ def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
     failed = [each for each in silent if each is not None]
     if failed and len(failed) < len(silent):
         return  # whether it fails or is silent may depend on the rows
-    said, doubt = "returned None", "does it lack a return?"
+    said, doubt = "returned None", "does it lack a return, or refuse every one of these tables?"
     if failed:
         reason = f" ({failed[0].reason})" if failed[0].reason else ""
         said, doubt = f"ended in {failed[0].name}{reason}", "is the pair what it takes?"

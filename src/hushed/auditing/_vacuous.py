@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import answer
+from hushed._functions._environment import rounding_limit
+from hushed._ground.printing import format_down
+from hushed._ground.tensors import note_types
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
 from hushed._rows._people import bundle_rows, show_rows
@@ -40,8 +43,8 @@ def require_refutable(share: Fraction, pairs: int, alpha: float) -> None:
     while clopper_pearson_low(needed, needed, alpha) <= share:
         needed += 1 + needed // 1000
     raise ParameterError(
-        f"{pairs} pairs cannot refute a bound that a share of {float(share):g} of pairs may "
-        f"exceed, even if all of them do: draw at least {needed}",
+        f"{pairs} pairs cannot refute a bound that a share of {format_down(float(share))} of pairs "
+        f"may exceed, even if all of them do: draw at least {needed}",
         parameter="pairs",
     )
 
@@ -60,19 +63,19 @@ def require_orderless(
     Raises
     ------
     BadFunction
-        If it moves by more than a millionth of what the first pairs move it, or than doubles round.
+        If it moves by more than a millionth of what the first pairs move it, or than it rounds.
     """
     rng = np.random.default_rng(_ORDERING)
-    for number in range(min(_TABLES, count)):
-        pair = pairs.draw(number)
+    drawn = [pairs.draw(number) for number in range(min(_TABLES, count))]
+    moved = max(_measure(function, pair.rows, pair.neighbour, norm) for pair in drawn)
+    for pair in drawn:
         table = pair.rows if user is None else bundle_rows(pair.rows, user)
-        moved = _measure(function, pair.rows, pair.neighbour, norm)
-        size = _find_size(function, pair.rows)
+        rounding = _find_rounding(function, pair.rows)
         for _ in range(_ORDERS):
             order = rng.permutation(len(table))
             again = show_rows(containers.take(table, order))
             found = _measure(function, pair.rows, again, norm)
-            if found > max(_SMALL * moved, _ROUNDING * size):
+            if found > max(_SMALL * moved, rounding):
                 raise BadFunction(
                     "the function was declared symmetric, but reordering the rows changes its "
                     f"answer by {found:.3g}, where a pair moves it by {moved:.3g}; leave "
@@ -80,12 +83,15 @@ def require_orderless(
                 )
 
 
-def _find_size(function: Callable[[Any], Any], table: Any) -> float:
-    """Sum of the sizes of an answer's numbers; 0 where it fails."""
+def _find_rounding(function: Callable[[Any], Any], table: Any) -> float:
+    """Bound what another order may round an answer by, in numbers of its own kind."""
     try:
-        return float(np.abs(answer(function, copy_rows(table), private=False)).sum())
+        with note_types() as coarsest:
+            size = float(np.abs(answer(function, copy_rows(table), private=False)).sum())
+            kind = coarsest()
     except BadFunction:
         return 0.0
+    return _ROUNDING * size if kind == "float64" else rounding_limit(size, (), dtype=kind)
 
 
 def _measure(function: Callable[[Any], Any], one: Any, other: Any, norm: Norm) -> float:

@@ -211,6 +211,8 @@ def advise_fewer(mechanism: Blocks, blocks: int) -> str:
         "vector": "a larger delta",
     }[mechanism.aggregate]
     drawn, grid = build_aggregation(mechanism, 1), range(1, 100)
+    if drawn.least_blocks(mechanism.beta) <= blocks:
+        return f"Say blocks={blocks}, which is enough"
     enough = bisect_left(grid, True, key=lambda share: drawn.least_blocks(share / 100) <= blocks)
     if enough == len(grid):
         return f"Ask for a larger epsilon, or for {cure}"

@@ -42,6 +42,7 @@ _SAVE_LINES = "save it with a line feed at the end of each"
 # A mark that closes is followed by no other one: two of them are one within the cell.
 _CELL = re.compile(r'("(?:[^"]|"")*"(?:[^",][^,]*)?|[^,]*),')
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_MOST_COLUMNS = 10_000
 _FEW = (1, 20)  # rows by which the form of a population is known
 _TEXTS = ("str", "string")  # types of a frame, in small letters; objects may be dates
 
@@ -189,14 +190,24 @@ def _is_first(*named: str | None) -> bool:
 
 def _find_last(*named: str | None) -> int:
     """Find the last column that is read, where they are counted: rows have no say in it."""
-    return max(int(each) if each and is_whole_number(each) else 1 for each in named) or 1
+    last = max(int(each) if each and is_whole_number(each) else 1 for each in named)
+    if last > _MOST_COLUMNS:
+        raise ParameterError(f"columns are counted up to {_MOST_COLUMNS:,}, got {last:,}")
+    return last or 1
 
 
 def _note_place(held: _Private, column: str | None) -> None:
-    """Say which column is read where none is named: how many there are is not told from rows."""
-    if column is None and not held.columns:
+    """Say which cells are read where no header does: how many there are is not told from rows."""
+    if held.columns:
+        return
+    if column is None:
         print_note(
             f"the first cell of each line of {held.path.name} is read; --column 2 reads the second"
+        )
+    else:
+        print_note(
+            f"cell {column} of each line of {held.path.name} is read, of the first line, too; a "
+            "line that has fewer counts as one with an empty cell there"
         )
 
 

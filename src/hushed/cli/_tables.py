@@ -133,6 +133,11 @@ def find_column(
     if told:
         near = suggest(column, told) or ";"
         raise ParameterError(f"{path.name} has no column {column!r}{near} it has {names}")
+    if not columns:
+        raise ParameterError(
+            f"{path.name} has no column {column!r}: columns of a file without a header are counted "
+            "from 1"
+        )
     raise ParameterError(
         f"{path.name} has no column {column!r}; say it by its place, {names}, or by the name in "
         "the file's first row, which is not shown"

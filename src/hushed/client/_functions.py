@@ -82,7 +82,8 @@ class ServedFunction:
             Privacy loss, in nats. Give it, or an error.
         error : float, optional
             The largest error that you can use, in units of the answer; 95 of 100 releases keep it,
-            in all their numbers. The quote has the smallest epsilon for it.
+            in all their numbers. The quote has the smallest epsilon for it, and is refused where
+            that is less than the function is released for.
         delta : float, default 0
             Slack, where its noise is Gaussian.
 
@@ -98,7 +99,8 @@ class ServedFunction:
         EngineUnavailable
             If it is not as it was when it was sampled.
         """
-        body = {"epsilon": epsilon, "error": error, "delta": delta}
+        told = {"epsilon": epsilon, "error": error, "delta": delta}
+        body = {name: each for name, each in told.items() if each is not None}
         _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
         return read_quote(found)
 

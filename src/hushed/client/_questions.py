@@ -43,7 +43,7 @@ class ServedAnswer(Answer):
 _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedQuote(Shown):
     """The price of a question, as the server tells it.
 
@@ -72,18 +72,24 @@ class ServedQuote(Shown):
     epsilon: float
     delta: float
     errors: Mapping[str, float | None]
-    words: str = field(repr=False)
+    words: str
     fits: bool
     left: Mapping[str, float]
     left_after: Mapping[str, float] | None
     needs_approval: bool = False
     gamma: float = 0.0
-    outsider: str = field(default="", repr=False)
+    outsider: str = ""
+
+    def _brief(self) -> str:
+        return f"Quote of a server: epsilon {format_up(self.epsilon)}, {self._room()}"
+
+    def _room(self) -> str:
+        return "fits into your share" if self.fits else "does not fit into your share"
 
     def __str__(self) -> str:
-        room = "fits into your share" if self.fits else "does not fit into your share"
         waits = "\na steward has to approve it first" if self.needs_approval else ""
-        return f"{self.words}\n{room}: epsilon {format_up(self.left['epsilon'])} is left{waits}"
+        left = format_up(self.left["epsilon"])
+        return f"{self.words}\n{self._room()}: epsilon {left} is left{waits}"
 
 
 def read_quote(body: bytes) -> ServedQuote:

@@ -86,6 +86,7 @@ _gate = _Gate()
 _stained = False  # whether this process was copied from one in the midst of a transaction
 _watched: WeakSet[Forked] = WeakSet()
 _connections: WeakSet[FileConnection] = WeakSet()
+_connecting = threading.Lock()  # to list a set to which another thread adds is an error
 
 
 def watch(each: Forked) -> None:
@@ -98,13 +99,16 @@ def connect_file(address: str, timeout: float) -> FileConnection:
     made = sqlite3.connect(
         address, uri=True, timeout=timeout, check_same_thread=False, factory=FileConnection
     )
-    _connections.add(made)
+    with _connecting:
+        _connections.add(made)
     return made
 
 
 def share_index(connection: FileConnection, found: Any) -> Any:
     """Tell which index a connection uses: SQLite has one for all of a process to the same file."""
-    for each in list(_connections):
+    with _connecting:
+        known = list(_connections)
+    for each in known:
         other = None if each is connection or each.ended else each.identity
         if other is not None and other.file == found.file:
             found = replace(found, index=other.index)
@@ -143,9 +147,9 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
-    global _gate, _stained  # noqa: PLW0603
+    global _gate, _stained, _connecting  # noqa: PLW0603
     _stained = _stained or not _gate.quiet
-    _gate = _Gate()
+    _gate, _connecting = _Gate(), threading.Lock()
     for each in list(_watched):
         each.in_child()
 

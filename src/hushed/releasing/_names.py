@@ -33,6 +33,8 @@ def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
     if not names or certificate.mechanism.name not in _CHOOSING:
         return ()
     places = np.ravel(value.index if isinstance(value, Winner) else value).tolist()
+    if not all(type(each) is int and 0 <= each < len(names) for each in places):
+        return ()  # of an entry that was written by hand
     return tuple(names[each] for each in places)
 
 

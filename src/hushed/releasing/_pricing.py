@@ -13,6 +13,7 @@ from hushed.privacy_loss import PrivacyProfile
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._questions import question_of
+from hushed.spaces._bound import require_own_statistic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ def confirm_function(
     f: Callable[[Any], Any], mechanism: Admitted, *, unsearched: tuple[str, ...] = ()
 ) -> tuple[Literal["", "bits", "rounding"], Certificate]:
     """Refuse, unpaid, a function that is not the sampled one, and what no certificate holds."""
+    require_own_statistic(f, mechanism.sensitivity)
     sampling = mechanism.sensitivity.sampling
     agreed: Literal["", "bits", "rounding"] = ""
     if sampling is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -84,7 +85,8 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     Returns
     -------
     Sensitivity
-        With gamma = 0, and with the neighbours and the unit of the statistic.
+        With gamma = 0, and with the neighbours and the unit of the statistic. No other function is
+        released with it.
 
     Raises
     ------
@@ -112,7 +114,7 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
         )
     kind = "mean" if getattr(statistic, "trim", None) == 0 else statistic.kind
     step = math.ulp(max(map(abs, statistic.span)))
-    return proven_sensitivity(
+    known = proven_sensitivity(
         finite_above(Fraction(statistic.global_sensitivity) + Fraction(step)),
         norm,
         neighbours=statistic.neighbours,
@@ -120,6 +122,7 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
         argument=f"global sensitivity of the {kind} of rows that are moved into "
         f"[{statistic.low:g}, {statistic.high:g}]",
     )
+    return replace(known, statistic=statistic)
 
 
 def _bound(value: Any) -> float:

@@ -128,7 +128,7 @@ def _advise(reach: Neighbourhood) -> str:
         other = "distance=1, and position='worst' or "
     return (
         f"(as in {first}, if the function treats it in its own way) may never be covered. If the "
-        f"order of the rows does not matter, say so (symmetric=True, --symmetric); if it does, "
+        f"order of the rows does not matter, declare it symmetric; if it does, "
         f"sample with {other}protect='simultaneous'"
     )
 

@@ -73,7 +73,7 @@ def sample_sensitivity(
     f : callable
         The function of the rows: deterministic, returning a number or an array of numbers of
         fixed shape. It is given the container that the population yields and must not change it.
-        A dict, a pandas Series or a frame of one row names its numbers, alike on every table.
+        A dict or a pandas Series names its numbers, alike on every table.
         A `Blockwise` function is measured on tables of one block.
     population : Population
         Public source of independent rows. Never the private rows, nor anything fitted to them.

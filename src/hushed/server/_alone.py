@@ -92,16 +92,16 @@ def _lock_file(place: Path) -> IO[str]:
     except OSError:
         file.close()
         raise LedgerUnavailable(_TAKEN) from None
-    if not _is_there(file, place):  # removed since it was opened
+    if not _is_there(file, place):
         file.close()
-        raise LedgerUnavailable(_TAKEN)
+        raise LedgerUnavailable(f"the lock {place.name} was removed meanwhile: try again")
     return file
 
 
 def _is_there(file: IO[str], place: Path) -> bool:
     """Whether an open file is the one that lies at a place."""
     try:
-        found = place.lstat()
+        found = place.stat()
     except OSError:
         return False
     return os.path.samestat(found, os.fstat(file.fileno()))

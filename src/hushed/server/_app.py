@@ -237,6 +237,8 @@ def _handle_errors(app: FastAPI, house: House) -> None:
 
 def _list_methods(app: FastAPI, request: Request) -> str:
     """List what is done with an address: each method is matched, for it may have several routes."""
+    if isinstance(request.scope.get("endpoint"), StaticFiles):  # which has moved the scope on
+        return "GET, HEAD"
     tried = {method: dict(request.scope) | {"method": method} for method in sorted(METHODS)}
     return ", ".join(
         method

@@ -227,6 +227,9 @@ def price_function(
     function = require_function(desk.functions, name)
     dataset = desk.datasets[function.dataset]
     require_table(dataset)
+    if asked.epsilon is not None:  # what is surely refused takes no process
+        check_function(function, asked.epsilon)
+        check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     wanted = AskFunctionPrice(function=name, **asked.model_dump())
     found = _ask(desk, person, dataset, wanted, "price")
     check_function(function, found.guarantee.epsilon)

@@ -126,7 +126,7 @@ def remove_function(folder: Path, name: str) -> None:
             raise NotFound(f"there is no function {brief(name)} in {folder / PLACE}")
         with telling(ledger) as connection:
             forget_function(connection, name, MACHINE)
-        for each in (record, sampled):
+        for each in (sampled, record):  # it is there for as long as its record is
             each.unlink(missing_ok=True)
 
 

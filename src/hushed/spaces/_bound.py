@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
 Norm = Literal["l1", "l2", "sup", "range"]
@@ -77,3 +78,19 @@ def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray
     scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     scaled = magnitude / np.expand_dims(scale, axis)
     return np.asarray(scale * np.sqrt((scaled * scaled).sum(axis=axis)))
+
+
+def require_own_statistic(function: Any, sensitivity: Any) -> None:
+    """Refuse a function other than the statistic whose global sensitivity is given.
+
+    Raises
+    ------
+    ParameterError
+        If it is another one, or another range of the same one.
+    """
+    statistic = getattr(sensitivity, "statistic", None)
+    if statistic is not None and function != statistic:
+        raise ParameterError(
+            "the sensitivity is that of a statistic, and bounds no other function: release that "
+            "statistic, or state what you can prove of this one with hs.proven_sensitivity"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ _SCHEMA, _VERSION = "hushed report", 1
 _MOST_LINES, _MOST_CELL = 40, 90
 _MOST_NAMED = 10
 _POINTS, _FEW_POINTS = 200, 10  # of the curve of the budget; one takes half a second with ``pld``
-_UNREAD = "an answer, which was not read here: others are later"
+_UNREAD = "an answer, which was not read here: there are many later ones, or it is long"
 _MUCH = 0.01  # share of epsilon by which a law may be smaller without a word: grids of noise
 _ROUNDED = 1 - 1e-9  # another mathematical library
 _STORED = {
@@ -88,15 +88,10 @@ def _read_report(text: str) -> BudgetReport:
     told = json.loads(text)
     if (told["schema"], told["version"]) != (_SCHEMA, _VERSION):
         raise ParameterError("the record is no report of this version")
-    try:
+    with _refusing_damage():
         budget = read_budget(canonical(told["budget"]), told["digest"])
         require_priced_soon(told["entries"])
         entries = tuple(_follow_chain(budget, told["entries"]))
-    except DamagedLedger as problem:
-        raise ParameterError(
-            f"the charges are not those of a ledger: {problem}. Whoever sees a part of a ledger "
-            "only cannot certify a budget"
-        ) from None
     answers = {int(number): str(each) for number, each in told["answers"].items()}
     if not answers.keys() <= {each.number for each in entries}:
         raise ParameterError("an answer of the report belongs to none of its charges")
@@ -106,8 +101,9 @@ def _read_report(text: str) -> BudgetReport:
     shown = choose_moments(len(entries), _FEW_POINTS if budget.method == "pld" else _POINTS)
     for entry in entries:
         check_promise(budget, entry.guarantee, None)
-        _check_costs(budget, entry)
-        running.add(entry)
+        with _refusing_damage():
+            _check_costs(budget, entry)
+            running.add(entry)
         if entry.number in shown:
             used = running.used()
             history.append(Moment(at=entry.at, number=entry.number, used=used, note=entry.note))
@@ -120,6 +116,18 @@ def _read_report(text: str) -> BudgetReport:
         balance=running.balance(),
         history=tuple(history),
     )
+
+
+@contextmanager
+def _refusing_damage() -> Iterator[None]:
+    """Refuse charges that no ledger has made, as damage of the record that holds them."""
+    try:
+        yield
+    except DamagedLedger as problem:
+        raise ParameterError(
+            f"the charges are not those of a ledger: {problem}. Whoever sees a part of a ledger "
+            "only cannot certify a budget"
+        ) from None
 
 
 def _check_filters(budget: Budget) -> None:

@@ -56,12 +56,11 @@ def find_smaller(entries: Iterable[Entry], share: float) -> tuple[list[int], lis
 
 
 def choose_read(answers: Mapping[int, str]) -> set[int]:
-    """Choose the numbers of the last stored answers, which are read to say what they are."""
+    """Choose the last stored answers that are read to say what they are; very long ones are not."""
     chosen: set[int] = set()
     together = 0
     for number in sorted(answers, reverse=True)[:_MOST_ANSWERS]:
-        together += len(answers[number])
-        if together > _MOST_CHARACTERS:
-            break
-        chosen.add(number)
+        if together + len(answers[number]) <= _MOST_CHARACTERS:
+            together += len(answers[number])
+            chosen.add(number)
     return chosen

@@ -39,6 +39,7 @@ from hushed.spaces import (
     Space,
     Table,
 )
+from hushed.spaces._bound import require_own_statistic
 from hushed.transformations._chain import Transformation, linear
 
 _METRICS = {"l1": L1, "l2": L2, "sup": SUP}
@@ -160,6 +161,7 @@ def from_sensitivity(
     check_outside(outside)
     promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
+    require_own_statistic(function, sensitivity)
     sampling = getattr(sensitivity, "sampling", None)
     if getattr(sampling, "user", None) is not None:
         raise ParameterError(

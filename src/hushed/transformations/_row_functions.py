@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed._functions._gate import guard_step
 from hushed._functions._row_functions import RowFunction
+from hushed._functions._silence import silence
 from hushed.errors import BadFunction
 from hushed.spaces import Cell, Column, Space, Table
 from hushed.transformations._chain import Step, Transformation
@@ -126,7 +127,8 @@ def _on_each_row(
         try:
             return list(swift(data))
         except BadFunction:  # on some row; guarding each by itself takes longer
-            return [one(row) for row in _each_row(data)]
+            with silence():  # one for all: what they leave is collected once
+                return [one(row) for row in _each_row(data)]
 
     return every
 

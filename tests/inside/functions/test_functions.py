@@ -72,8 +72,8 @@ def test_bad_answers_are_refused_by_kind(name, private, assert_silent):
         (np.ma.array([1.0, 2.0]), [1.0, 2.0]),
         (pd.Series([1.0, 2.0]), [1.0, 2.0]),
         (pl.Series([1.0, 2.0]), [1.0, 2.0]),
-        (pd.DataFrame({"a": [1.0], "b": [2]}), [1.0, 2.0]),  # a row whose numbers have names
-        (pl.DataFrame({"a": [1.0], "b": [2]}), [1.0, 2.0]),
+        (pd.DataFrame({"a": [1.0], "b": [2]}), [[1.0, 2.0]]),
+        (pl.DataFrame({"a": [1.0], "b": [2]}), [[1.0, 2.0]]),
         (pd.DataFrame({"a": [1.0, 3.0]}), [[1.0], [3.0]]),
         ({"a": 1.0, "b": 2}, [1.0, 2.0]),
     ],
