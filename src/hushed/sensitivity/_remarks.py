@@ -105,7 +105,7 @@ def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> l
     return [
         f"The place of the changed row was random: gamma = {format_up(gamma)} leaves room for "
         f"{left} whole place{'s' * (left > 1)} among {reach.size}{each}, and whoever stands there "
-        f"{_advise(reach)}"
+        f"{_advise(reach, 'it symmetric')}"
     ]
 
 
@@ -116,11 +116,11 @@ def warn_of_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> Pl
     return PlacesLeftOut(
         "the function was not declared symmetric, and gamma is then an average over the place of "
         "the changed row: it leaves room for gamma * rows whole places, and whoever stands there "
-        f"{_advise(reach)}. Sensitivity.explain() counts the places"
+        f"{_advise(reach, 'symmetric=True')}. Sensitivity.explain() counts the places"
     )
 
 
-def _advise(reach: Neighbourhood) -> str:
+def _advise(reach: Neighbourhood, declared: str) -> str:
     first, other = "the first row", "position='worst' or "
     if reach.blocks > 1:  # which are dealt by an order that everybody can work out
         first, other = "the first row of a block", ""
@@ -128,7 +128,7 @@ def _advise(reach: Neighbourhood) -> str:
         other = "distance=1, and position='worst' or "
     return (
         f"(as in {first}, if the function treats it in its own way) may never be covered. If the "
-        f"order of the rows does not matter, declare it symmetric; if it does, "
+        f"order of the rows does not matter, declare {declared}; if it does, "
         f"sample with {other}protect='simultaneous'"
     )
 
