@@ -509,6 +509,21 @@ def test_a_file_is_replaced_whole_or_not_at_all(folder):
         assert ((folder / "real").stat().st_uid, (folder / "real").stat().st_gid) == (1, 1)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
+def test_what_is_written_to_standard_output_stands_between_what_is_printed(folder):
+    """As a file it was replaced under the shell's feet, and as a pipe it was not found."""
+    code = (
+        "from hushed._ground.whole_files import write_whole\n"
+        "print('first')\nwrite_whole('/dev/stdout', 'certificate\\n')\n"
+        "print('last', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "first\ncertificate\nlast\n"
+    with (folder / "out").open("a") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (folder / "out").read_text() == done.stdout
+
+
 def test_a_file_that_cannot_be_replaced_is_written(folder, monkeypatch):
     """One that is mounted by itself, or another owner's in a common folder; names may be long."""
     name = "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 84  # 252 bytes

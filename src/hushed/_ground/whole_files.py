@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
+
+_OPEN = {"/dev/stdout": 1, "/dev/fd/1": 1, "/dev/stderr": 2, "/dev/fd/2": 2}
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -15,7 +18,14 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """
     body = content.encode() if isinstance(content, str) else content
     given = Path(path)
-    special = str(given.absolute()).startswith(("/dev/", "/proc/"))  # such as what is printed to
+    if str(given) in _OPEN:  # opened anew, it would begin at the start of a file it is sent to
+        for each in (sys.stdout, sys.stderr):
+            if each is not None:
+                each.flush()
+        with os.fdopen(os.dup(_OPEN[str(given)]), "wb") as stream:
+            stream.write(body)
+        return
+    special = str(given.absolute()).startswith(("/dev/", "/proc/"))
     if given.exists() and (special or not given.is_file() or not os.access(given, os.W_OK)):
         given.write_bytes(body)  # an error, for one that may not be written
         return
