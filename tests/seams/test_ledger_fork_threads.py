@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -16,6 +17,7 @@ import pytest
 import hushed as hs
 from hushed.errors import LedgerUnavailable, Overspent
 from hushed.ledger import _forks as forks
+from hushed.ledger._files import Identity
 
 G = hs.Guarantee
 SMALL = G(epsilon=2.0**-30)
@@ -251,3 +253,30 @@ def test_a_ledger_is_not_pickled_and_says_what_to_do(tmp_path):
             pickle.dumps({"held": [ledger]})
         assert charge_once(url) == 1
         assert ledger.charge("plan", SMALL).number == 2
+
+
+def test_a_connection_is_known_while_others_are_made(tmp_path):
+    """Listing a set to which another thread adds is an error, and no refusal of the ledger's."""
+    address = f"file:{tmp_path}/a.db?mode=rwc"
+    found = Identity(file=(1, 1), log=None, index=None)
+    ends, failed, before = threading.Event(), [], sys.getswitchinterval()
+
+    def work():
+        try:
+            while not ends.is_set():
+                forks.share_index(forks.connect_file(address, 1.0), found)
+        except RuntimeError as error:
+            failed.append(error)
+
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    try:
+        for each in threads:
+            each.start()
+        ends.wait(1.0)
+    finally:
+        ends.set()
+        for each in threads:
+            each.join()
+        sys.setswitchinterval(before)
+    assert failed == []
