@@ -294,3 +294,34 @@ def test_rows_on_the_disk_are_gone_when_the_process_has_ended(tmp_path):
     assert Path(folder).parent == tmp_path
     assert int(size) > 10_000_000
     assert not Path(folder).exists()
+
+
+def order_kept(connection):
+    """Whether an engine keeps rows in order, for which one processor alone has to work."""
+    return connection.execute("SELECT current_setting('preserve_insertion_order')").fetchone()[0]
+
+
+def test_rows_come_in_any_order_while_a_query_runs_and_others_have_theirs_back(
+    tmp_path, monkeypatch
+):
+    """A connection of the same file in this process shares the setting: also after a failure."""
+    path = tmp_path / "a.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE v AS SELECT 1.0 AS x FROM range(10)")
+    query = hs.table(f"duckdb:///{path}", "v").count()
+    with duckdb.connect(str(path), read_only=True) as other:
+        seen = []
+
+        def watched(connection, sql):
+            seen.append((order_kept(connection), order_kept(other)))
+            if len(seen) > 3:
+                raise duckdb.Error("it fails")
+            return connection.execute(sql).fetchall()
+
+        monkeypatch.setattr("hushed.tables._engine.duckdb.run_sql", watched)
+        query.release(epsilon=1.0)
+        assert order_kept(other)
+        with pytest.raises(QueryFailed):
+            query.release(epsilon=1.0)
+        assert order_kept(other)
+    assert set(seen) == {(False, False)}

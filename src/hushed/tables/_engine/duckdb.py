@@ -89,8 +89,10 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
         "timestamp": "TRY_CAST({0} AS TIMESTAMP)",
     }
 )
+_ORDERED = "preserve_insertion_order"
 _STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
 _CONFINED = {  # the last one locks the others
+    _ORDERED: "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "enable_external_access": "false",
@@ -234,8 +236,27 @@ def _read_text(digits: str) -> str:
 @contextmanager
 def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """Interrupt the query when the time is over."""
-    with stop_after(clock, 0.0, backend.con.interrupt):
+    with _any_order(backend.con), stop_after(clock, 0.0, backend.con.interrupt):
         yield
+
+
+@contextmanager
+def _any_order(engine: Any) -> Iterator[None]:
+    """Let rows come in any order, which no query of ours depends on.
+
+    To keep them in order, one processor alone does all that is below a LIMIT. The setting is that
+    of the file, so that other connections of this process have it, too, and get it back.
+    """
+    ((ordered,),) = engine.execute(f"SELECT current_setting('{_ORDERED}')").fetchall()
+    if not ordered:
+        yield
+        return
+    engine.execute(f"SET {_ORDERED} = false")
+    try:
+        yield
+    finally:
+        with suppress(*_errors()):  # an engine that is lost has no settings
+            engine.execute(f"SET {_ORDERED} = true")
 
 
 def _plan(backend: Any, sql: str) -> None:
