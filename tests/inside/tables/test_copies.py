@@ -313,8 +313,9 @@ def test_rows_come_in_any_order_while_a_query_runs_and_others_have_theirs_back(
         seen = []
 
         def watched(connection, sql):
-            seen.append((order_kept(connection), order_kept(other)))
-            if len(seen) > 3:
+            if not sql.startswith("EXPLAIN"):
+                seen.append((order_kept(connection), order_kept(other)))
+            if len(seen) > 1:
                 raise duckdb.Error("it fails")
             return connection.execute(sql).fetchall()
 
@@ -324,4 +325,5 @@ def test_rows_come_in_any_order_while_a_query_runs_and_others_have_theirs_back(
         with pytest.raises(QueryFailed):
             query.release(epsilon=1.0)
         assert order_kept(other)
-    assert set(seen) == {(False, False)}
+    assert seen == [(False, False)] * 2
+    assert not order_kept(session(hs.table(frame())))  # which nobody shares

@@ -114,6 +114,8 @@ def open_backend(path: str = ":memory:", *, read_only: bool = False) -> Any:
     ((on,),) = backend.con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
     if on:  # in a notebook without ipywidgets it is off, and even turning it off is refused
         backend.con.execute("SET enable_progress_bar = false")
+    if path == ":memory:":  # nobody else has it
+        backend.con.execute(f"SET {_ORDERED} = false")
     _spill_privately(backend)
     return backend
 
@@ -236,7 +238,7 @@ def _read_text(digits: str) -> str:
 @contextmanager
 def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """Interrupt the query when the time is over."""
-    with _any_order(backend.con), stop_after(clock, 0.0, backend.con.interrupt):
+    with stop_after(clock, 0.0, backend.con.interrupt):
         yield
 
 
@@ -264,7 +266,8 @@ def _plan(backend: Any, sql: str) -> None:
 
 
 def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
-    return run_sql(backend.con, query.sql)
+    with _any_order(backend.con):
+        return run_sql(backend.con, query.sql)
 
 
 def run_sql(engine: Any, sql: str) -> list[tuple[Any, ...]]:
