@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import json
 import math
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -331,6 +332,21 @@ def test_the_ledger_agrees_with_what_it_charged(certificates, ledger, kind):
 
 
 @pytest.mark.slow
+def test_a_certificate_of_an_entry_is_the_same_whenever_it_is_made(ledger, monkeypatch):
+    """Of a file and a page that are saved one after the other nobody may think one is forged."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2199, 1, 1, tzinfo=tz)
+
+    made = hs.certify("people", ledger=ledger, budget="clinic")
+    monkeypatch.setattr("hushed.statements._certifying.datetime", Later)
+    assert hs.certify("people", ledger=ledger, budget="clinic") == made
+    assert made.entry.at.startswith(made.created.removesuffix("+00:00"))
+    assert hs.certify(visits().count_users().release(epsilon=0.5)).created.startswith("2199")
+
+
 def test_another_entry_is_not_the_one_that_was_charged(certificates, ledger):
     """A certificate that names the charge of another answer, or none, is found out."""
     known = certificates["answer"]

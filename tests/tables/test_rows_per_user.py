@@ -112,7 +112,9 @@ def test_the_remark_stands_beside_the_number():
     query = table.bound_contributions(max_rows_per_user=2).count().sum("x", low=0, high=6)
     bare, wide = query.release(epsilon=5.0), query.release(epsilon=5.0, rows_per_user={1: 4, 9: 2})
     assert str(bare).startswith("count [noise alone]")
-    assert "it does not include clipping and contribution bounds" in str(bare)
+    said = str(bare)
+    assert "adding or removing one user (all rows with one value of " in said
+    assert "does not include values moved into their bounds (clipping) and rows left out of" in said
     assert "sum_x [values clipped]" in str(wide)
     assert "noise alone" not in str(wide)
     assert "14 rows of 2 users at most, by a public guess" in str(wide)

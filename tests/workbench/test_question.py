@@ -293,7 +293,7 @@ def test_a_preview_is_of_made_up_rows_and_says_so(described, tmp_path):
     found = preview_answer(gone, read_question(gone, ASKED), 1.0)
     assert (found.headline, found.problem, found.exact) == (MADE_UP, "", ())
     assert [line[0] for line in found.lines] == ["ward", "A", "B"]
-    assert MADE_UP in found.picture.sentence
+    assert [MADE_UP in each.sentence for each in found.pictures] == [True] * 2
 
 
 def test_a_preview_on_a_public_table_has_the_almost_exact_answer_beside_it(described):
@@ -326,7 +326,11 @@ def test_a_price_that_does_not_fit_offers_the_largest_that_does(described, tmp_p
         fits = find_price(ledger, "stays", question, question.table.quote(epsilon=0.4, rows=500))
         assert fits.fits
         assert "0.4 of 1" in fits.sentence
-        assert "0.6 is left: enough" in fits.after
+        assert fits.after == "Then 0.6 is left: enough for 1 more like this."
+        least = find_price(ledger, "stays", question, question.table.quote(epsilon=0.1, rows=500))
+        assert least.after == "Then 0.9 is left: enough for 9 more like this."
+        whole = find_price(ledger, "stays", question, question.table.quote(epsilon=1.0, rows=500))
+        assert "nothing more can be asked" in whole.after
         dear = find_price(ledger, "stays", question, question.table.quote(epsilon=1.5, rows=500))
         assert (dear.fits, dear.largest) == (False, "1")
         assert not [shape for shape in dear.gauge.shapes if shape.look == "hatch"]

@@ -13,11 +13,11 @@ from hushed._web.fields import Form
 from hushed._web.question import OPERATORS, Known, Question, guess_rows, offer_delta
 from hushed._web.statistics import (
     GROUPABLE,
+    KINDS,
     NUMERIC,
     PLACES,
     SEARCHABLE,
     SEARCHES,
-    STATISTICS,
     WITHOUT_COLUMN,
     list_fields,
     list_kinds,
@@ -88,7 +88,7 @@ class QuestionForm:
     @property
     def kinds(self) -> Choices:
         """Statistics."""
-        offered = [pair for pair in STATISTICS.items() if pair[0] != "count_users" or self.by_user]
+        offered = [pair for pair in KINDS.items() if pair[0] != "count_users" or self.by_user]
         return (("", "choose a statistic"), *offered)
 
     @property

@@ -11,9 +11,9 @@ from hushed.risk import belief
 def say_meaning(epsilon: float, delta: float, unit: str) -> str:
     """Say what an epsilon means for somebody in the table."""
     sure = format_up(float(Decimal(repr(belief(epsilon))) * 100), 3)
-    who = "Ada is" if unit == "user" else "a row is"
+    who = "a certain person is" if unit == "user" else "a certain row is"
     rare = ", but for rare cases, which delta limits" if delta else ""
     return (
-        f"Someone who gives even odds that {who} in the table could become at most {sure} % sure"
-        f"{rare}."
+        f"Someone who thinks it as likely as not (50 %) that {who} in the table could become at "
+        f"most {sure} % sure{rare}."
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Builder = TypeVar("Builder", bound=QueryBuilder)
 
-STATISTICS: Final[Mapping[str, str]] = {
+STATISTICS: Final[dict[str, str]] = {
     "count": "number of rows",
     "count_users": "number of people",
     "sum": "sum",
@@ -27,6 +27,7 @@ STATISTICS: Final[Mapping[str, str]] = {
     "histogram": "histogram",
     "top_k": "most frequent keys",
 }
+KINDS: Final = STATISTICS | {"mean": "mean (average)"}  # as a form offers them
 NUMERIC: Final = ("int", "float", "bool")
 GROUPABLE: Final = ("int", "string", "bool", "date")
 WITHOUT_COLUMN: Final = ("count", "count_users")

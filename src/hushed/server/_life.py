@@ -320,8 +320,7 @@ def certify_answer(
         digest=entry.digest,
         terms=terms_of(budget, entry.number),
     )
-    made = certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
-    return replace(made, created=charged_second(request))
+    return certify_record(answer, data=request.dataset, note=entry.note, actor=actor, entry=found)
 
 
 def charged_second(request: Request) -> str:

@@ -55,7 +55,8 @@ def certify(
     Returns
     -------
     Statement
-        The certificate; holds no private value.
+        The certificate; holds no private value. Two certificates of one entry are equal if the same
+        is said of it, because both tell the time of the charge.
 
     Raises
     ------
@@ -184,7 +185,12 @@ def certify_record(
     actor: str = "",
     entry: LedgerEntry | None = None,
 ) -> Statement:
-    """Certify a record, by whoever says so, now."""
+    """Certify a record, by whoever says so: as of its charge, or of now if there is none.
+
+    Whenever it is made, the certificate of an entry is the same, and tells nothing of how long the
+    rows took.
+    """
+    at = datetime.now(UTC) if entry is None else datetime.fromisoformat(entry.at)
     return Statement(
         record=record,
         data=data,
@@ -192,7 +198,7 @@ def certify_record(
         actor=actor,
         entry=entry,
         versions={"hushed": version("hushed"), "python": platform.python_version()},
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=at.isoformat(timespec="seconds"),
     )
 
 

@@ -323,7 +323,9 @@ class Answer(Shown):
         g = self.guarantee
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         groups = "1 group" if len(self) == 1 else f"{len(self)} groups"
-        promise = f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"
+        asked = None if self.asked is None else self.asked.query.user
+        whom = f"{self.unit} (all rows with one value of {shown(asked)})" if asked else self.unit
+        promise = f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {whom}"
         grouped = self.keys and not self.shortfall
         lines = [f"{promise}; {groups}." if grouped else f"{promise}."]
         if set(self.values) - set(self.rank_error) - set(self.shortfall):

@@ -240,8 +240,9 @@ def describe_bars(answer: Answer) -> str:
     """Say what the error bars include, and what they do not."""
     asked = answer.asked
     kinds = ["sum", "count"] if asked is None else [each.kind for each in asked.query.aggregates]
-    absent = ["clipping"] if set(kinds) & set(_CLIPPED) else []
-    absent += ["contribution bounds"] if any(leaves_out(answer, each) for each in kinds) else []
+    absent = ["values moved into their bounds (clipping)"] if set(kinds) & set(_CLIPPED) else []
+    if any(leaves_out(answer, each) for each in kinds):
+        absent.append("rows left out of those who have many (contribution bounds)")
     rest = f"; it does not include {' and '.join(absent)}" if absent else ""
     found = None if asked is None else asked.left_out
     if found is None:

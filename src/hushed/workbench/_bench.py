@@ -87,6 +87,12 @@ class Workbench:
         drafts = [each for each in self.drafts.list() if each.id != but]
         return find_privates(self.workspace, drafts)
 
+    def name_data(self, name: str) -> str:
+        """Name a data set, or what it is for, for certificates: they say if people are made up."""
+        if not self.workspace.practice:
+            return name
+        return f"{name} (practice: made-up people)" if name else "practice: made-up people"
+
     def close(self) -> None:
         """Close the ledger; the next use opens it again."""
         with self._lock:

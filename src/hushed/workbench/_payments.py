@@ -197,7 +197,7 @@ def _add_paying(router: APIRouter, bench: Workbench, work: Work, prepare: Prepar
                     "shown: nothing was charged; go back, and look at the price again"
                 )
             bench.drafts.change(draft.id, typed, prefix=_PAY)
-            remark = write_note(typed["actor"], typed["note"])
+            remark = write_note(typed["actor"], bench.name_data(typed["note"]))
             words = payment.command(typed["budget"], remark, draft.request)
             pay_by_job(bench, draft, words, kept=payment.kept)
         elif state.status in ("interrupted", "stopped"):

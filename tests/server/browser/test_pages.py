@@ -273,6 +273,8 @@ def test_everything_works_without_scripts(house, open_page):
     page.get_by_role("button", name="Change the question").click()
     assert page.locator("[id='stat.2.column']").input_value() == "cost"
     page.get_by_role("button", name="Check the price").click()
+    page.get_by_label("What is it for").press("Enter")  # no field pays
+    assert house.charges == 0
     page.get_by_role("button", name="Read the rows and pay epsilon 0.1").click()
     page.wait_for_url(re.compile(r"/requests/[0-9a-f-]{36}$"))
     while page.get_by_role("link", name="Look again").count():

@@ -107,7 +107,7 @@ class _Pages:
             budget=budget,
             number=number,
             key=draft.request,
-            data=budget,  # which is for one data set; the name of a draft is that of a question
+            data=self.bench.name_data(budget),  # for one data set; a draft has the question's name
             source=described.source,
             place=described.place,
             **described.reading.as_arguments(),
@@ -160,6 +160,7 @@ def make_router(bench: Workbench) -> APIRouter:
         waiting = pages.releases.wait_for(draft.request)
         if waiting is not None:  # the table is busy, and is not asked
             told = {"draft": draft, "standing": waiting, "active": "tables"}
+            told["budget"] = draft.part("data.").get("budget", "")
             return bench.show(request, "page_release_waiting.html", **told)
         try:
             bench.require_writable()
@@ -174,6 +175,7 @@ def make_router(bench: Workbench) -> APIRouter:
                 pages.note_price(draft, planned, offer)
         except HushedError as error:
             told = {"draft": draft, "message": say_error(error), "active": "tables"}
+            told["budget"] = draft.part("data.").get("budget", "")
             return bench.show(request, "page_release_refused.html", 422, **told)
         return bench.show(
             request,

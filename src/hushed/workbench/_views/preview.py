@@ -18,6 +18,7 @@ from hushed.workbench._views.question import Described, Question
 
 _ROWS, _MOST_ROWS, _ROWS_OF_USER = 1000, 20_000, 3
 _MADE_UP_KEYS = 4
+_MOST_PICTURES = 2
 _ALMOST_EXACT = 1000.0  # epsilon at which hardly any noise is left, for public rows only
 _DAYS = 365
 _START = datetime.date(2024, 1, 1)
@@ -33,7 +34,7 @@ class Preview:
     headline: str
     lines: tuple[tuple[str, ...], ...] = ()
     exact: tuple[tuple[str, ...], ...] = ()  # with hardly any noise; of a public table only
-    picture: Picture | None = None
+    pictures: tuple[Picture, ...] = ()
     problem: str = ""
 
 
@@ -52,7 +53,7 @@ def preview_answer(described: Described, question: Question, epsilon: float) -> 
         headline=headline,
         lines=list_answer(answer),
         exact=() if exact is None else list_answer(exact),
-        picture=next(iter(draw_answer(answer, headline)), None),
+        pictures=draw_answer(answer, headline)[:_MOST_PICTURES],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed._web.sentences import say_meaning
 from hushed._web.svg import Picture, draw_gauge
@@ -57,9 +58,10 @@ def find_price(ledger: Ledger, budget: str, question: Question, quote: Quote) ->
         slack = f", delta {format_down(before.delta_left, 3)}" if delta else ""
         # Where delta does not fit, no smaller epsilon does.
         helps = error.epsilon_left > 0 and delta <= before.delta_left
+        free = "" if helps else " To look at answers that are stored costs nothing (History)."
         return Price(
             sentence=f"This does not fit: {left_now}{slack} is left of the "
-            f"budget {shown(budget)}; this costs {cost}.",
+            f"budget {shown(budget)}; this costs {cost}.{free}",
             after=error.message,
             fits=False,
             largest=left_now if helps else "",
@@ -75,19 +77,31 @@ def find_price(ledger: Ledger, budget: str, question: Question, quote: Quote) ->
 
 
 def _say_left(left: Balance, epsilon: float, delta: float) -> str:
-    """Say what is left, and whether one more like this surely fits."""
+    """Say what is left, and how many more like this surely fit."""
     told = f"Then {format_down(left.epsilon_left, 4)} is left"
     if delta:
         return f"{told}, and delta {format_down(left.delta_left, 3)}."
-    again = "enough" if left.epsilon_left >= epsilon else "not enough"
-    return f"{told}: {again} for one more like this."
+    more = decimal_of(left.epsilon_left) // decimal_of(epsilon)
+    if more:
+        return f"{told}: enough for {more:,} more like this."
+    if left.epsilon_left:
+        return f"{told}: not enough for one more like this."
+    return f"{told}: this takes all of it, and nothing more can be asked under this budget."
+
+
+def _percent(share: float) -> str:
+    """Write a share in whole percent, beside which the numbers stand; only nothing is 0 %."""
+    whole = round(100 * share)
+    if share and not whole:
+        return "less than 1 %"
+    return f"{whole} %" if whole < 100 or share >= 1 else "more than 99 %"
 
 
 def _draw(before: Balance, after: Balance | None) -> Picture:
-    used = f"{format_up(100 * before.used, 3)} % of the budget is used"
+    used = f"{_percent(before.used)} of the budget is used"
     if after is None:
         return draw_gauge(before.used, None, sentence=f"{used}.")
-    sentence = f"{used}; with this question {format_up(100 * after.used, 3)} %."
+    sentence = f"{used}; with this question {_percent(after.used)}."
     return draw_gauge(before.used, after.used, sentence=sentence)
 
 

@@ -79,11 +79,9 @@ def say_error(question: Question, quote: Quote, error_of: str, error: float | No
         what = f"{each}{question.labels[error_of]} is at most {format_up(error, 4)} ranks from "
         what += "the true one"
     limit = question.table.contribution_bounds.max_rows_per_user
-    left_out = [] if _is_top(output) else ["Clipping"]
-    left_out += [f"the limit of {limit} rows"] if limit else []
+    left_out = [] if _is_top(output) else ["values moved into their bounds"]
+    left_out += [f"rows of a person beyond {limit}, which do not count"] if limit else []
     if not left_out:
         return f"With probability {percent(quote.level)}, {what}."
-    verb = "are" if len(left_out) > 1 else "is"
-    told = " and ".join(left_out)
     chance = f"With probability {percent(quote.level)}"
-    return f"{chance}, {what}. {told[:1].upper()}{told[1:]} {verb} not in that."
+    return f"{chance}, {what}. Not in that: {' and '.join(left_out)}."
