@@ -78,8 +78,10 @@ def test_what_nobody_foresaw_is_not_told_as_too_much(quiet):
 
 def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
     """Memory that is not granted; the next question is judged, by whichever process."""
+    told = told_of(quiet, check_memory=1)
+    told["asked"]["query"] |= {"steps": [{"filter": "cost > 0.123"}]}  # no plan of it is kept
     with pytest.raises(Problem) as refused:
-        shared_workers().ask("ana", told_of(quiet, check_memory=1))
+        shared_workers().ask("ana", told)
     assert (refused.value.code, "takes more than" in refused.value.detail) == ("bad_query", True)
     assert quiet.send(
         "POST", "/v1/datasets/stays/quote", quiet.ana, json={"query": QUERY, "epsilon": 0.1}

@@ -12,7 +12,7 @@ from typing import Any
 from hushed.errors import ParameterError, QueryFailed
 from hushed.tables import _engine as engine
 from hushed.tables._measurements import Feature
-from hushed.tables._query import Query
+from hushed.tables._query import Query, digest_question
 from hushed.tables._scan_queries import (
     Key,
     aggregate_groups,
@@ -66,8 +66,8 @@ class PreparedScan:
     """A query that the engine has planned and can run."""
 
     scan: Scan  # the scan
-    # Fresh random number in [0, 2**63): the key of all hashes, but for rows that are copied. A copy
-    # has one of its own, which is fresh when the copy is planned.
+    # Random number in [0, 2**63) that no row decides: the key of all hashes, but for rows that are
+    # copied. A copy has one of its own. Both are fresh when the copy, or the scan, is planned.
     secret: int
     # Rows, users and sums of every group; None if only bins are counted.
     plain: engine.PlannedQuery | None
@@ -90,7 +90,7 @@ def prepare(
 ) -> PreparedScan:
     """Compile all queries of a scan, and let the engine plan them; no row is read.
 
-    The bounded rows may be copied, to share them with later queries.
+    The bounded rows may be copied, to share them with later queries; then the plans are kept, too.
     """
     scan = Scan(
         connection=connection,
@@ -99,29 +99,75 @@ def prepare(
         measured=query.measured,
     )
     with suppress(RecursionError):  # Ibis runs out of stack over nested selects
-        if copied and connection.copies is not None and query.bounds_users:
-            scan = replace(scan, copy=_plan_copy(scan, secret, clock))
-        if query.keys.selected:  # the last query has this form, too
-            engine.plan(connection, look_up_keys(scan, secret, ["0" * 32]), clock)
-        plan = partial(engine.plan, connection, clock=clock)
-        planned = _plan_scan(scan, secret, plan)
-        searched = dict.fromkeys(each.feature for each in query.searched)
-        return replace(
-            planned, searched={each: plan(count_rungs(scan, secret, each)) for each in searched}
-        )
+        if copied and connection.copies is not None:
+            return _prepare_kept(scan, secret, clock)
+        return _prepare_new(scan, secret, clock)
     raise ParameterError(TOO_LONG)
 
 
-def _plan_copy(scan: Scan, secret: int, clock: engine.Clock) -> engine.Copy:
-    """Find a copy of the bounded rows, or plan one; it is filled when the query is answered."""
-    connection, selection = scan.connection, digest_selection(scan.query)
+def _prepare_kept(scan: Scan, secret: int, clock: engine.Clock) -> PreparedScan:
+    """Find the plans of this question, or make and keep them.
+
+    They read a copy of certain columns, so that a copy of others has plans of its own.
+    """
+    connection, columns = scan.connection, _copied_columns(scan)
+    question = (digest_question(scan.query, (), {}), columns)
+    found = engine.find_plans(connection, question)
+    if found is not None:
+        return PreparedScan(
+            scan=replace(scan, copy=found.copy),
+            secret=found.secret,
+            plain=found.plain,
+            binned=found.binned,
+            searched=found.searched,
+        )
+    if columns is not None:
+        scan = replace(scan, copy=_plan_copy(scan, secret, columns, clock))
+    made = _prepare_new(scan, secret, clock)
+    plans = engine.Plans(
+        copy=scan.copy,
+        secret=secret,
+        plain=made.plain,
+        binned=made.binned,
+        searched=made.searched,
+    )
+    engine.keep_plans(connection, question, plans)
+    return made
+
+
+def _prepare_new(scan: Scan, secret: int, clock: engine.Clock) -> PreparedScan:
+    connection, query = scan.connection, scan.query
+    if query.keys.selected:  # the last query has this form, too
+        engine.plan(connection, look_up_keys(scan, secret, ["0" * 32]), clock)
+    plan = partial(engine.plan, connection, clock=clock)
+    planned = _plan_scan(scan, secret, plan)
+    searched = dict.fromkeys(each.feature for each in query.searched)
+    return replace(
+        planned, searched={each: plan(count_rungs(scan, secret, each)) for each in searched}
+    )
+
+
+def _copied_columns(scan: Scan) -> tuple[str, ...] | None:
+    """List the columns of the copy that a scan reads, there already or not; None without one."""
+    if not scan.query.bounds_users:
+        return None
     features = [each.feature for each in scan.measured if each.feature is not None]
     features += [each.feature for each in scan.query.searched]
-    columns: Sequence[str] = feature_columns(features)
+    columns, selection = feature_columns(features), digest_selection(scan.query)
+    found = engine.find_copy(scan.connection, selection, columns)
+    if found is not None:
+        return found.columns
+    return engine.join_columns(scan.connection, selection, columns)
+
+
+def _plan_copy(
+    scan: Scan, secret: int, columns: tuple[str, ...], clock: engine.Clock
+) -> engine.Copy:
+    """Find a copy of the bounded rows, or plan one; it is filled when the query is answered."""
+    connection, selection = scan.connection, digest_selection(scan.query)
     found = engine.find_copy(connection, selection, columns)
     if found is not None:
         return found
-    columns = engine.join_columns(connection, selection, columns)
     rows = bound_rows(scan, secret, columns)
     return engine.plan_copy(connection, selection, columns, rows, clock)
 

@@ -33,6 +33,7 @@ from hushed.tables._engine.execution import (
 )
 from hushed.tables._engine.files import open_frame, read_public
 from hushed.tables._engine.opening import connect
+from hushed.tables._engine.plans import Plans, find_plans, keep_plans
 
 __all__ = [
     "Clock",
@@ -41,6 +42,7 @@ __all__ = [
     "Copy",
     "Dialect",
     "PlannedQuery",
+    "Plans",
     "add_other",
     "check_installed",
     "compile_query",
@@ -48,8 +50,10 @@ __all__ = [
     "fetch",
     "fill_copy",
     "find_copy",
+    "find_plans",
     "hold",
     "join_columns",
+    "keep_plans",
     "normalise_columns",
     "open_beside",
     "open_frame",

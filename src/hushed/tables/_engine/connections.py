@@ -38,6 +38,9 @@ class Connection:
     # The copies of bounded rows that are filled, that of the last query last; changed under the
     # lock only. None where none are kept.
     copies: list[Any] | None = field(default=None, repr=False, compare=False)
+    # The plans of the last questions, where copies are kept: see `plans.py`. Changed under the lock
+    # only, and never shared with a connection of other columns or other joined tables.
+    plans: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     # The process that opened it. Only this process may query: a forked one would share the
     # connection, and receive answers of the other.
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
@@ -130,6 +133,7 @@ def open_beside(connection: Connection, name: str) -> Connection:
         casts=_choose_casts(engine, rows, stored, {}),
         stored=MappingProxyType(stored),
         others=MappingProxyType({}),
+        plans={},
     )
 
 
@@ -139,6 +143,7 @@ def add_other(connection: Connection, name: str, other: Connection) -> Connectio
         connection,
         others=MappingProxyType({**connection.others, name: other}),
         copies=None if other.warnings else connection.copies,
+        plans={},
     )
 
 
