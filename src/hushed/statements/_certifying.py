@@ -183,8 +183,9 @@ def certify_record(
     note: str = "",
     actor: str = "",
     entry: LedgerEntry | None = None,
+    created: str = "",
 ) -> Statement:
-    """Certify a record, by whoever says so, now."""
+    """Certify a record, by whoever says so, now if no other time is given."""
     return Statement(
         record=record,
         data=data,
@@ -192,7 +193,7 @@ def certify_record(
         actor=actor,
         entry=entry,
         versions={"hushed": version("hushed"), "python": platform.python_version()},
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        created=created or datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
