@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections import Counter
 from concurrent.futures import Future
@@ -13,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from hushed.ledger._store import Store
-from hushed.server import _life
+from hushed.server import _life, _serving
 from hushed.server._requests import find_request
 from hushed.server._routes import asking
 from hushed.server._serving import listen
@@ -130,3 +131,19 @@ def test_no_answer_waits_for_the_other_end_to_acknowledge_its_head(open_socket):
 
     with open_socket() as listening:
         assert asyncio.run(serve(listening))
+
+
+def test_what_is_loaded_is_left_out_of_collections_of_garbage(team, monkeypatch):
+    """To go through all of it would keep every thread, and who asks, for a tenth of a second."""
+    frozen: list[int] = []
+
+    def run(*_: Any) -> None:
+        frozen.append(gc.get_freeze_count())
+
+    monkeypatch.setattr(_serving.uvicorn.Server, "run", run)
+    monkeypatch.setattr(_serving, "listen", lambda _: listen("127.0.0.1:0"))
+    try:
+        _serving._serve_here(team.desk)
+    finally:
+        gc.unfreeze()
+    assert frozen[0] > 50_000
