@@ -80,8 +80,8 @@ def _serve_here(desk: Desk) -> None:
             threading.Thread(target=each.warm, daemon=True).start()
         _say(desk, listening, 1)
         app = make_app(desk)
-        settle()
-        uvicorn.Server(configure(app)).run([listening])
+        with settled():
+            uvicorn.Server(configure(app)).run([listening])
 
 
 def _keep(desk: Desk, folder: Path, number: int) -> None:
@@ -128,13 +128,18 @@ def stopping() -> Iterator[threading.Event]:
         signal.raise_signal(number)
 
 
-def settle() -> None:
-    """Leave what is loaded by now out of every later collection of garbage.
+@contextmanager
+def settled() -> Iterator[None]:
+    """Leave what is loaded by now out of collections of garbage, until the end.
 
     It is 200,000 objects, and to go through them keeps all threads for a tenth of a second.
     """
     gc.collect()
     gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()  # libraries complain of what is left at the end of a process
 
 
 def configure(app: Guard) -> uvicorn.Config:

@@ -23,7 +23,7 @@ import uvicorn
 
 from hushed.server._app import make_app, open_desk
 from hushed.server._log import Log, hearing_libraries
-from hushed.server._serving import configure, settle
+from hushed.server._serving import configure, settled
 from hushed.server._shared import Shared
 from hushed.server._told import Told
 
@@ -81,8 +81,8 @@ def main(folder: str, listening: int, line_number: int, shared: int) -> None:
         threading.Thread(target=desk.workers.processes.warm, daemon=True).start()
         with hearing_libraries(log), socket.socket(fileno=listening) as here:
             app = make_app(desk)
-            settle()
-            _Server(configure(app), line).run([here])
+            with settled():
+                _Server(configure(app), line).run([here])
     finally:
         desk.close()
         _tell_counts(line, log, desk.workers)
