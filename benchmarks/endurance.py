@@ -44,7 +44,7 @@ def ask_steadily(analysts, rate, seconds):
     with ThreadPoolExecutor(min(200, len(analysts))) as pool:
         for turn in range(count):
             time.sleep(max(0.0, begun + turn / rate - time.perf_counter()))
-            asked.append(pool.submit(analysts[turn % len(analysts)].release, turn))
+            asked.append(pool.submit(analysts[turn % len(analysts)].release, turn, "told 202"))
         late = time.perf_counter() - begun - (count - 1) / rate
     errors = [type(each.exception()).__name__ for each in asked if each.exception()]
     print(f"{count} questions, {rate:g} a second, the last one sent {late:.1f} s late")
@@ -126,7 +126,7 @@ def grow(folder, port, tokens, count):
     try:
         one = Analyst(port, tokens[0], "afterwards")
         for turn in range(min(20, count)):
-            one.release(turn)
+            one.release(turn, "told 202")
         print(f"restarted, ready in       {ready:8.1f} s, {resident(process.pid):.0f} MB")
         print(f"charged then, median      {1e3 * statistics.median(one.seconds['charge']):8.0f} ms")
     finally:

@@ -11,6 +11,11 @@ free processors, and to take a tenth more of a processor for each.
 A server in a process of its own, its ledger on SQLite unless another is given, is asked over HTTP
 by threads of this one, each an analyst with a token and a connection of its own who waits for one
 answer before asking the next. Client and server share the processors.
+
+Analysts wait as `hs.connect` does: they ask with ``Prefer: wait=10``, and again under the same key
+after as long as ``Retry-After`` says. Others are told 202 first, and wait after that; others yet
+look every quarter of a second, whatever they are told: 200 of them send 800 requests a second that
+tell nothing new, which was all that this benchmark measured while it knew no other analysts.
 """
 
 from __future__ import annotations
@@ -45,8 +50,16 @@ QUERY = {
     "steps": [{"filter": "cost > 10"}],
     "aggregates": [{"kind": "count"}],
 }
+WAIT = 10  # seconds, of `hs.connect`
+LOOK = 0.25  # seconds between two looks of those who do not wait
+HOW = {
+    "waiting": "who wait for each answer",
+    "told 202": "who are told 202, and wait then",
+    "looking": "who look every quarter of a second",
+}
 MAKER = "benchmark"
 PATH = "/v1/datasets/stays"
+ASKED = f"{PATH}/requests"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -118,8 +131,13 @@ class Analyst:
         self.pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False, timeout=120)
         self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         self.number, self.faults, self.told_to_wait, self.made = number, 0, 0, []
-        self.dropped = 0
-        self.seconds = {"charge": [], "answer": [], "stored": [], "quote": []}
+        self.dropped, self.after = 0, 0.0
+        self.forget()
+
+    def forget(self):
+        """Begin to keep seconds anew."""
+        kinds = ("first", "charge", "look", "answer", "stored", "quote")
+        self.seconds = {kind: [] for kind in kinds}
 
     def send(self, method, path, body=None, **headers):
         """Send again, under the same key, what met the end of an idle connection, as clients do."""
@@ -137,26 +155,31 @@ class Analyst:
         content = None if body is None else json.dumps(body)
         found = self.send(method, path, content, **headers)
         self.seconds[kind].append(time.perf_counter() - begun)
+        self.after = float(found.headers.get("retry-after", 0))
         if found.status in (429, 503):  # it is told to wait, and does
             self.seconds[kind].pop()
             self.told_to_wait += 1
-            time.sleep(0.2)
+            time.sleep(self.after)
             return self.ask(kind, method, path, body, **headers)
         self.faults += found.status >= 400
         return json.loads(found.data)
 
-    def release(self, turn):
-        """Ask a question, and look for its answer until it is there."""
+    def release(self, turn, how="waiting"):
+        """Ask a question, and wait for its answer, or look for it, until it is there."""
         begun, body = time.perf_counter(), {"query": QUERY, "epsilon": 0.001}
-        key = {"Idempotency-Key": f"{self.number} {turn}"}
-        made = self.ask("charge", "POST", f"{PATH}/requests", body, **key)
+        key = {"Idempotency-Key": f"{self.number} {how} {turn}"}
+        waits = key | {"Prefer": f"wait={WAIT}"}
+        first = waits if how == "waiting" else key
+        made = self.ask("first" if how == "waiting" else "charge", "POST", ASKED, body, **first)
         while made["state"] == "charged":
-            time.sleep(0.25)
-            found = self.send("GET", f"/v1/requests/{made['id']}")
-            if found.status in (429, 503):
-                self.told_to_wait += 1
+            if how == "looking":
+                time.sleep(LOOK)
+                made = self.ask("look", "GET", f"/v1/requests/{made['id']}")
                 continue
-            made = json.loads(found.data)
+            if how == "waiting":
+                time.sleep(self.after)
+            how = "waiting"
+            made = self.ask("look", "POST", ASKED, body, **waits)
         self.faults += made["state"] != "answered"
         self.made.append(made["id"])
         self.seconds["answer"].append(time.perf_counter() - begun)
@@ -208,11 +231,12 @@ def children(process):
 
 def processor(process):
     """Seconds of a processor that a server and those it has started took: web processes, too."""
-    seconds, asked = 0, [process.pid, *children(process)]
-    for pid in asked:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        seconds += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-    return seconds
+    return sum(map(processor_of, [process.pid, *children(process)]))
+
+
+def processor_of(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask_often(process, analysts, what, path, seconds):
@@ -248,17 +272,35 @@ def ask_cheaply(process, port, analysts, seconds):
     ask_often(process, some, "stored answer", lambda one: path.format(one.made[0]), seconds)
 
 
+def ask_all(process, analysts, each, how):
+    """Let all of them ask so many questions, one after the other; print how that went."""
+    for one in analysts:
+        one.forget()
+    spent, own = processor(process), processor_of(process.pid)
+    taken = together(analysts, lambda one: [one.release(turn, how) for turn in range(each)])
+    spent, own = processor(process) - spent, processor_of(process.pid) - own
+    charges, answers = all_of(analysts, "charge"), all_of(analysts, "answer")
+    number = len(answers)
+    print(f"{len(analysts)} analysts {HOW[how]}, {each} each: {number / taken:.1f} answers/s")
+    if charges:
+        print(f"charged, 95th of 100      {1e3 * high(charges, 0.95):8.0f} ms")
+    print(f"answered, 95th of 100     {1e3 * high(answers, 0.95):8.0f} ms")
+    print(
+        f"processor for an answer   {1e3 * own / number:8.1f} ms, of all {1e3 * spent / number:.1f}"
+    )
+    looks = len(all_of(analysts, "look"))
+    print(f"asked again               {looks / number:8.1f} times for an answer")
+
+
 def measure(process, port, tokens, each, turns, seconds):
     """Ask, read and price; print how long it took."""
     analysts = [Analyst(port, token, i) for i, token in enumerate(tokens)]
     stop, alive = threading.Event(), []
     watching = threading.Thread(target=watch, args=(port, stop, alive))
     watching.start()
-    taken = together(analysts, lambda one: [one.release(turn) for turn in range(each)])
-    charges, answers = all_of(analysts, "charge"), all_of(analysts, "answer")
-    print(f"{len(analysts)} analysts, {each} questions each: {len(answers) / taken:.1f} answers/s")
-    print(f"charged, 95th of 100      {1e3 * high(charges, 0.95):8.0f} ms")
-    print(f"answered, 95th of 100     {1e3 * high(answers, 0.95):8.0f} ms")
+    ask_all(process, analysts, each, "waiting")
+    for how in ("told 202", "looking"):
+        ask_all(process, analysts, 1, how)
     together(analysts, Analyst.read)
     print(f"stored answer, 95th       {1e3 * high(all_of(analysts, 'stored'), 0.95):8.0f} ms")
     some = analysts[:50]
@@ -270,9 +312,11 @@ def measure(process, port, tokens, each, turns, seconds):
     ask_cheaply(process, port, analysts, seconds)
     alone = Analyst(port, tokens[0], "alone")
     for turn in range(turns):
-        alone.release(turn)
+        alone.release(turn, "told 202")
     print(f"one alone, charged        {1e3 * statistics.median(alone.seconds['charge']):8.0f} ms")
     print(f"one alone, answered       {1e3 * statistics.median(alone.seconds['answer']):8.0f} ms")
+    told = sum(one.told_to_wait for one in (*analysts, alone))
+    print(f"told to come back later   {told:8d} times")
     return sum(one.faults for one in (*analysts, alone))
 
 

@@ -9,7 +9,10 @@ from tests.postgres import postgres, postgres_url  # noqa: F401
 
 from hushed import Guarantee, Ledger, privacy_loss
 from hushed.errors import Overspent, ParameterError
+from hushed.ledger import _rows as rows
+from hushed.ledger import _store
 from hushed.ledger._rows import run
+from hushed.ledger._running import RunningBalance
 from hushed.ledger._together import Charge, charge_together, reading, writing
 
 TENTH = Guarantee(epsilon=0.1)
@@ -134,3 +137,68 @@ def test_a_law_below_its_promise_is_charged_by_the_promise(ledger):
         assert {fresh.balance(f"part/{side}").epsilon_left for side in ("all", "ana")} == spent[
             "part"
         ]
+
+
+def test_a_price_reads_no_entry_again(tmp_path, monkeypatch):
+    """What a charge would leave is worked out on a copy: what is known of the budget stays."""
+    read = []
+    entries_after = rows.entries_after
+
+    def count(*args):
+        for each in entries_after(*args):
+            read.append(each.number)
+            yield each
+
+    monkeypatch.setattr(rows, "entries_after", count)
+    for method in ("adaptive", "pld"):
+        with Ledger(f"sqlite:///{tmp_path / method}") as book:
+            book.open_budget("b", Guarantee(epsilon=1.0, delta=1e-6), method=method)
+            loss = privacy_loss.gaussian(0.01)
+            promise = Guarantee(epsilon=0.1, delta=1e-7)
+            for _ in range(3):
+                book.charge("b", promise, loss=loss)
+            before = book.balance("b")
+            read.clear()
+            after = [book.quote("b", promise, loss=loss) for _ in range(2)]
+            assert after[0] == after[1] != before == book.balance("b")
+            assert read == []
+            book.charge("b", promise, loss=loss)
+            assert book.balance("b") == after[0]
+
+
+def test_more_threads_than_connections_open_no_connection_again(tmp_path, monkeypatch):
+    """A connection that is opened for each use costs ten times the use."""
+    opened, connect_file = [], _store.connect_file
+    monkeypatch.setattr(
+        _store, "connect_file", lambda *args: opened.append(1) or connect_file(*args)
+    )
+    with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as book:
+        together = threading.Barrier(12)
+
+        def look():
+            for _ in range(5):
+                together.wait(20)
+                with reading(book):
+                    together.wait(20)
+
+        threads = [threading.Thread(target=look) for _ in range(12)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert len(opened) == 12
+
+
+def test_where_a_budget_stands_is_worked_out_once_after_each_charge(tmp_path, monkeypatch):
+    """To look again costs no search for what is left; whoever else charges is seen at once."""
+    worked, balance = [], RunningBalance.balance
+    monkeypatch.setattr(RunningBalance, "balance", lambda self: worked.append(1) or balance(self))
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger(url) as book, Ledger(url) as other:
+        book.open_budget("b", Guarantee(epsilon=1.0))
+        assert book.balance("b") == book.balance("b")
+        assert len(worked) == 1
+        other.charge("b", TENTH)
+        assert book.balance("b").entries == 1
+        assert book.balance("b").epsilon_left == pytest.approx(0.9)
+        assert len(worked) == 2

@@ -51,7 +51,11 @@ PRINTED = {
     "isolation": [r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare"],
     "searches": [r"1000 questions: hushed \d.* ms", r"10 of 1,000 candidates, together: \d"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
-    "serving": [r"2 analysts, 2 questions each: \d", r"/livez, 99th of 100 +\d", r"faults +0\n"],
+    "serving": [
+        r"2 analysts who wait for each .*, 2 each: \d",
+        r"/livez, 99th of 100 +\d",
+        r"faults +0\n",
+    ],
     "tables": [
         r"10,000 rows; plain query \d",
         r"a user, 4 rows, later: \d.* times the plain query",

@@ -14,6 +14,7 @@ from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 
 import hushed as hs
 from hushed.errors import NotFound, ParameterError
+from hushed.statements._kinds import read_record
 
 ROWS = pa.table(
     {
@@ -736,3 +737,12 @@ def test_a_certificate_of_a_mode_or_a_bound_says_what_does_not_count():
         found = hs.find_bound(cells, epsilon=5, side=side)
         assert 2 < abs(found.value) < 9
         assert "missing or no number lies beyond none" in hs.certify(found).explain()
+
+
+def test_a_record_is_read_once(ledger):
+    """To read one is to plan its question again; what is made of it reads what was remembered."""
+    read_record.cache_clear()
+    made = hs.certify(1, ledger=ledger, budget="clinic")
+    assert made.to_json()
+    assert made.guarantee is not None
+    assert read_record.cache_info().misses == 1

@@ -86,7 +86,10 @@ def describe_uncertainty(error: float) -> str:
 
 def flat(text: object) -> str:
     """Show what a stranger may have written, in one line."""
-    return "".join(each if each.isprintable() else " " for each in str(text))
+    told = str(text)
+    if told.isprintable():
+        return told
+    return "".join(each if each.isprintable() else " " for each in told)
 
 
 def tame_cell(text: str) -> str:

@@ -285,9 +285,9 @@ class Ledger(LedgerReader):
             law = None if known is None else law
             costs = costs_of(running.budget, guarantee, known)
             running.check(guarantee, known, costs)
-            cached.balance = None  # it is used up for the preview
-            running.add(next_entry(running, guarantee, "", law, costs))
-            return running.balance()
+            after = running.copy()
+            after.add(next_entry(running, guarantee, "", law, costs))
+            return after.balance()
 
     def _resolve_in_doubt(self, entry: Entry, error: InDoubt) -> bool:
         """Whether an entry was committed when the connection broke during its commit.

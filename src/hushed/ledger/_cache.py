@@ -14,6 +14,7 @@ from hushed.ledger._running import RunningBalance, start_balance
 from hushed.ledger._store import Store
 
 if TYPE_CHECKING:
+    from hushed.ledger._balance import Balance
     from hushed.ledger._entries import Entry
     from hushed.ledger._rows import Transaction
 
@@ -21,11 +22,18 @@ if TYPE_CHECKING:
 class CachedBalance:
     """What this process remembers of one budget."""
 
-    __slots__ = ("balance", "lock")
+    __slots__ = ("balance", "lock", "told")
 
     def __init__(self) -> None:
         self.lock = RLock()
         self.balance: RunningBalance | None = None
+        self.told: tuple[str, Balance] | None = None  # last entry, and where the budget stood
+
+    def tell(self, running: RunningBalance) -> Balance:
+        """Say where the budget stands, which is worked out once after each charge."""
+        if self.told is None or self.told[0] != running.link:
+            self.told = running.link, running.balance()
+        return self.told[1]
 
 
 class BalanceCache:
@@ -51,7 +59,7 @@ class BalanceCache:
 
     def read_current(self, cached: CachedBalance, name: str) -> RunningBalance:
         """Read the balance up to the newest entry, without keeping writers out."""
-        with self._store.reading() as connection:
+        with self._store.looking() as connection:
             if cached.balance is None:
                 cached.balance = start_balance(rows.budget_named(connection, name))
             return sync_balance(cached, connection, rows.head_of(connection, name))

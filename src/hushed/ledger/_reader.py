@@ -114,7 +114,7 @@ class LedgerReader(Shown):
             If there is no such budget.
         """
         with self._balances.hold(name) as cached:
-            return self._balances.read_current(cached, name).balance()
+            return cached.tell(self._balances.read_current(cached, name))
 
     def entries(self, name: str) -> tuple[Entry, ...]:
         """All charges of a budget, checked against their chain.
@@ -202,7 +202,7 @@ class LedgerReader(Shown):
                 number = running.keys.get(number, 0)
         if not 0 < number <= _MOST_NUMBER:
             return None
-        with self._store.reading() as connection:
+        with self._store.looking() as connection:
             return answer_at(connection, name, number)
 
     def verify(self, name: str, expect: str | None = None) -> str:

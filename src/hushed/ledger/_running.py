@@ -113,6 +113,17 @@ class RunningBalance:
             self.keys[entry.key] = entry.number
         self.number, self.link = entry.number, entry.digest
 
+    def copy(self) -> RunningBalance:
+        """Copy what is added up, to see what one more charge would leave; it knows no keys."""
+        exact = self.exact
+        return replace(
+            self,
+            sums=list(self.sums),
+            events=dict(self.events),
+            exact=None if exact is None else replace(exact, counts=dict(exact.counts)),
+            keys={},
+        )
+
     def gamma(self, promise: Guarantee | None = None) -> Fraction:
         """Gamma spent, exact, with one more promise if given; each estimate counts once.
 

@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 
+# Connections of a process. What is above the number that is kept would be opened and closed again
+# for each use, as soon as a few threads more ask at once.
+_KEPT = {"pool_size": 15, "max_overflow": 0}
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
@@ -192,6 +195,28 @@ class Store:
             raise _translate_error(error, self._secrets) from None
 
     @contextmanager
+    def looking(self) -> Iterator[Transaction]:
+        """Read as in `reading`, by the shortest way: for what is looked up with every request."""
+        if not self.sqlite:
+            with self.reading() as connection:
+                yield connection
+            return
+        import sqlite3  # noqa: PLC0415
+
+        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
+        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
+
+        try:
+            with self._lent() as engine, closing(engine.raw_connection()) as lent:
+                driver: Any = lent.driver_connection
+                driver.execute("BEGIN")
+                self.check_file(lent.info)
+                yield driver
+                # The transaction ends as the connection goes back to its pool.
+        except (sqlite3.Error, DBAPIError, Crowded) as error:
+            raise _translate_error(error) from None
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Write in one transaction that keeps other writers out; committed at the end."""
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
@@ -316,6 +341,7 @@ def _engine(store: Store) -> Engine:
             URL.create("sqlite", database=str(store.path)),
             creator=store.open_file,
             pool_timeout=timeout,
+            **_KEPT,
         )
         event.listen(engine, "connect", _prepare_sqlite(store))
         event.listen(engine, "begin", _begin_sqlite)
@@ -333,6 +359,7 @@ def _engine(store: Store) -> Engine:
             use_native_hstore=False,  # it would be looked for
             pool_pre_ping=True,
             pool_timeout=timeout,
+            **_KEPT,
         )
     except ImportError:
         raise MissingExtra("a ledger on PostgreSQL", "postgres") from None

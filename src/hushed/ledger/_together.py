@@ -15,7 +15,7 @@ from hushed.ledger._accounts import Ledger
 from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._cache import CachedBalance, sync_balance
-from hushed.ledger._entries import Entry, write_entry
+from hushed.ledger._entries import Budget, Entry, write_entry
 from hushed.ledger._requests import check_key, check_text, law_of, link_entry, next_entry
 from hushed.ledger._running import RunningBalance, costs_of
 from hushed.ledger._store import InDoubt
@@ -124,6 +124,12 @@ def _append(
     return entry
 
 
+def find_budget(ledger: Ledger, name: str) -> Budget:
+    """Give a budget, which never changes; nothing is added up."""
+    with ledger._balances.hold(name) as cached:
+        return (cached.balance or ledger._balances.read_current(cached, name)).budget
+
+
 def writing(ledger: Ledger) -> AbstractContextManager[Transaction]:
     """Write rows of one's own into the database of a ledger; committed at the end."""
     return ledger._store.spending()
@@ -131,7 +137,7 @@ def writing(ledger: Ledger) -> AbstractContextManager[Transaction]:
 
 def reading(ledger: Ledger) -> AbstractContextManager[Transaction]:
     """Read rows of one's own from the database of a ledger, as of one moment."""
-    return ledger._store.reading()
+    return ledger._store.looking()
 
 
 def keep_within(connection: Transaction, entry: Entry, text: str) -> str:

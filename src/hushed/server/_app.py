@@ -30,7 +30,7 @@ from hushed.errors import (
 )
 from hushed.ledger import Ledger
 from hushed.server._approving import expire
-from hushed.server._callers import Callers
+from hushed.server._callers import Callers, find_visitor
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset, open_all
 from hushed.server._desk import Desk
@@ -222,6 +222,14 @@ def _handle_errors(app: FastAPI, house: House) -> None:
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, error: Any) -> Response:
+        visitor = find_visitor(request)
+        try:
+            if visitor is not None:  # whoever may not ask hears of no value
+                visitor.find()
+        except Problem as problem:
+            return show(request, problem)
+        except HushedError as unavailable:
+            return show(request, problem_of(unavailable))
         return show(request, _problem_of_values(error))
 
     @app.exception_handler(HTTPException)

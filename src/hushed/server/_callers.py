@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hushed.server._desk import Desk
@@ -16,7 +18,26 @@ from hushed.server._tokens import Use
 
 _FAILURES = 10  # wrong tokens that an address may show in a minute
 _bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
+_VISITOR = "hushed_visitor"  # under which who asks stands in the scope of a request
+Told = TypeVar("Told")
 Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who asks, and is found by the thread that does what is asked: one for a request."""
+
+    find: Callable[[], Caller]
+
+    async def have(self, work: Callable[[Caller], Told]) -> Told:
+        """Find who asks, and have something done for them, in one thread."""
+        return await run_in_threadpool(lambda: work(self.find()))
+
+
+def find_visitor(request: Request) -> Visitor | None:
+    """Give who asks, if a route has to know."""
+    found: Visitor | None = request.scope.get(_VISITOR)
+    return found
 
 
 class Callers:
@@ -54,6 +75,17 @@ class Callers:
             return require_role(self.find(request, shown), *roles, quote_only=quote_only)
 
         return find
+
+    def visiting(self, *roles: Role, quote_only: bool = False) -> Callable[..., Awaitable[Visitor]]:
+        """Make a dependency as `of_role` does, for a route that has all done by its visitor."""
+        find = self.of_role(*roles, quote_only=quote_only)
+
+        async def come(request: Request, shown: Shown) -> Visitor:
+            visitor = Visitor(lambda: find(request, shown))
+            request.scope[_VISITOR] = visitor  # for whoever tells that a value cannot be used
+            return visitor
+
+        return come
 
 
 def require_role(caller: Caller, *roles: Role, quote_only: bool = False) -> Caller:

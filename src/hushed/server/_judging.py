@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
@@ -104,6 +105,7 @@ class AskFunction(FunctionTerms):
 Asked = Ask | AskFunction
 
 
+@lru_cache(maxsize=256)  # whoever waits asks for the same again; what is asked cannot be changed
 def read_asked(body: str) -> Asked:
     """Read what was asked, as it is stored with its request."""
     kind = AskFunction if "function" in json.loads(body) else Ask

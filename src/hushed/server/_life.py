@@ -25,6 +25,7 @@ from hushed.ledger._together import (
     Charge,
     charge_together,
     entry_within,
+    find_budget,
     keep_within,
     reading,
 )
@@ -62,10 +63,7 @@ FAILURE = "it failed on the rows; the charge stays"
 
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
-    """Take a request: the same key again gives the same request, and costs nothing."""
-    known = find_known(desk, caller, grant.dataset, key, asked)
-    if known is not None:
-        return known
+    """Take a request under a key that was looked for; whoever was faster with it pays alone."""
     limits = desk.settings.limits
     if desk.count_waiting() >= limits.queue:
         raise Problem("busy", wait=5)
@@ -280,7 +278,7 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
 
 def _tell_terms(desk: Desk, request: Request) -> str:
     """Say what the charge counts towards, for the certificate of a release."""
-    return terms_of(desk.ledger.balance(request.budget).budget, request.charge()[0])
+    return terms_of(find_budget(desk.ledger, request.budget), request.charge()[0])
 
 
 def keep_answer(desk: Desk, request: Request, answer: str) -> None:
@@ -310,7 +308,7 @@ def certify_answer(
     ledger: Ledger, request: Request, entry: Entry, answer: str, actor: str
 ) -> Statement:
     """Certify an answer as of the charge behind it: when its run ended is not told."""
-    budget = ledger.balance(entry.budget).budget
+    budget = find_budget(ledger, entry.budget)
     found = LedgerEntry(
         budget=entry.budget,
         number=entry.number,

@@ -36,6 +36,7 @@ from hushed.server._shown import (
     Listed,
     ShownDataset,
     ShownFunction,
+    ShownMe,
     ShownQuote,
     ShownRequest,
     ShownShare,
@@ -140,6 +141,18 @@ def _dataset(desk: Desk, name: str, share: Grant | None) -> ShownDataset:
     return ShownDataset.model_validate(told | {"share": left})
 
 
+def show_caller(desk: Desk, caller: Caller) -> ShownMe:
+    """Say who somebody is, and what the token may do."""
+    return ShownMe(
+        id=caller.id,
+        name=caller.name,
+        role=caller.role,
+        token_expires=caller.expires,
+        quote_only=caller.scope.quote_only,
+        shares=[show_share(desk, each) for each in own_grants(desk, caller)],
+    )
+
+
 def show_share(desk: Desk, share: Grant) -> ShownShare:
     """Show a share to its person, and to a steward."""
     balance = desk.ledger.balance(share.budget)
@@ -186,17 +199,18 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
     return found
 
 
-def show_request(desk: Desk, found: Request) -> ShownRequest:
-    """Show a request to whom it belongs, and to a steward."""
+def show_request(desk: Desk, found: Request, asker: str | None = None) -> ShownRequest:
+    """Show a request to whom it belongs, whose name is known then, and to a steward."""
     desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
-    return _show(desk, found)
+    return _show(desk, found, asker)
 
 
-def _show(desk: Desk, found: Request) -> ShownRequest:
+def _show(desk: Desk, found: Request, asker: str | None = None) -> ShownRequest:
     asked = read_asked(found.body)
     state = found.shown_state()
-    with reading(desk.ledger) as connection:
-        asker = require_person(connection, found.person)["name"]
+    if asker is None:
+        with reading(desk.ledger) as connection:
+            asker = require_person(connection, found.person)["name"]
     return ShownRequest(
         id=found.id,
         asker=asker,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
 
 from hushed.server._requests import State
 from hushed.server._tokens import Use
@@ -15,6 +17,11 @@ Item = TypeVar("Item")
 
 class _Shown(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+def tell(shown: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer with what is shown, written by the thread that has found it."""
+    return Response(shown.model_dump_json(), status, headers, "application/json")
 
 
 class Listed(_Shown, Generic[Item]):

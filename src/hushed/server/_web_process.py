@@ -23,7 +23,7 @@ import uvicorn
 
 from hushed.server._app import make_app, open_desk
 from hushed.server._log import Log, hearing_libraries
-from hushed.server._serving import configure
+from hushed.server._serving import configure, settled
 from hushed.server._shared import Shared
 from hushed.server._told import Told
 
@@ -80,7 +80,9 @@ def main(folder: str, listening: int, line_number: int, shared: int) -> None:
     try:
         threading.Thread(target=desk.workers.processes.warm, daemon=True).start()
         with hearing_libraries(log), socket.socket(fileno=listening) as here:
-            _Server(configure(make_app(desk)), line).run([here])
+            app = make_app(desk)
+            with settled():
+                _Server(configure(app), line).run([here])
     finally:
         desk.close()
         _tell_counts(line, log, desk.workers)

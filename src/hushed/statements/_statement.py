@@ -127,8 +127,9 @@ class Statement(Shown):
             raise ParameterError(
                 f"a record of the kind {kind.name} is charged by no single entry: leave entry out"
             )
-        read_record(self.record)
-        object.__setattr__(self, "record", canonical(json.loads(self.record)))
+        record = canonical(json.loads(self.record))
+        read_record(record)  # as it is written: it is read once, for it is remembered
+        object.__setattr__(self, "record", record)
 
     @property
     def kind(self) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from hushed.server._callers import Callers, require_grant
+from hushed.server._callers import Callers, Visitor, require_grant
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, Asked, AskQuote, read_asked
 from hushed.server._life import ask, find_known
@@ -16,15 +17,14 @@ from hushed.server._problems import Problem, document
 from hushed.server._requests import Request, find_request
 from hushed.server._seen import (
     list_datasets,
-    own_grants,
     read_answer,
     read_certificate,
     require_visible,
+    show_caller,
     show_dataset,
     show_quote,
     show_request,
     show_requests,
-    show_share,
     write_stored,
 )
 from hushed.server._shown import (
@@ -34,6 +34,7 @@ from hushed.server._shown import (
     ShownMe,
     ShownQuote,
     ShownRequest,
+    tell,
 )
 
 _LONGEST_WAIT = 30.0
@@ -67,50 +68,48 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
 
 
 def _add_datasets(router: APIRouter, desk: Desk, callers: Callers) -> None:
-    anybody = callers.of_role("analyst", "steward", quote_only=True)
+    anybody = callers.visiting("analyst", "steward", quote_only=True)
 
-    @router.get("/me", responses=document())
-    def me(caller: Annotated[Caller, Depends(anybody)]) -> ShownMe:
+    @router.get("/me", response_model=ShownMe, responses=document())
+    async def me(visitor: Annotated[Visitor, Depends(anybody)]) -> Response:
         """Say who you are, and what your token may do."""
-        shares = [show_share(desk, each) for each in own_grants(desk, caller)]
-        return ShownMe(
-            id=caller.id,
-            name=caller.name,
-            role=caller.role,
-            token_expires=caller.expires,
-            quote_only=caller.scope.quote_only,
-            shares=shares,
+        return await visitor.have(lambda caller: tell(show_caller(desk, caller)))
+
+    @router.get("/datasets", response_model=Listed[ShownDataset], responses=document("forbidden"))
+    async def datasets(visitor: Annotated[Visitor, Depends(anybody)]) -> Response:
+        """List the data sets that you may ask."""
+        return await visitor.have(
+            lambda caller: tell(Listed[ShownDataset](items=list_datasets(desk, caller)))
         )
 
-    @router.get("/datasets", responses=document("forbidden"))
-    def datasets(caller: Annotated[Caller, Depends(anybody)]) -> Listed[ShownDataset]:
-        """List the data sets that you may ask."""
-        return Listed(items=list_datasets(desk, caller))
-
-    @router.get("/datasets/{dataset}", responses=document("not_found"))
-    def dataset(dataset: DatasetId, caller: Annotated[Caller, Depends(anybody)]) -> ShownDataset:
+    @router.get("/datasets/{dataset}", response_model=ShownDataset, responses=document("not_found"))
+    async def dataset(
+        dataset: DatasetId, visitor: Annotated[Visitor, Depends(anybody)]
+    ) -> Response:
         """Describe a data set: columns and types, public bounds and keys, what is left for you."""
-        return show_dataset(desk, caller, dataset)
+        return await visitor.have(lambda caller: tell(show_dataset(desk, caller, dataset)))
 
     @router.post(
         "/datasets/{dataset}/quote",
+        response_model=ShownQuote,
         responses=document(
             *("not_found", "bad_query", "busy", "dataset_changed", "dataset_unavailable")
         ),
     )
-    def quote(
-        dataset: DatasetId, asked: AskQuote, caller: Annotated[Caller, Depends(anybody)]
-    ) -> ShownQuote:
+    async def quote(
+        dataset: DatasetId, asked: AskQuote, visitor: Annotated[Visitor, Depends(anybody)]
+    ) -> Response:
         """Price a question; no row is read, and nothing is charged."""
-        return show_quote(desk, caller, dataset, asked)
+        return await visitor.have(lambda caller: tell(show_quote(desk, caller, dataset, asked)))
 
 
 def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
-    analyst = callers.of_role("analyst")
+    analyst = callers.visiting("analyst")
 
     @router.post(
         "/datasets/{dataset}/requests",
         status_code=202,
+        response_model=ShownRequest,
         responses={
             201: {"description": "Answered.", "model": ShownRequest},
             **document(
@@ -130,36 +129,49 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         },
     )
     async def request(
-        response: Response,
         dataset: DatasetId,
         asked: Ask,
-        caller: Annotated[Caller, Depends(analyst)],
+        visitor: Annotated[Visitor, Depends(analyst)],
         key: KeyHeader = None,
         prefer: Annotated[str, Header(max_length=200)] = "",
-    ) -> ShownRequest:
+    ) -> Response:
         """Ask: the one step that costs. Under the same key it is paid once, however often sent."""
-        if key is None:
-            raise Problem("no_key")
-        made = await run_in_threadpool(take, desk, caller, dataset, key, asked)
-        return await answer_taken(desk, response, made, prefer)
+        return await answer_taken(
+            desk, visitor, prefer, lambda caller: take(desk, caller, dataset, key, asked)
+        )
 
 
-async def answer_taken(desk: Desk, response: Response, made: Request, prefer: str) -> ShownRequest:
-    """Say where a request stands that was taken, after as long a wait as was asked for."""
-    found = _WAIT.search(prefer)
-    if found is not None:
-        made = await _wait(desk, made, min(float(found[1]), _LONGEST_WAIT))
-    response.headers["location"] = f"/v1/requests/{made.id}"
-    state = made.shown_state()
-    if state in _WAITING:
-        response.headers["retry-after"] = _WAITING[state]
-    else:
-        response.status_code = 201
-    return await run_in_threadpool(show_request, desk, made)
+async def answer_taken(
+    desk: Desk, visitor: Visitor, prefer: str, work: Callable[[Caller], Request]
+) -> Response:
+    """Take a request, and say where it stands, after as long a wait as was asked for."""
+    wanted = _WAIT.search(prefer)
+
+    def begin(caller: Caller) -> tuple[Request, str, Response | None]:
+        made = work(caller)
+        waits = wanted is not None and made.shown_state() == "charged"
+        return made, caller.name, None if waits else _tell_taken(desk, made, caller.name)
+
+    made, asker, told = await visitor.have(begin)
+    if told is not None or wanted is None:
+        return told or _tell_taken(desk, made, asker)
+    made = await _wait(desk, made, min(float(wanted[1]), _LONGEST_WAIT))
+    return await run_in_threadpool(_tell_taken, desk, made, asker)
 
 
-def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request:
+def _tell_taken(desk: Desk, made: Request, asker: str) -> Response:
+    """Say where a request stands, to whom it belongs."""
+    shown = show_request(desk, made, asker)
+    headers = {"location": f"/v1/requests/{made.id}"}
+    if shown.state not in _WAITING:
+        return tell(shown, 201, headers)
+    return tell(shown, 202, headers | {"retry-after": _WAITING[shown.state]})
+
+
+def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked) -> Request:
     """Take a request. One that was taken before is found without a share, too: it is paid."""
+    if key is None:
+        raise Problem("no_key")
     known = None
     if caller.scope.allows_dataset(dataset):
         known = find_known(desk, caller, dataset, key, asked)
@@ -169,17 +181,21 @@ def take(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Re
 async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
     """Wait for an answer without keeping a thread, until it may be seen or the time is over.
 
-    It never ends when a run ends: that would tell how long the rows took.
+    It never ends when a run ends: that would tell how long the rows took. Where the run is in this
+    process, the database is asked once, when the run has ended.
     """
     clock = asyncio.get_running_loop().time
     ends = clock() + seconds
     future = desk.queue.find(made.id)
     if future is not None:  # it runs in this process
         await asyncio.wait([asyncio.wrap_future(future)], timeout=seconds)
+        if not future.done():
+            return made
     grid = max(desk.grid(made.dataset, read_asked(made.body).function), _SHORTEST_LOOK)
     while True:
-        found = await run_in_threadpool(find_request, desk.ledger, made.id)
-        made = found or made
+        if not made.has_ended():
+            found = await run_in_threadpool(find_request, desk.ledger, made.id)
+            made = found or made
         left = ends - clock()
         if left <= 0 or made.shown_state() != "charged":
             return made
@@ -187,32 +203,39 @@ async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
 
 
 def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
-    reader = callers.of_role("analyst", "steward")
+    reader = callers.visiting("analyst", "steward")
 
-    @router.get("/requests", responses=document("forbidden"))
-    def requests(
-        caller: Annotated[Caller, Depends(reader)],
+    @router.get("/requests", response_model=Listed[ShownRequest], responses=document("forbidden"))
+    async def requests(
+        visitor: Annotated[Visitor, Depends(reader)],
         cursor: Cursor = "",
         most: Most = 50,
         state: Literal["pending"] | None = None,
-    ) -> Listed[ShownRequest]:
+    ) -> Response:
         """List requests, the newest first: your own; a steward sees all of them."""
-        return show_requests(desk, caller, cursor=cursor, most=most, state=state)
+        return await visitor.have(
+            lambda caller: tell(show_requests(desk, caller, cursor=cursor, most=most, state=state))
+        )
 
-    @router.get("/requests/{request}", responses=document("forbidden", "not_found"))
-    def one(
-        response: Response, request: RequestId, caller: Annotated[Caller, Depends(reader)]
-    ) -> ShownRequest:
+    @router.get(
+        "/requests/{request}",
+        response_model=ShownRequest,
+        responses=document("forbidden", "not_found"),
+    )
+    async def one(request: RequestId, visitor: Annotated[Visitor, Depends(reader)]) -> Response:
         """Say where a request stands; free, for ever."""
-        found = require_visible(desk, caller, request)
-        state = found.shown_state()
-        if state in _WAITING:
-            response.headers["retry-after"] = _WAITING[state]
-        return show_request(desk, found)
+
+        def look(caller: Caller) -> Response:
+            found = require_visible(desk, caller, request)
+            shown = show_request(desk, found, caller.name if found.person == caller.id else None)
+            after = _WAITING.get(shown.state)
+            return tell(shown, headers=None if after is None else {"retry-after": after})
+
+        return await visitor.have(look)
 
 
 def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
-    reader = callers.of_role("analyst", "steward")
+    reader = callers.visiting("analyst", "steward")
     refusals = document("forbidden", "not_found", "not_ready", "failed")
 
     @router.get(
@@ -230,16 +253,20 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         },
         response_class=Response,
     )
-    def answer(
+    async def answer(
         request: RequestId,
-        caller: Annotated[Caller, Depends(reader)],
+        visitor: Annotated[Visitor, Depends(reader)],
         accept: Annotated[str, Header(max_length=200)] = "",
     ) -> Response:
         """Read the answer: the same bytes, for ever, at no cost."""
-        text = read_answer(desk, caller, request)
-        if "text/csv" in accept:
-            return Response(write_stored(text), media_type="text/csv")
-        return Response(text, media_type="application/json")
+
+        def read(caller: Caller) -> Response:
+            text = read_answer(desk, caller, request)
+            if "text/csv" in accept:
+                return Response(write_stored(text), media_type="text/csv")
+            return Response(text, media_type="application/json")
+
+        return await visitor.have(read)
 
     @router.get(
         "/requests/{request}/certificate",
@@ -247,6 +274,9 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
         | {200: {"description": "The signed certificate.", "model": ShownEnvelope}},
         response_class=Response,
     )
-    def certificate(request: RequestId, caller: Annotated[Caller, Depends(reader)]) -> Response:
+    async def certificate(
+        request: RequestId, visitor: Annotated[Visitor, Depends(reader)]
+    ) -> Response:
         """Read the signed certificate of the answer."""
-        return Response(read_certificate(desk, caller, request), media_type="application/json")
+        text = await visitor.have(lambda caller: read_certificate(desk, caller, request))
+        return Response(text, media_type="application/json")

@@ -6,13 +6,12 @@ What enters a function is fixed at the machine. An analyst names it, and chooses
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Response
-from fastapi.concurrency import run_in_threadpool
 
-from hushed.server._callers import Callers
+from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
 from hushed.server._judging import AskFunction, FunctionPrice, FunctionTerms
 from hushed.server._people import Caller
-from hushed.server._problems import Problem, document
+from hushed.server._problems import document
 from hushed.server._requests import Request
 from hushed.server._routes.asking import KeyHeader, answer_taken, take
 from hushed.server._seen import (
@@ -31,7 +30,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
     """Make the routes of functions."""
     router = APIRouter(prefix="/v1/functions", tags=["functions"])
     anybody = callers.of_role("analyst", "steward", quote_only=True)
-    analyst = callers.of_role("analyst")
+    analyst = callers.visiting("analyst")
 
     @router.get("", responses=document("forbidden"))
     def functions(caller: Annotated[Caller, Depends(anybody)]) -> Listed[ShownFunction]:
@@ -55,6 +54,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
     @router.post(
         "/{function}/requests",
         status_code=202,
+        response_model=ShownRequest,
         responses={
             201: {"description": "Answered.", "model": ShownRequest},
             **document(
@@ -65,23 +65,23 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
         },
     )
     async def request(
-        response: Response,
         function: FunctionId,
         asked: FunctionTerms,
-        caller: Annotated[Caller, Depends(analyst)],
+        visitor: Annotated[Visitor, Depends(analyst)],
         key: KeyHeader = None,
         prefer: Annotated[str, Header(max_length=200)] = "",
-    ) -> ShownRequest:
+    ) -> Response:
         """Release it: the one step that costs. Under the same key it is paid once."""
-        if key is None:
-            raise Problem("no_key")
-        made = await run_in_threadpool(take_function, desk, caller, function, key, asked)
-        return await answer_taken(desk, response, made, prefer)
+        return await answer_taken(
+            desk, visitor, prefer, lambda caller: take_function(desk, caller, function, key, asked)
+        )
 
     return router
 
 
-def take_function(desk: Desk, caller: Caller, name: str, key: str, asked: FunctionTerms) -> Request:
+def take_function(
+    desk: Desk, caller: Caller, name: str, key: str | None, asked: FunctionTerms
+) -> Request:
     """Take a request for a function, as one for a query is taken."""
     wanted = AskFunction(function=name, **asked.model_dump())
     return take(desk, caller, dataset_of(desk, name), key, wanted)

@@ -1,0 +1,149 @@
+"""How much the web process does for a request, counted: threads, transactions, looks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections import Counter
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from hushed.ledger._store import Store
+from hushed.server import _life, _serving
+from hushed.server._requests import find_request
+from hushed.server._routes import asking
+from hushed.server._serving import listen
+from hushed.workbench._serving import open_port
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Counts what a process does: transactions that read, and work that is given to threads."""
+    counts: Counter[str] = Counter()
+    looking, run_sync = Store.looking, anyio.to_thread.run_sync
+
+    @contextmanager
+    def look(self: Store) -> Any:
+        counts["transactions"] += 1
+        with looking(self) as connection:
+            yield connection
+
+    async def hand_over(*args: Any, **rest: Any) -> Any:
+        counts["threads"] += 1
+        return await run_sync(*args, **rest)
+
+    monkeypatch.setattr(Store, "looking", look)
+    monkeypatch.setattr(anyio.to_thread, "run_sync", hand_over)
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("path", "transactions"),
+    [
+        ("/v1/me", 3),  # who asks, the shares, where one stands
+        ("/v1/requests/{}", 3),  # who asks, the request, whether the mark tells of its end
+        ("/v1/requests/{}/answer", 5),
+        ("/v1/requests/{}/certificate", 4),
+    ],
+)
+def test_a_reader_takes_one_thread_and_few_transactions(team, counted, path, transactions):
+    """Each thread more is a wait of the loop for it, of all who ask at once."""
+    made = team.ask(team.ana, "one").json()
+    counted.clear()
+    assert team.send("GET", path.format(made["id"]), team.ana).status_code == 200
+    assert counted == {"threads": 1, "transactions": transactions}
+
+
+def test_who_asks_and_does_not_wait_takes_one_thread(team, counted):
+    """Taken and shown in one."""
+    team.ask(team.ana, "one")
+    counted.clear()
+    assert team.ask(team.ana, "one", wait=0).status_code == 201
+    assert counted["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("who", "path", "code"),
+    [
+        (None, "/v1/requests?most=0", 401),
+        ("hsh_0", "/v1/requests?most=0", 401),
+        ("ana", "/v1/requests?most=0", 422),
+        ("sam", f"/v1/datasets/stays/requests?{'x' * 9}", 403),
+    ],
+)
+def test_whoever_may_not_ask_hears_of_no_value(quiet, who, path, code):
+    """Who asks is found by the thread that works; a value that cannot be used comes before it."""
+    token = getattr(quiet, who) if who in ("ana", "sam") else who
+    if "datasets" in path:
+        found = quiet.send("POST", path, token, json={"query": 1})
+    else:
+        found = quiet.send("GET", path, token)
+    assert found.status_code == code
+
+
+def test_who_waits_is_woken_by_the_end_and_asks_the_database_once(team, monkeypatch):
+    """No thread, and no look at the database, while it runs."""
+    held: Future[None] = Future()
+    made = team.ask(team.ana, "one").json()
+    done = find_request(team.desk.ledger, made["id"])
+    charged = _life.replace(done, state="charged", done_at=None, readable_at=None)
+    looks: list[str] = []
+
+    def look(ledger: Any, identity: str) -> Any:
+        looks.append(identity)
+        return done
+
+    monkeypatch.setattr(asking, "find_request", look)
+    monkeypatch.setattr(team.desk.queue.__class__, "find", lambda *_: held)
+
+    async def wait(seconds: float, ends: float | None) -> Any:
+        if ends is not None:
+            asyncio.get_running_loop().call_later(ends, held.set_result, None)
+        return await asking._wait(team.desk, charged, seconds)
+
+    assert asyncio.run(wait(0.2, None)) is charged
+    assert looks == []
+    assert asyncio.run(wait(20.0, 0.2)) is done
+    assert looks == [made["id"]]
+
+
+@pytest.mark.parametrize("open_socket", [lambda: listen("127.0.0.1:0"), lambda: open_port(0)])
+def test_no_answer_waits_for_the_other_end_to_acknowledge_its_head(open_socket):
+    """Asyncio turns Nagle's wait off only where a socket says that it is one of TCP."""
+
+    async def serve(listening: socket.socket) -> int:
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def met(_: Any, writer: asyncio.StreamWriter) -> None:
+            own = writer.get_extra_info("socket")
+            found.set_result(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(met, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            writer.close()
+            return await found
+
+    with open_socket() as listening:
+        assert asyncio.run(serve(listening))
+
+
+def test_what_is_loaded_is_left_out_of_collections_of_garbage(team, monkeypatch):
+    """To go through all of it would keep every thread, and who asks, for a tenth of a second."""
+    frozen: list[int] = []
+
+    def run(*_: Any) -> None:
+        frozen.append(gc.get_freeze_count())
+
+    monkeypatch.setattr(_serving.uvicorn.Server, "run", run)
+    monkeypatch.setattr(_serving, "listen", lambda _: listen("127.0.0.1:0"))
+    try:
+        _serving._serve_here(team.desk)
+    finally:
+        gc.unfreeze()
+    assert frozen[0] > 50_000
