@@ -34,6 +34,11 @@ PRINTED = {
     "big_table": [r"a row as the unit: 1000 groups in \d", r"a user, 4 rows: 1000 groups in \d"],
     "accounting": [r'"epsilon": 1\.5', r'"times ours": \d', r'"level": 0\.21072'],
     "audit": [r"NoisyHist2 +10 +\d", r"RNM3 +0\.25 +\d"],
+    "blocks": [
+        r"\| 0\.5 \| 56 \| 61 \| 67 \|",
+        r"\| 31 blocks, mean \| 0\.\d+ / 0\.\d+ \| 0\.\d",
+        r"\| mean cost of 10,000 \| \[1,000, 1,000,000\] \| \d",
+    ],
     "census": [
         r"median weekly income.*\n\n.*\n.*\n(\|.*\n)*\| inverse sensitivity \| every table",
         r"\| no range: find_bound, then Laplace \| \d",
