@@ -37,11 +37,15 @@ def test_three_of_a_thousand_are_the_published_interval():
     assert found.verdict == "refuted"
 
 
-@pytest.mark.parametrize(("gamma", "pairs"), [(0.05, 59), (0.01, 299)])
-def test_the_fewest_pairs_that_bound_a_share(gamma, pairs):
+@pytest.mark.slow_cases("0.001-0.95-2995")
+@pytest.mark.parametrize(
+    ("gamma", "confidence", "pairs"),
+    [(0.05, 0.95, 59), (0.05, 0.99, 90), (0.01, 0.95, 299), (0.001, 0.95, 2995)],
+)
+def test_the_fewest_pairs_that_bound_a_share(gamma, confidence, pairs):
     """Without a violation 59 pairs bound the share by 0.05, and 58 do not."""
     for drawn, enough in ((pairs, True), (pairs - 1, False)):
-        found = hs.test_sensitivity(np.sum, UNIT, 2, bound=1.0, pairs=drawn)
+        found = hs.test_sensitivity(np.sum, UNIT, 2, bound=1.0, pairs=drawn, confidence=confidence)
         assert found.violations == 0
         assert found.verdict == "not refuted"
         assert (found.share_high <= gamma) is enough
@@ -67,13 +71,42 @@ def test_bounds_on_the_share_hold_as_often_as_said():
 def test_a_share_is_refuted_only_where_the_bound_exceeds_it():
     """60 of 1,000 contradicts a share of 0.04 and not one of 0.05; one pair contradicts 0."""
     between = movements_of(3, 1000)[-61:-59].mean()
-    verdicts = [
+    found = [
         hs.test_sensitivity(
             np.sum, UNIT, 3, bound=between, pairs=1000, gamma=gamma, confidence=0.975
-        ).verdict
+        )
         for gamma in (0.0, 0.04, 0.05)
     ]
-    assert verdicts == ["refuted", "refuted", "not refuted"]
+    assert [each.verdict for each in found] == ["refuted", "refuted", "not refuted"]
+    for each in found:
+        assert each.violations == 60
+        ends = each.share_low, each.share_high
+        assert ends == pytest.approx((0.0461, 0.0766), abs=5e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("odd", "most"), [(1e-6, 0.051), (1e-5, 0.060), (5e-5, 0.099), (1e-4, 0.145), (1e-3, 0.683)]
+)
+def test_a_few_odd_rows_enlarge_gamma_as_the_page_says(odd, most):
+    """A sum that moves further wherever one of n + 1 rows is odd comes close to the bound.
+
+    False alarms: bounds that hold with 1 - 1e-6 each.
+    """
+    gamma, rows = 0.05, 1000
+    far = 1 - gamma**0.5  # two uniform rows lie further apart with probability gamma
+    assert most == pytest.approx(gamma + 1 - (1 - odd) ** (rows + 1), abs=6e-4)
+
+    def jumpy(table):
+        return float(table.sum() * (1e6 if table.max() > 1 else 1.0))
+
+    mixed = hs.populations.Contaminated(UNIT, hs.populations.Uniform(low=2, high=3), share=odd)
+    found = hs.test_sensitivity(
+        jumpy, mixed, rows, bound=far, pairs=1000, gamma=gamma, confidence=1 - 1e-6
+    )
+    none = (1 - odd) ** (rows + 1)
+    assert found.share_low <= most
+    assert found.share_low <= 1 - none + none * gamma <= found.share_high
 
 
 def test_the_worst_pair_is_the_witness():

@@ -376,6 +376,25 @@ def test_reference_values():
 
 
 @pytest.mark.slow
+def test_the_median_of_a_private_number_has_a_sharper_bound_than_all_windows():
+    """On 100 incomes 0.62 to 0.82 of it for smoothings that are used, and 0.11 at 0.05."""
+    rng, median = np.random.default_rng(2), hs.statistics.median(low=0, high=1e6)
+    tables = [np.sort(rng.lognormal(math.log(45_000), 0.8, 100)) for _ in range(30)]
+    places = np.arange(102)
+    windows = places[None, :] - places[:, None]
+    around = (places[:, None] <= 50) & (places[None, :] >= 50) & (windows > 0)
+    for beta, least, most in (("0.3", 0.62, 0.82), ("0.1", 0.55, 0.82), ("0.05", 0.08, 0.14)):
+        shares = []
+        for rows in tables:
+            ends = np.array([0.0, *rows, 1e6])
+            wide = (ends[None, :] - ends[:, None]) * np.exp(-float(beta) * (windows - 1.0))
+            found = median.smooth_sensitivity(rows, Fraction(beta))
+            shares.append(found / wide[around].max())
+        assert least < np.mean(shares) < most
+        assert max(shares) <= 1 + 1e-9
+
+
+@pytest.mark.slow
 def test_far_windows_are_not_forgotten():
     """With little smoothing the whole range counts, also beyond the windows that are looked at."""
     rows = 40_000
