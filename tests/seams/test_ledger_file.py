@@ -10,6 +10,7 @@ import sys
 import textwrap
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -453,6 +454,36 @@ def test_a_backup_takes_no_name_beside_a_ledger(book, path, tmp_path, ending, ow
         book.backup(tmp_path / "copy.db-wal")
     with pytest.raises(ParameterError, match="zero bytes"):
         book.backup(f"{tmp_path}/a\0b")
+
+
+def test_a_backup_that_is_stopped_leaves_no_file(book, tmp_path, monkeypatch):
+    """Half a copy had the name that was asked for; the next try was refused for it."""
+    book.charge("b", TENTH)
+    before, copy = set(tmp_path.iterdir()), tmp_path / "copy.db"
+
+    def stop(*_):
+        assert not copy.exists()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(os, "link", stop)
+        with pytest.raises(KeyboardInterrupt):
+            book.backup(copy)
+    assert set(tmp_path.iterdir()) == before
+    assert book.backup(copy).stat().st_nlink == 1
+    with pytest.raises(ParameterError, match="exists"):
+        book.backup(copy)
+    assert set(tmp_path.iterdir()) == {*before, copy}
+
+
+def test_a_backup_needs_no_second_names(book, tmp_path, monkeypatch):
+    """As on exFAT; the copy is whole, and its owner's alone."""
+    book.charge("b", TENTH)
+    monkeypatch.setattr(os, "link", Mock(side_effect=PermissionError))
+    copy = book.backup(tmp_path / "copy.db")
+    assert copy.stat().st_mode & 0o777 == 0o600
+    with hs.Ledger(f"sqlite:///{copy}", create=False) as found:
+        assert found.verify("b") == book.verify("b")
 
 
 @pytest.mark.parametrize("ending", ["-journal", "-wal", "-SHM"])

@@ -33,13 +33,15 @@ from hushed.errors import KeyInUse, Overspent, ParameterError
 from hushed.populations import PublicTable
 from hushed.server import _judging, _registering
 from hushed.server._app import open_desk
+from hushed.server._config import DatasetSettings
 from hushed.server._functions import open_functions
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._processes import Processes
+from hushed.server._registering import _check_order
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
-from hushed.server._sampled import make_rows
+from hushed.server._sampled import judge_function, make_rows, release_function
 from hushed.server._told import Told
 from hushed.server._workers import Workers
 
@@ -421,6 +423,7 @@ class TestRegistering:
             ({"replace": True, "columns": ("patient", "ward")}, "of type string"),
             ({"replace": True, "columns": ("cost",)}, "2 columns"),
             ({"replace": True, "columns": ("cost", "cost")}, "column of the people"),
+            ({"replace": True, "columns": ("cost", "patient")}, "were sampled: 'patient', 'cost'"),
             ({"replace": True, "terms": {"noise": "gaussian"}}, "norm 'l2'"),
             ({"replace": True, "terms": {"min_epsilon": -1.0}}, "min_epsilon"),
         ],
@@ -590,6 +593,40 @@ def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypat
         assert desk.functions["mean_cost"].stale == ""
     finally:
         desk.ledger.close()
+
+
+def test_people_are_found_in_the_column_that_was_sampled():
+    """In another one, values of the rows would be people, and one person many of them."""
+    sensitivity = hs.sample_sensitivity(
+        lambda rows: rows[:, 1].sum(),
+        PublicTable(public_rows().to_numpy()),
+        rows=20,
+        user=0,
+        gamma=0.5,
+        neighbours="add-remove",
+        symmetric=True,
+        workers=1,
+    )
+    found = DatasetSettings(source="rows.csv", budget="rows", user="patient")
+    layout = sensitivity.sampling.layout
+    _check_order(sensitivity, layout, ("patient", "cost"), found)
+    with pytest.raises(ParameterError, match="people were sampled by another column"):
+        _check_order(sensitivity, layout, ("cost", "patient"), found)
+
+
+def test_a_function_knows_no_other_column_of_people(team, tmp_path):
+    """The data set names people by another column since it was registered; nothing is charged."""
+    told = {
+        "function": team.desk.functions["mean_cost"].told(),
+        "source": {"user": "family"},
+        "asked": {"epsilon": 0.1, "delta": 0.0},
+        "do": "check",
+        "aloud": True,
+    }
+    refused = judge_function(told)
+    assert refused["problem"] == "function_changed"
+    assert "another column" in refused["detail"]
+    assert release_function(None, told) == {"problem": "function_changed"}
 
 
 def test_no_two_people_round_to_one():

@@ -13,9 +13,12 @@ from hushed.errors import Overspent
 from hushed.ledger._together import reading
 from hushed.server import _people
 from hushed.server._audit import verify_trail
+from hushed.server._config import FILE
+from hushed.server._desk import Desk
+from hushed.server._life import recover
 from hushed.server._people import list_shares, set_quota
 from hushed.server._schema import fetch_all
-from hushed.server._setup import invite
+from hushed.server._setup import confirm_dataset, invite
 from hushed.server._tokens import Scope
 from hushed.statements import open_signed, public_key
 
@@ -156,3 +159,43 @@ def test_the_command_sets_aside_and_refuses(tmp_path):
         assert team.send("GET", "/v1/me", team.bo).json()["shares"][0]["reserved"] is False
         assert team.ask(team.bo, "one", epsilon=0.3).json()["code"] == "budget_exceeded"
         assert team.ask(cy, "one", epsilon=0.3).status_code == 201
+
+
+def _give_another_budget(team):
+    """Name another budget of 0.1 in the file, and confirm it, as a person at the machine does."""
+    limit = Guarantee(epsilon=0.1, neighbours="add-remove", unit="user")
+    team.desk.ledger.open_budget("next year", limit)
+    file = team.folder / FILE
+    file.write_text(file.read_text().replace('budget = "stays"', 'budget = "next year"'))
+    assert confirm_dataset(team.folder, "stays") == "next year"
+
+
+def test_5_what_one_budget_has_set_aside_pays_nothing_of_another_one(tmp_path):
+    """The share is a cap below the new budget, of which nothing was set aside."""
+    tokens = make_folder(tmp_path)
+    for team in open_team(tmp_path / "stats", tokens):
+        assert give(team, "bo", 0.4).status_code == 200
+        assert team.ask(team.bo, "before").status_code == 201
+        _give_another_budget(team)
+    for team in open_team(tmp_path / "stats", tokens):
+        assert team.send("GET", "/v1/me", team.bo).json()["shares"][0]["reserved"] is False
+        codes = [team.ask(team.bo, f"k{i}").status_code for i in range(2)]
+        assert codes == [201, 409]
+        assert team.desk.ledger.balance("next year").epsilon_left == 0.0
+        again = give(team, "bo", 0.4)
+        assert (again.status_code, again.json()["code"]) == (409, "budget_exceeded")
+
+
+def test_5_what_another_budget_has_paid_is_not_answered(tmp_path, monkeypatch):
+    """It was charged before the data set got its new budget, and its rows may be others now."""
+    tokens = make_folder(tmp_path)
+    for team in open_team(tmp_path / "stats", tokens):
+        with monkeypatch.context() as dead:
+            dead.setattr(Desk, "start", lambda *_: None)
+            made = team.ask(team.ana, "one", wait=0).json()["id"]
+        _give_another_budget(team)
+    for team in open_team(tmp_path / "stats", tokens):
+        recover(team.desk)
+        assert team.ask(team.ana, "one").json()["state"] == "failed"
+        assert team.answer(team.ana, made).status_code == 409
+        assert not team.desk.ledger.entries("next year")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import Mock
@@ -20,7 +21,7 @@ from hushed.server._audit import trail_head, verify_trail
 from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._log import Log
-from hushed.server._mark import Spent, read_mark, write_mark
+from hushed.server._mark import Spent, read_mark, read_spent, write_mark
 from hushed.server._requests import find_request, list_requests
 from hushed.server._restoring import restore_server
 from hushed.server._runners import Failed, Runners
@@ -240,6 +241,26 @@ def test_22_what_cannot_be_booked_is_refused(tmp_path):
         made.open_budget("stays", Guarantee(epsilon=1.0))
     with pytest.raises(NotFound, match="belongs to no server"):
         restore_server(folder, other, accept_loss=True)
+
+
+def test_22_a_gap_of_a_budget_that_no_data_set_has_now_is_booked_or_refused(tmp_path):
+    """The data set may come back; of a cap, the budget above it has been charged, too."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+        ledger.open_budget("last year", limit)
+    lose(folder, tokens, copy)
+    mark = folder / "server.mark"
+    head, told = read_mark(mark), read_spent(mark)
+    more = Spent(entries=9, epsilon=Fraction(2), delta=Fraction(0))
+    write_mark(mark, head, told | {"last year": more})
+    with pytest.raises(DamagedLedger, match=r"'last year' lacks, .* make a new server"):
+        restore_server(folder, copy, accept_loss=True)
+    write_mark(
+        mark, head, told | {"last year": replace(more, epsilon=Fraction(1)), "stays/bo": more}
+    )
+    done = restore_server(folder, copy, accept_loss=True)
+    assert sorted(done.booked) == ["last year", "stays"]
 
 
 def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, source):

@@ -212,10 +212,10 @@ def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption 
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._setup import confirm_dataset  # noqa: PLC0415
 
-        confirm_dataset(folder, name)
-        result.update(dataset=name)
+        budget = confirm_dataset(folder, name)
+        result.update(dataset=name, budget=budget)
         if not json:
-            print_line(f"{name} can be asked again after the next start; its budget is the same")
+            print_line(f"{name} can be asked again after the next start, against budget {budget!r}")
 
 
 def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:

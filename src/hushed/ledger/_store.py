@@ -159,19 +159,13 @@ class Store:
         if "\0" in str(target):
             raise ParameterError("the name of a file holds no zero bytes")
         check_name(target)
-        try:
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            raise ParameterError(f"{target} exists; a backup is written to a new file") from None
-        except OSError as error:
-            raise NotFound(f"{target} cannot be made: {error.strerror}") from None
-        try:
-            with self.reading() as source, closing(sqlite3.connect(target)) as copy:
-                driver: Any = source.connection.driver_connection
-                driver.backup(copy)
-        except (sqlite3.Error, HushedError) as error:
-            target.unlink(missing_ok=True)
-            raise error if isinstance(error, HushedError) else _translate_error(error) from None
+        with _written_whole(target) as fresh:
+            try:
+                with self.reading() as source, closing(sqlite3.connect(fresh)) as copy:
+                    driver: Any = source.connection.driver_connection
+                    driver.backup(copy)
+            except sqlite3.Error as error:
+                raise _translate_error(error) from None
         return target
 
     @contextmanager
@@ -265,6 +259,40 @@ class Store:
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError, Crowded) as error:
             raise _translate_error(error, committing=committing) from None
+
+
+@contextmanager
+def _written_whole(target: Path) -> Iterator[str]:
+    """Give a file to be written, which becomes a new one of this name when all of it is there."""
+    import tempfile  # noqa: PLC0415
+
+    exists = ParameterError(f"{target} exists; a backup is written to a new file")
+    if os.path.lexists(target):
+        raise exists
+    fresh = ""
+    try:
+        number, fresh = tempfile.mkstemp(".part", ".hushed-", target.parent)
+        os.close(number)
+        yield fresh
+        _name_new(fresh, target)
+    except FileExistsError:
+        raise exists from None
+    except OSError as error:
+        raise NotFound(f"{target} cannot be made: {error.strerror}") from None
+    finally:
+        for each in (fresh, f"{fresh}-journal") if fresh else ():
+            Path(each).unlink(missing_ok=True)
+
+
+def _name_new(fresh: str, target: Path) -> None:
+    """Give a file its name, which no file has."""
+    try:
+        os.link(fresh, target)
+    except FileExistsError:
+        raise
+    except OSError:  # some file systems know no second name
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.replace(fresh, target)
 
 
 def connect(url: str, *, create: bool, timeout: float) -> Store:

@@ -140,6 +140,12 @@ def reading(ledger: Ledger) -> AbstractContextManager[Transaction]:
     return ledger._store.looking()
 
 
+def has_key(ledger: Ledger, budget: str, key: str) -> bool:
+    """Whether a budget was charged under a key."""
+    with ledger._balances.hold(budget) as cached:
+        return key in ledger._balances.read_current(cached, budget).keys
+
+
 def keep_within(connection: Transaction, entry: Entry, text: str) -> str:
     """Store the answer of an entry in a transaction that is under way; the first one stays."""
     insert_answer(connection, entry, text)

@@ -33,7 +33,14 @@ from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
-from hushed.server._people import Caller, Grant, grant_counts, require_person, token_counts
+from hushed.server._people import (
+    Caller,
+    Grant,
+    grant_counts,
+    is_set_aside,
+    require_person,
+    token_counts,
+)
 from hushed.server._problems import Problem
 from hushed.server._requests import (
     KeyTaken,
@@ -112,7 +119,8 @@ def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked)
 
 def budget_of(desk: Desk, grant: Grant) -> str:
     """Give the budget in which the answer stands: a share that is set aside was paid before."""
-    return grant.budget if grant.reserved else desk.datasets[grant.dataset].settings.budget
+    above = desk.datasets[grant.dataset].settings.budget
+    return grant.budget if is_set_aside(desk.ledger, grant, above) else above
 
 
 def _new(
@@ -241,9 +249,18 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
     if not desk.alone:
         return  # it waits until nobody else may be answering it
     desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
+    if request.budget != budget_of(desk, _share_of(request)):  # the data set has another one now
+        fail_request(desk, request, "budget")
+        return
     if again and not _begin_again(desk, request):
         return
     _run(desk, request, dataset)
+
+
+def _share_of(request: Request) -> Grant:
+    """Give the share of a request as it was charged: alone, if it was set aside."""
+    reserved = request.budget == request.quota
+    return Grant(dataset=request.dataset, budget=request.quota, reserved=reserved)
 
 
 def _begin_again(desk: Desk, request: Request) -> bool:

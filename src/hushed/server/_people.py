@@ -16,7 +16,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import Charge, charge_together, reading, writing
+from hushed.ledger._together import Charge, charge_together, has_key, reading, writing
 from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
@@ -49,7 +49,7 @@ class Grant:
     """A person's share of a data set: a budget of its own, below that of the data set.
 
     A share that is set aside was charged to the data set as a whole when it was given; what is
-    spent of it is charged to the share alone.
+    spent of it is charged to the share alone, as long as the data set has that budget.
     """
 
     dataset: str
@@ -276,7 +276,7 @@ def set_quota(
     share = replace(limit, epsilon=cap.epsilon, delta=cap.delta, gamma=gamma)
     told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
     for number in count(max(known, default=0) + 1):
-        same = _find_unspent(ledger, person, dataset, share) if reserve else None
+        same = _find_unspent(ledger, person, dataset, share, above) if reserve else None
         if same is not None:
             return same
         budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
@@ -303,10 +303,24 @@ def set_quota(
     return grant
 
 
-def _find_unspent(ledger: Ledger, person: str, dataset: str, share: Guarantee) -> Grant | None:
+def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:
+    """Whether this budget has paid for a share as a whole.
+
+    Not so where the data set had another budget when the share was set aside: it is a cap now.
+    """
+    if not grant.reserved:
+        return False
+    with suppress(NotFound):  # a budget that the settings alone know has paid nothing
+        return has_key(ledger, above, f"{SHARE}{grant.budget}")
+    return False
+
+
+def _find_unspent(
+    ledger: Ledger, person: str, dataset: str, share: Guarantee, above: str
+) -> Grant | None:
     """Find the share that counts, if it was set aside in this size and nothing of it is spent."""
     for each in list_grants(ledger, person):
-        if each.dataset == dataset and each.reserved:
+        if each.dataset == dataset and is_set_aside(ledger, each, above):
             there = ledger.balance(each.budget)
             return each if not there.entries and there.budget.limit == share else None
     return None

@@ -41,12 +41,13 @@ from hushed.server._judging import MOST_ANSWERED
 from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 from hushed.server._problems import Problem
-from hushed.server._sampled import calibrate
+from hushed.server._sampled import calibrate, finds_people
 from hushed.server._sources import Source, fingerprint
 from hushed.server._workers import Unforeseen, Workers
 from hushed.statements._releases import tell_outsider
 
 if TYPE_CHECKING:
+    from hushed._rows._containers import Layout
     from hushed.guarantee import Guarantee
     from hushed.sensitivity import Sampling, Sensitivity
     from hushed.tables import Table
@@ -169,11 +170,31 @@ def _check_fits(
         raise ParameterError(
             f"the function needs the column of the people, {found.user!r}, among its columns"
         )
+    _check_order(sensitivity, layout, columns, found)
     if table.connection.in_database and found.user is None and not sampling.symmetric:
         raise ParameterError(
             "rows of a database have no order: a function of them is sampled with --symmetric"
         )
     return sampling
+
+
+def _check_order(
+    sensitivity: Sensitivity, layout: Layout, columns: Sequence[str], found: DatasetSettings
+) -> None:
+    """Refuse columns in another order: people would be found in the wrong one, or no release."""
+    sampled = list(map(str, layout.columns))
+    if layout.container != "array" and list(columns) != sampled:
+        raise ParameterError(
+            "a frame has its columns by name, in the order in which they were sampled: "
+            f"{', '.join(map(brief, sampled))}",
+            parameter="column",
+        )
+    if not finds_people(sensitivity, columns, found.user):
+        raise ParameterError(
+            f"people were sampled by another column than {found.user!r}, which names them in the "
+            "data set: name the columns in the order in which they were sampled",
+            parameter="column",
+        )
 
 
 def _foresee(

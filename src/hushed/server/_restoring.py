@@ -164,8 +164,8 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
         raise DamagedLedger(f"the mark does not tell what was charged: {_NEW}")
     with reading(ledger) as connection:
         here = Tally().count(connection)
-        statement = "SELECT budget FROM @.hushed_s_grants WHERE reserved = 1"
-        aside = {str(each["budget"]) for each in fetch_all(connection, statement)}
+        statement = "SELECT budget FROM @.hushed_s_grants WHERE reserved = 0"
+        caps = {str(each["budget"]) for each in fetch_all(connection, statement)}
     needed = {each.budget for each in settings.dataset.values()}
     booked = []
     for name, told in spent.items():
@@ -184,7 +184,7 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
         try:
             ledger.charge(name, replace(limit, epsilon=epsilon, delta=delta), note=_NOTE)
         except Overspent:
-            if name not in needed | aside:  # a cap, below a budget that binds
+            if name in caps:  # below a budget that binds
                 continue
             raise DamagedLedger(
                 f"what budget {name!r} lacks, epsilon {epsilon!r} and delta {delta!r}, does not "

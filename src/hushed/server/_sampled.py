@@ -72,6 +72,20 @@ def load(told: Mapping[str, Any]) -> Loaded:
     return Loaded(function=f, sensitivity=found)
 
 
+def finds_people(sensitivity: hs.Sensitivity, columns: Sequence[str], user: str | None) -> bool:
+    """Whether people were sampled by the column that names them in the data set.
+
+    Of a function that was sampled for rows, or of rows, the budget refuses the unit.
+    """
+    sampling = sensitivity.sampling
+    if sampling is None or sampling.user is None or user is None:
+        return True
+    layout, place = sampling.layout, sampling.user
+    if layout.container != "array" or isinstance(place, str):
+        place = list(map(str, layout.columns)).index(str(place))
+    return columns[place] == user
+
+
 def calibrate(sensitivity: hs.Sensitivity, noise: str, asked: Mapping[str, Any]) -> Mechanism:
     """Calibrate the noise that the steward has chosen to an epsilon, or to an error."""
     epsilon, error, delta = asked["epsilon"], asked.get("error"), asked["delta"]
@@ -84,11 +98,19 @@ def calibrate(sensitivity: hs.Sensitivity, noise: str, asked: Mapping[str, Any])
     return kind(sensitivity, epsilon=epsilon, **more)
 
 
+def _load_for(told: Mapping[str, Any]) -> Loaded:
+    """Load a function for a data set, whose people may be named by another column now."""
+    loaded = load(told["function"])
+    if not finds_people(loaded.sensitivity, told["function"]["columns"], told["source"]["user"]):
+        raise Changed("its people were sampled by another column than that of the data set")
+    return loaded
+
+
 def judge_function(told: dict[str, Any]) -> dict[str, Any]:
     """Judge what is asked of a function, or price it; it is tried on public rows alone."""
     wanted = told["function"]
     try:
-        loaded = load(wanted)
+        loaded = _load_for(told)
         mechanism = calibrate(loaded.sensitivity, wanted["noise"], told["asked"])
         if told["do"] == "price":
             admitted = admit_mechanism(mechanism)
@@ -160,7 +182,7 @@ def release_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     """
     wanted = told["function"]
     try:
-        loaded = load(wanted)
+        loaded = _load_for(told)
         mechanism = calibrate(loaded.sensitivity, wanted["noise"], told["asked"])
         priced = price_release(loaded.function, mechanism)
     except (Changed, HushedError):

@@ -28,7 +28,7 @@ from hushed.server._judging import (
     price_function,
     read_asked,
 )
-from hushed.server._people import Caller, Grant, list_grants, require_person
+from hushed.server._people import Caller, Grant, is_set_aside, list_grants, require_person
 from hushed.server._problems import Problem
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
 from hushed.server._shown import (
@@ -161,7 +161,7 @@ def show_share(desk: Desk, share: Grant) -> ShownShare:
         dataset=share.dataset,
         epsilon=limit.epsilon,
         delta=limit.delta,
-        reserved=share.reserved,
+        reserved=is_set_aside(desk.ledger, share, desk.datasets[share.dataset].settings.budget),
         left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
     )
 

@@ -195,14 +195,15 @@ def _from_folder(folder: Path, source: str) -> str:
     return os.path.relpath(Path(source).resolve(), folder.resolve())
 
 
-def confirm_dataset(folder: Path, name: str) -> None:
-    """Take a data set as it is now, with the same budget: somebody has looked at the change."""
+def confirm_dataset(folder: Path, name: str) -> str:
+    """Take a data set as it is now, for somebody has looked at the change; the budget it has."""
     settings, ledger = open_server(folder)
     with ledger:
         found = require_dataset(settings, name)
         table = open_dataset(folder, found)
         require_budget(ledger, found)
         register(ledger, name, found, table, MACHINE)
+    return found.budget
 
 
 def invite(

@@ -170,10 +170,26 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     schema = readable_schema(found)
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
+    _require_readable(path, schema)
     read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
     backend.con.register(name, read)
     stored = {each: each if each in schema.names else None for each in found.names}
     return open_own(DUCKDB, backend, name, types, stored, str(path))
+
+
+def _require_readable(path: Path, schema: Any) -> None:
+    """Refuse a column by whose name Arrow fails on every row, for it adds one of that name."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import dataset  # noqa: PLC0415
+
+    readable = False
+    with suppress(pa.ArrowInvalid):
+        readable = dataset.dataset(schema.empty_table()).scanner() is not None
+    if not readable:
+        raise ParameterError(
+            f"{path.name} has a column by whose name Arrow, which reads Parquet files, calls one "
+            "of its own, such as __filename: rename it"
+        )
 
 
 def _read_parquet_schema(path: Path) -> Any:

@@ -146,7 +146,7 @@ def _readable_type(dtype: Any) -> Any:
         return _readable_type(dtype.value_type)
     if kinds.is_timestamp(dtype):
         return pa.timestamp(dtype.unit)
-    if kinds.is_decimal256(dtype):
+    if kinds.is_decimal256(dtype) or (kinds.is_decimal(dtype) and dtype.scale < 0):
         return pa.float64()
     near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
     supported = (
