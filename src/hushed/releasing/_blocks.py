@@ -207,7 +207,8 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
             f"it lies between the answers number {lowest} and {blocks + 1 - lowest} of {blocks}, "
             f"in ascending order, each moved to the nearest of these values{able}"
             if lowest > 0
-            else "it lies in the range, and no more is known, if the prior is wrong"
+            else "it lies in the range, and no more is known"
+            + (", if the prior is wrong" if stated["prior"] else "")
         )
     else:
         text = (
