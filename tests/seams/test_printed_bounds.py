@@ -126,3 +126,28 @@ def test_a_route_that_is_not_recommended_is_below_the_ratio_that_is_named():
         patched.setattr(_recommending, "rank_promise", lambda *_: 0)
         told = _recommending._say_other(its, mine, asked)
     assert "1.99 times smaller; a weaker promise is recommended from 2 times on" in told
+
+
+def test_a_budget_of_which_something_is_left_is_not_used_up(tmp_path):
+    """The words of its picture said 100 %."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0))
+        ledger.charge("b", hs.Guarantee(epsilon=0.996))
+        pictures = ledger.balance("b")._card().pictures + ledger._card().pictures
+    assert len(pictures) == 2
+    assert all("99.6 % of the budget is used" in each for each in pictures)
+
+
+def test_an_event_that_was_missed_once_did_not_always_happen():
+    """Counts are told, and no share that is rounded to all of them."""
+
+    def nearly_always(data, rng, size):
+        return data[0] * (rng.random(size) < 0.9998)
+
+    claim = hs.Guarantee(epsilon=0.5)
+    pairs = [([1.0], [0.0])]
+    report = hs.audit(nearly_always, pairs, claim=claim, samples=20_000, batch=True, workers=1)
+    seen = report.witness.counts
+    told = hs.certify(report).explain()
+    assert f"that happened in {seen.hits:,} of {seen.samples:,} runs on one input" in told
+    assert f"and in {seen.other_hits:,} of {seen.other_samples:,} on its neighbour" in told
