@@ -79,8 +79,9 @@ class Simulation(Shown):
         where = "" if self.isolated else ", in one process: what it keeps between calls is not seen"
         return (
             f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
-            f"{self.error_50:.3g} (median), {self.error_95:.3g} (95 %); without noise "
-            f"{self.error_of_blocks:.3g}; {format_up(100 * self.failed, 3)} % of the calls failed"
+            f"{format_up(self.error_50, 3)} (median), {format_up(self.error_95, 3)} (95 %); "
+            f"without noise {format_up(self.error_of_blocks, 3)}; "
+            f"{format_up(100 * self.failed, 3)} % of the calls failed"
             f"{where}" + (f". {self.remark}" if self.remark else "")
         )
 

@@ -181,9 +181,9 @@ def _print_simulation(found: Simulation) -> None:
         "released",
         ("", "error"),
         [
-            ("half of the releases are within", f"{found.error_50:.3g}"),
-            ("95 % of the releases are within", f"{found.error_95:.3g}"),
-            ("blocks alone, without noise (median)", f"{found.error_of_blocks:.3g}"),
+            ("half of the releases are within", format_up(found.error_50, 3)),
+            ("95 % of the releases are within", format_up(found.error_95, 3)),
+            ("blocks alone, without noise (median)", format_up(found.error_of_blocks, 3)),
         ],
     )
     where = "" if found.isolated else "; in one process: what it keeps between calls is not seen"
