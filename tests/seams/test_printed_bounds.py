@@ -5,12 +5,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
 from hushed import transformations as t
 from hushed._web.answers import _ends
 from hushed._web.svg import Bar
 from hushed.blocks import _simulation
+from hushed.cli import app
 from hushed.client._questions import ServedQuote
 from hushed.comparing import _recommending
 from hushed.errors import ParameterError, SpaceMismatch
@@ -151,3 +153,12 @@ def test_an_event_that_was_missed_once_did_not_always_happen():
     told = hs.certify(report).explain()
     assert f"that happened in {seen.hits:,} of {seen.samples:,} runs on one input" in told
     assert f"and in {seen.other_hits:,} of {seen.other_samples:,} on its neighbour" in told
+
+
+def test_what_a_level_costs_is_not_nothing():
+    """Less than half a cent was 0.00, in the table and in the warning below it."""
+    asked = ["--people", "1", "--per-person", "0.0049", "--epsilon0", "10"]
+    result = CliRunner().invoke(app, ["cost", *asked])
+    told = result.stdout + result.stderr
+    assert "Worst-case cost at epsilon0 = 10: 0.01" in told
+    assert "weighted by that probability the cost is 0.01 of 0.01" in " ".join(told.split())
