@@ -196,7 +196,9 @@ def test_words_of_a_contradiction_without_a_lower_bound():
         "contradicted (p = 0.01; how large the total variation is remains open)"
     )
     words = dataclasses.replace(made, p_value=0.01, tv_at_least=0.1239).explain()
-    assert words.startswith("contradicted (p = 0.01, total variation at least 0.123)")
+    assert words.startswith(
+        "contradicted (p = 0.01, total variation at least 0.123 with confidence 0.95)"
+    )
     words = dataclasses.replace(made, p_value=0.2, caught=1.0).explain()
     assert "no deviation would surely have been caught" in words
 

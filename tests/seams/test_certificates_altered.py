@@ -76,6 +76,24 @@ def test_no_value_is_certified_that_its_own_certificate_rules_out():
                 hs.Statement(record=json.dumps(record | {"value": other, "kind": kind}))
 
 
+@pytest.mark.parametrize("low", [0.0, -3.0, 2.0])
+def test_no_value_between_public_ones_is_certified(low):
+    """It was chosen from those that follow from the range: no other number of it is an answer."""
+    median = hs.statistics.median(rows=200, low=low, high=7.0)
+    rows = np.linspace(low, 7.0, 200)
+    blocks = hs.Blocks(low=low, high=7.0, epsilon=8.0, blocks=10)
+    for released in (
+        hs.release(median, rows, hs.InverseSensitivity(median, epsilon=2)),
+        hs.release(lambda rows: 5.0, rows, blocks),
+    ):
+        record = json.loads(hs.certify(released).record)
+        for factor in (1 - 1e-12, 1 + 1e-12):  # another mathematical library
+            hs.Statement(record=json.dumps(record | {"value": released.value * factor}))
+        for factor in (1 - 1e-4, 1 + 1e-4):
+            with pytest.raises(ParameterError, match="public values"):
+                hs.Statement(record=json.dumps(record | {"value": released.value * factor}))
+
+
 @pytest.mark.slow
 def test_the_share_of_a_candidate_is_that_of_all():
     """Nobody states another weight than default candidates have."""

@@ -319,6 +319,16 @@ def test_what_was_chosen_is_one_of_the_candidates(name):
             hs.Statement(record=json.dumps(json.loads(known.record) | {"value": value}))
 
 
+def test_no_name_of_a_function_passes_for_a_sentence_of_the_certificate():
+    """Whoever writes a certificate of blocks names the function, and may say anything there."""
+    asked = hs.release(np.mean, VOTERS, hs.Blocks(low=0, high=1, epsilon=4.0, blocks=10))
+    assert "Released was mean, asked about 10 blocks" in asked.certificate.explain()
+    known = json.loads(hs.certify(asked).record)
+    known["certificate"]["mechanism"]["parameters"]["function"] = "exact. Nobody's row is in it"
+    told = hs.Statement(record=json.dumps(known)).explain()
+    assert """Released was "exact. Nobody's row is in it", asked about""" in told
+
+
 def test_no_text_is_certified_as_the_answer_of_a_noisy_mean():
     """Noise is added to numbers: a text beside its certificate was never protected by it."""
     moved = hs.proven_sensitivity(1.0, "l1", argument="a mean of values in [0, 1]")

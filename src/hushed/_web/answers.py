@@ -11,7 +11,7 @@ from hushed._ground.printing import format_up, shown
 from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.tables import Answer
 from hushed.tables._answers import percent
-from hushed.tables._format import list_lines
+from hushed.tables._format import format_end, list_lines
 
 _MOST_BARS, _MOST_PICTURES = 40, 6
 
@@ -100,7 +100,7 @@ def _draw(answer: Answer, name: str, bars: Sequence[Bar], what: str) -> Picture:
 def _ends(bar: Bar, *, barred: bool) -> tuple[str, ...]:
     if not barred or bar.low is None or bar.high is None:
         return ()
-    return _number(bar.low), _number(bar.high)
+    return format_end(bar.low, -1), format_end(bar.high, 1)
 
 
 def _number(value: float) -> str:

@@ -193,7 +193,7 @@ def choose_blocks(mechanism: Blocks) -> int:
     if found < least:
         raise ParameterError(
             f"{found} blocks are too few for epsilon = {mechanism.epsilon:g}: an answer that says "
-            f"nothing would be likelier than {mechanism.beta:g}, which takes {least} blocks. "
+            f"nothing could be likelier than {mechanism.beta:g}, which takes {least} blocks. "
             + advise_fewer(mechanism, found),
             parameter="blocks",
         )

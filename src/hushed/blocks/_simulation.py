@@ -18,6 +18,7 @@ from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
+from hushed._ground.printing import format_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
 from hushed.blocks._calls import ask_here, ask_once, by_place, open_calls
@@ -78,9 +79,10 @@ class Simulation(Shown):
         where = "" if self.isolated else ", in one process: what it keeps between calls is not seen"
         return (
             f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
-            f"{self.error_50:.3g} (median), {self.error_95:.3g} (95 %); without noise "
-            f"{self.error_of_blocks:.3g}; {self.failed:.1%} of the calls failed{where}"
-            + (f". {self.remark}" if self.remark else "")
+            f"{format_up(self.error_50, 3)} (median), {format_up(self.error_95, 3)} (95 %); "
+            f"without noise {format_up(self.error_of_blocks, 3)}; "
+            f"{format_up(100 * self.failed, 3)} % of the calls failed"
+            f"{where}" + (f". {self.remark}" if self.remark else "")
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed._ground.checks import require_count
+from hushed._ground.printing import format_up
 from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
@@ -180,12 +181,12 @@ def _print_simulation(found: Simulation) -> None:
         "released",
         ("", "error"),
         [
-            ("half of the releases are within", f"{found.error_50:.3g}"),
-            ("95 % of the releases are within", f"{found.error_95:.3g}"),
-            ("blocks alone, without noise (median)", f"{found.error_of_blocks:.3g}"),
+            ("half of the releases are within", format_up(found.error_50, 3)),
+            ("95 % of the releases are within", format_up(found.error_95, 3)),
+            ("blocks alone, without noise (median)", format_up(found.error_of_blocks, 3)),
         ],
     )
     where = "" if found.isolated else "; in one process: what it keeps between calls is not seen"
-    print_line(f"{found.failed:.1%} of {found.calls} calls failed{where}")
+    print_line(f"{format_up(100 * found.failed, 3)} % of {found.calls} calls failed{where}")
     if found.remark:
         print_line(found.remark)

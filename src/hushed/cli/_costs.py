@@ -127,15 +127,15 @@ def _price(
     if quiet:
         return
     print_table(
-        f"Worst-case cost at epsilon0 = {format_up(epsilon0)}: {model.cost(epsilon0):,.2f}",
+        f"Worst-case cost at epsilon0 = {format_up(epsilon0)}: {money_above(model.cost(epsilon0))}",
         ["basis", "cheapest level", "confidence", "cost", "saving"],
         [
             [
                 name,
                 format_up(x.epsilon),
                 format_down(x.confidence, 4),
-                f"{x.budget:,.2f}",
-                f"{x.saving:,.2f}",
+                money_above(x.budget),
+                money_below(x.saving),
             ]
             for name, x in found.items()
         ],

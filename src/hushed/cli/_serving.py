@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_up
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._serving_functions import add_function, remove_function
@@ -121,8 +121,9 @@ def add(
         add_dataset(folder, name, section | told_all, limit)
         result.update(dataset=name)
         if not json:
-            more = f", gamma {gamma:g}" if gamma else ""
-            print_line(f"added {name}, with a budget of epsilon {epsilon:g}, delta {delta:g}{more}")
+            more = f", gamma {format_up(gamma)}" if gamma else ""
+            slack = f"delta {format_up(delta)}{more}"
+            print_line(f"added {name}, with a budget of epsilon {format_up(epsilon)}, {slack}")
             print_line(
                 "protected is each row: if a person may have several, name their column with --user"
                 if user is None
@@ -295,7 +296,7 @@ def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
         result.update(requests=found)
         if not json:
             for each in found:
-                price = f"epsilon {each['epsilon']:g}, delta {each['delta']:g}"
+                price = f"epsilon {format_up(each['epsilon'])}, delta {format_up(each['delta'])}"
                 told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
                 print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
             print_note(f"{len(found)} wait; --json shows the questions")

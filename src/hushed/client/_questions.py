@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_down, format_up
 from hushed.client._pending import Pending, write_pending
 from hushed.client._sending import read_object
 from hushed.errors import KeyInUse
@@ -88,7 +88,7 @@ class ServedQuote(Shown):
 
     def __str__(self) -> str:
         waits = "\na steward has to approve it first" if self.needs_approval else ""
-        left = format_up(self.left["epsilon"])
+        left = format_down(self.left["epsilon"])
         return f"{self.words}\n{self._room()}: epsilon {left} is left{waits}"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._ground.decimals import read
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_exactly
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
 from hushed.comparing._laws import estimate_spread
@@ -294,4 +294,5 @@ def _describe(asked: Any, rows: int, user: object) -> str:
     private = "" if stated["rows"] else " (a private number)"
     if "low" not in stated:
         return f"{kind} of {rows:,} rows{private}"
-    return f"{kind} of {rows:,} rows{private} in [{stated['low']:g}, {stated['high']:g}]"
+    ends = f"[{format_exactly(stated['low'])}, {format_exactly(stated['high'])}]"
+    return f"{kind} of {rows:,} rows{private} in {ends}"

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+from hushed._ground.printing import format_down
 from hushed.comparing._offers import Offer, Priced
-from hushed.comparing._record import shown_number
 from hushed.errors import BadFunction, ParameterError
 
 _LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
@@ -23,7 +23,7 @@ def find_price(offer: Offer, most: float, beta: float) -> Priced | str:
     step = first_level(partial(_excess, offer, most, beta, kept))
     if step is None:
         last = _level(_LAST)
-        return f"an error of {shown_number(most)} is not reached at any epsilon up to {last:g}"
+        return f"an error of {format_down(most, 3)} is not reached at any epsilon up to {last:g}"
     return kept[step]
 
 

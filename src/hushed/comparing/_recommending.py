@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_down, format_exactly, format_up
 from hushed.comparing._record import ComparedRoute, shown_number
 
 if TYPE_CHECKING:
@@ -102,16 +103,16 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     mine, its = comparison.price(chosen), comparison.price(other)
     what = "epsilon" if comparison.error is not None else "error"
     kind = _KINDS[rank_promise(other, comparison)]
-    ratio = "1" if mine == its else "many"
-    if min(mine, its):
-        ratio = shown_number(max(mine, its) / min(mine, its))
-    if ratio == "1":
-        return f"Of promises {kind}, the best one ({other.name}) has the same {what}."
-    if its >= mine:
-        return f"Of promises {kind}, the best one ({other.name}) has {ratio} times the {what}."
+    best = f"Of promises {kind}, the best one ({other.name}) has"
+    if mine == its:
+        return f"{best} the same {what}."
+    ratio = max(mine, its) / min(mine, its) if min(mine, its) else math.inf
+    if its > mine:
+        return f"{best} {'many' if math.isinf(ratio) else shown_number(ratio)} times the {what}."
+    less = "many" if math.isinf(ratio) else format_down(ratio, 3)
     return (
-        f"Of promises {kind}, the best one ({other.name}) has an {what} {ratio} times smaller; "
-        f"a weaker promise is recommended from {comparison.worth:g} times on."
+        f"{best} an {what} {less} times smaller; a weaker promise is recommended from "
+        f"{format_exactly(comparison.worth)} times on."
     )
 
 

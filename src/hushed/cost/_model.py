@@ -349,7 +349,7 @@ def _warnings(
         f"{format_up(found.published_risk, 4)}, the exact delta {format_up(found.delta, 4)}, "
         f"and the loss exceeds the level with probability "
         f"{format_up(found.loss_exceeds, 4)}; weighted by that probability the cost is "
-        f"{honest:,.2f} of {model.cost(epsilon0):,.2f}"
+        f"{money_above(honest)} of {money_above(model.cost(epsilon0))}"
     )
     return (_WHY_NOT[basis], numbers)
 

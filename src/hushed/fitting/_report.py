@@ -121,7 +121,11 @@ class PopulationCheck(Shown):
         if self.verdict == "not contradicted":
             told += f"); {describe_power(self)}"
         elif self.tv_at_least > 0:
-            told += f", total variation at least {format_down(self.tv_at_least, 3)})"
+            sure = format_down(self.confidence)
+            told += (
+                f", total variation at least {format_down(self.tv_at_least, 3)} with confidence "
+                f"{sure})"
+            )
         else:
             told += "; how large the total variation is remains open)"
         name = flat(self.population.get("name") or self.population.get("kind", "population"))

@@ -140,13 +140,14 @@ class Balance(Shown):
     gamma_left: float
 
     def _card(self) -> Card:
-        label = f"{self.used:.0%} of the budget is used"
+        used = f"{format_up(100 * self.used, 3)} %"
+        label = f"{used} of the budget is used"
         return Card(
             title=f"Budget {self.budget.name}",
             text=self.explain(),
             facts=(
                 ("charges", str(self.entries)),
-                ("used", f"{format_up(100 * self.used, 3)} %"),
+                ("used", used),
                 ("epsilon left", format_down(self.epsilon_left)),
             ),
             pictures=(draw_gauge(self.used, label),),

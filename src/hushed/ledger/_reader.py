@@ -66,7 +66,8 @@ class LedgerReader(Shown):
             text=text,
             lines=(head, *lines),
             pictures=tuple(
-                draw_gauge(each.used, f"{each.used:.0%} of the budget is used") for each in found
+                draw_gauge(each.used, f"{format_up(100 * each.used, 3)} % of the budget is used")
+                for each in found
             ),
         )
 

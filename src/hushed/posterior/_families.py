@@ -15,6 +15,7 @@ import numpy as np
 
 from hushed._ground.checks import read_finite, require_positive
 from hushed._ground.numeric import round_up
+from hushed._ground.printing import format_exactly
 from hushed._ground.stops import watch_stops
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
@@ -76,8 +77,11 @@ class Family:
 
     def describe(self) -> str:
         """Say which family it is."""
-        spread = f" of standard deviation {self.std:g}" if self.kind == "normal mean" else ""
-        return f"{self.kind}{spread}, rows moved into [{self.low:g}, {self.high:g}]"
+        spread = ""
+        if self.kind == "normal mean":
+            spread = f" of standard deviation {format_exactly(self.std)}"
+        ends = f"[{format_exactly(self.low)}, {format_exactly(self.high)}]"
+        return f"{self.kind}{spread}, rows moved into {ends}"
 
 
 def bernoulli(

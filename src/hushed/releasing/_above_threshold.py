@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hushed._functions._silence import silence
+from hushed._ground.printing import format_exactly, format_up
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
 from hushed.ledger._notes import choose_note
@@ -316,8 +317,9 @@ class AboveThreshold:
     def __repr__(self) -> str:
         plan = self._plan
         return (
-            f"AboveThreshold(threshold={plan.threshold:g}, epsilon={plan.epsilon:g}, "
-            f"sensitivity={plan.sensitivity.value:g}, positives={plan.positives}, "
+            f"AboveThreshold(threshold={format_exactly(plan.threshold)}, "
+            f"epsilon={format_up(plan.epsilon)}, "
+            f"sensitivity={format_up(plan.sensitivity.value)}, positives={plan.positives}, "
             f"left={self._left})"
         )
 

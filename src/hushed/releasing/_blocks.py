@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any
 
 from hushed import noise
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000  # candidates and dimensions of a certificate that anybody may have written
 _LARGE = 1000.0  # an epsilon at which any number of candidates makes a mechanism
+_OF_NAMES = {*ascii_letters, *digits, *"_.<>"}
 _STATED = ("fingerprint", "function")  # what no certificate contains, and what is only a name
 
 
@@ -207,7 +209,8 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
             f"it lies between the answers number {lowest} and {blocks + 1 - lowest} of {blocks}, "
             f"in ascending order, each moved to the nearest of these values{able}"
             if lowest > 0
-            else "it lies in the range, and no more is known, if the prior is wrong"
+            else "it lies in the range, and no more is known"
+            + (", if the prior is wrong" if stated["prior"] else "")
         )
     else:
         text = (
@@ -228,12 +231,17 @@ def explain_blocks_reach(certificate: Certificate) -> str:
     whose = f"user, by the column {flat(str(stated['user']))!r}," if user else "row"
     return (
         f"Whom it protects: this holds for every table, every {who} and every function; no "
-        f"population is assumed. Released was {flat(str(stated['function']))}, asked about "
+        f"population is assumed. Released was {_quote(str(stated['function']))}, asked about "
         f"{stated['blocks']} blocks of the rows: each {whose} was put into one of them by chance "
         "alone, and so changes one answer, whatever the function does. A call that failed counts "
         f"as {_silent(str(stated['aggregate']))}. The number of rows "
         + ("is public." if certificate.neighbours == "replace-one" and not user else "is private.")
     )
+
+
+def _quote(name: str) -> str:
+    """Show the name of a function, which may be any text: what is no name cannot be a sentence."""
+    return name if set(name) <= _OF_NAMES else repr(flat(name))
 
 
 def _size(count: Any) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.numeric import finite_above
+from hushed._ground.printing import format_exactly
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
@@ -120,7 +121,7 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
         neighbours=statistic.neighbours,
         unit=statistic.unit,
         argument=f"global sensitivity of the {kind} of rows that are moved into "
-        f"[{statistic.low:g}, {statistic.high:g}]",
+        f"[{format_exactly(statistic.low)}, {format_exactly(statistic.high)}]",
     )
     return replace(known, statistic=statistic)
 

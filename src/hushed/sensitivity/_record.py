@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, draw_histogram
-from hushed._ground.printing import flat, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed._ground.tensors import Precision
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
@@ -465,6 +465,6 @@ class Sensitivity(Shown):
             raise ParameterError(
                 f"tau={tau} over {involved} rows makes gamma reach {gamma:.3g}: nothing is left "
                 f"of the promise; gamma={self.gamma} tolerates tau below "
-                f"{2 * (1 - self.gamma) ** 2 / involved:.3g}"
+                f"{format_down(2 * (1 - self.gamma) ** 2 / involved, 3)}"
             )
         return replace(self, sampling=replace(self.sampling, gamma=gamma, shift=tau))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from hushed.sensitivity._neighbourhood import Neighbourhood
 _QUANTILES = 201
 _TINY = 1e-3  # of the largest movement
 _JUMP = 10.0  # times the kept movement
+_SAME = 1e-12  # of logarithms
 _RESOLVED = 1000.0  # times the distance between two neighbouring numbers
 _ELSE = (
     "Look at the rows that do it; cut them off in the function, keep a larger movement "
@@ -90,10 +92,26 @@ def list_remarks(movements: Movements) -> list[str]:
 
 
 def count_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> int:
-    """Count the places that a promise at a random place may leave out altogether."""
+    """Count the places that a promise at a random place may leave out altogether.
+
+    Notes
+    -----
+    Some of k places is in all pairs but a share ``(1 - k/n) (1 - k/(n-1)) ...``, with a factor for
+    each row that changes at once: all of these pairs have to fail.
+    """
     if symmetric or reach.whole or reach.protect != "record" or reach.user is not None:
         return 0  # users are shown in a random order, so that nobody stands at a place
-    return math.floor(decimal_of(gamma) * reach.size)
+    most = math.floor(decimal_of(gamma) * reach.size)
+    if reach.distance == 1:
+        return most
+    others = reach.size - np.arange(reach.distance)
+
+    def is_too_many(places: int) -> bool:
+        if places >= others[-1]:
+            return True
+        return bool(np.log1p(-places / others).sum() < math.log1p(-gamma) - _SAME)
+
+    return bisect_left(range(1, most + 1), True, key=is_too_many)
 
 
 def describe_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> list[str]:
@@ -115,8 +133,8 @@ def warn_of_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> Pl
         return None
     return PlacesLeftOut(
         "the function was not declared symmetric, and gamma is then an average over the place of "
-        "the changed row: it leaves room for gamma * rows whole places, and whoever stands there "
-        f"{_advise(reach, 'symmetric=True')}. Sensitivity.explain() counts the places"
+        "the changed row: it leaves room for up to gamma * rows whole places, and whoever stands "
+        f"there {_advise(reach, 'symmetric=True')}. Sensitivity.explain() counts the places"
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushed._ground.checks import is_a, list_in_order, require_one_of
 from hushed._ground.exact import LARGEST_INT, is_small
+from hushed._ground.printing import format_exactly
 from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, ParameterError
 
@@ -76,7 +77,9 @@ class Cell:
 
     def __str__(self) -> str:
         """Words for messages."""
-        bounds = "" if self.low is None else f" in [{self.low:g}, {self.high:g}]"
+        bounds = ""
+        if self.low is not None and self.high is not None:
+            bounds = f" in [{format_exactly(self.low)}, {format_exactly(self.high)}]"
         return f"{self.type}{bounds}{', maybe missing' if self.missing else ''}"
 
     def check(self, values: Any, *, name: str | None = None) -> NDArray[Any]:

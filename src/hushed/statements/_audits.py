@@ -67,11 +67,10 @@ def _split(text: str) -> tuple[str, str]:
 def _describe_outsider(report: AuditReport) -> str:
     """Say what an outsider who sees an output can tell, as far as the audit has shown."""
     seen = report.witness.counts
-    share, other = seen.hits / seen.samples, seen.other_hits / seen.other_samples
     told = (
         "Somebody who sees an output of the mechanism can look whether "
-        f"{flat(report.witness.event)}: that happened in {100 * share:.3g} % of the runs on one "
-        f"input, and in {100 * other:.3g} % of those on its neighbour. "
+        f"{flat(report.witness.event)}: that happened in {seen.hits:,} of {seen.samples:,} runs on "
+        f"one input, and in {seen.other_hits:,} of {seen.other_samples:,} on its neighbour. "
     )
     if report.verdict == "violated":
         return told + "That tells the two apart by more than the claim allows."

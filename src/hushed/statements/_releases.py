@@ -10,12 +10,14 @@ import numpy as np
 
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.errors import DamagedLedger, HushedError, ParameterError
-from hushed.mechanisms import Winner
+from hushed.mechanisms import InverseSensitivity, Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.mechanisms._bound_search import BoundSearch
 from hushed.releasing import Certificate, Release
+from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._names import list_named, name_numbers
+from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
@@ -98,6 +100,8 @@ def _check_value(value: Any, certificate: Certificate) -> None:
         raise ParameterError("the release is none of the bounds that the search chose from")
     if not _is_in_range(value, certificate):
         raise ParameterError("the release is no value of the range that its certificate names")
+    if not _is_offered(value, certificate):
+        raise ParameterError("the release is none of the public values that were chosen from")
     if isinstance(value, BernsteinPolynomial):
         value = value.coefficients
     if not isinstance(value, np.ndarray):
@@ -121,6 +125,21 @@ def _is_in_range(value: Any, certificate: Certificate) -> bool:
     low, high = float(named["low"]), float(named["high"])
     spare = math.ulp(max(abs(low), abs(high)))  # ends of a ladder are rounded
     return type(value) is float and low - spare <= value <= high + spare
+
+
+def _is_offered(value: Any, certificate: Certificate) -> bool:
+    """Whether a number is one of those that were chosen from, where the certificate says them all.
+
+    Other mathematical libraries make ladders that differ in the last digits.
+    """
+    made = certificate.mechanism
+    rebuilt: dict[str, Any] = {"blocks": rebuild_blocks, InverseSensitivity.name: rebuild}
+    again = rebuilt.get(made.name)
+    known = made.parameters.get("spacing") in ("even", "geometric")
+    if type(value) is not float or again is None or not known:
+        return True
+    offered = np.array(again(certificate).values, dtype=np.float64)
+    return bool(np.isclose(offered, value, rtol=1e-9, atol=1e-12 * np.abs(offered).max()).any())
 
 
 def _is_candidate(value: Any, certificate: Certificate) -> bool:

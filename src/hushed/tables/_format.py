@@ -56,7 +56,7 @@ def _format_cell(value: Any, low: Any, high: Any) -> str:
     return (
         _format_number(value)
         if low is None
-        else f"{_format_number(value)} [{_format_end(low, -1)}, {_format_end(high, 1)}]"
+        else f"{_format_number(value)} [{format_end(low, -1)}, {format_end(high, 1)}]"
     )
 
 
@@ -66,7 +66,7 @@ def _format_errors(value: Any, low: Any, high: Any) -> str:
     return f"within {above}" if below == above else f"-{below} to +{above}"
 
 
-def _format_end(end: float, side: int) -> str:
+def format_end(end: float, side: int) -> str:
     """Format an end of an error bar: not inside of it, for the bar would hold less often."""
     if isinstance(end, int):
         return str(end)

@@ -50,7 +50,9 @@ class QuotedErrors(Shown):
     binding: tuple[str, ...]
 
     def _brief(self) -> str:
-        kept = ", ".join(f"{flat(name)} within {error:g}" for name, error in self.errors.items())
+        kept = ", ".join(
+            f"{flat(name)} within {format_up(error)}" for name, error in self.errors.items()
+        )
         return f"{self.quote._brief()}; the least for {kept}"
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from hushed._ground.printing import format_exactly
 from hushed.errors import SpaceMismatch
 from hushed.spaces import Cell, Column, Groups, Numbers, Opaque, Space, Table, Vectors
 
@@ -51,8 +52,9 @@ def _cells(one: Cell, other: Cell) -> list[str]:
         found.append(f"cast({other.type!r})")
     if (one.missing or found) and not other.missing:
         found.append("impute(value)")
-    if other.low is not None and (one.low, one.high) != (other.low, other.high):
-        found.append(f"clip({other.low:g}, {other.high:g})")
+    ends = (other.low, other.high)
+    if other.low is not None and other.high is not None and (one.low, one.high) != ends:
+        found.append(f"clip({format_exactly(other.low)}, {format_exactly(other.high)})")
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.printing import format_exactly
 from hushed.errors import ParameterError
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space, Table, Vectors
 from hushed.spaces import size as size_in
@@ -73,7 +74,7 @@ def clip(low: float, high: float) -> Step[Transformation]:
         cell = replace(column.cell, low=low, high=high)
         least, most = cell.low, cell.high
         return map_each_row(
-            f"clip({low:g}, {high:g})",
+            f"clip({format_exactly(low)}, {format_exactly(high)})",
             space,
             replace(column, cell=cell),
             lambda values: np.clip(values, least, most),

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
+from hushed._ground.printing import format_down
 from hushed._web.composer import Choices, QuestionForm, Typed, edit_fields
 from hushed._web.fields import Form
 from hushed._web.question import read_question
@@ -144,7 +145,7 @@ def _require_few_rows(fields: Mapping[str, str]) -> None:
 
 def _begin(told: ShownDataset) -> dict[str, str]:
     """Fill in a new form."""
-    fields = {"stat.1.kind": "count", "epsilon": f"{min(0.1, told.max_epsilon):g}"}
+    fields = {"stat.1.kind": "count", "epsilon": format_down(min(0.1, told.max_epsilon))}
     return fields if told.user is None else fields | {"max_rows": "1"}
 
 

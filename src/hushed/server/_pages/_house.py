@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment
 
-from hushed._ground.printing import format_down
+from hushed._ground.printing import format_down, format_up
 from hushed._web.balances import describe_gauge
 from hushed._web.rendering import make_environment
 from hushed.server._desk import Desk
@@ -107,5 +107,6 @@ def _environment() -> Environment:
         "words": say_query,
         "delta": say_delta,
         "left": lambda epsilon: format_down(epsilon, 4),
+        "bound": lambda error: format_up(error, 4),
     }
     return made
