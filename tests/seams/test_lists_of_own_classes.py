@@ -91,3 +91,37 @@ def test_no_code_of_such_a_list_is_heard(kind, door, capsys):
         told = str(refused)
     heard = capsys.readouterr()
     assert SECRET not in told + heard.out + heard.err
+
+
+class Asked(list):
+    """A list that says its rows when it is asked for what it has not."""
+
+    def __getattr__(self, name):
+        raise ValueError(SECRET)
+
+
+@pytest.mark.parametrize("kind", [Saying, Failing, Asked])
+def test_nor_is_it_where_an_estimator_is_fitted(kind, capsys):
+    """It was asked for columns, a type and its labels outside of a private call."""
+    linear = pytest.importorskip("sklearn.linear_model")
+    from hushed.sklearn import PrivateEstimator
+
+    rows, labels = np.linspace(0, 1, 80).reshape(40, 2).tolist(), [0.5] * 40
+    for given in ((kind(rows), labels), (rows, kind(labels))):
+        private = PrivateEstimator(
+            linear.Ridge(),
+            route="blocks",
+            bounds=(0, 1),
+            epsilon=9.0,
+            delta=1e-3,
+            centre=[0, 0, 0],
+            radius=5.0,
+            blocks=10,
+        )
+        told = ""
+        try:
+            private.fit(*given)
+        except BadRows as refused:
+            told = str(refused)
+        heard = capsys.readouterr()
+        assert SECRET not in told + heard.out + heard.err
