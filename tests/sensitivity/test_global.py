@@ -132,3 +132,16 @@ def test_blocks_take_a_function_of_however_many_rows():
         hs.Blocks(low=0, high=1).simulate(s, public, rows=500)
     with pytest.raises(ParameterError, match="however many rows"):
         hs.public_prior(s, public, rows=500, blocks=31, candidates=[0, 1])
+
+
+class Hundredfold(hs.statistics.TrimmedMean):
+    """Computes something else, and inherits the bound."""
+
+    def _value(self, values):
+        return 100 * hs.statistics.TrimmedMean._value(self, values)
+
+
+def test_a_subclass_of_a_statistic_has_no_known_bound():
+    """The certificate stated the sensitivity of the mean for it, as proven."""
+    with pytest.raises(ParameterError, match="got Hundredfold"):
+        hs.global_sensitivity(Hundredfold(trim=0.0, rows=3, low=0, high=1))

@@ -18,12 +18,13 @@ from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
 from hushed._ground.exact import moved_by_rounding
+from hushed._ground.own_words import is_own
 from hushed._ground.stops import watch_stops
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
 from hushed._rows._owned import copy_rows
-from hushed.errors import BadFunction, HushedError, RandomFunction
+from hushed.errors import BadFunction, RandomFunction
 
 Answer = TypeVar("Answer")
 
@@ -72,9 +73,9 @@ def read_privately(
     with silence(), watch_stops() as is_stop:
         try:
             return read(call_privately(function, rows))
-        except HushedError as error:
-            problem = error.with_traceback(None)  # whose frames hold the answer
         except BaseException as cause:  # what its attributes or its conversion raise may hold one
+            if is_own(cause):
+                problem = cause.with_traceback(None)  # whose frames hold the answer
             raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
     if problem is not None:
         raise problem

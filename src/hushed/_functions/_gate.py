@@ -22,6 +22,7 @@ from hushed._functions._environment import one_thread
 from hushed._functions._fingerprints import list_changes, look_at_kinds
 from hushed._functions._silence import silence
 from hushed._ground.checks import require_one_of
+from hushed._ground.own_words import is_own
 from hushed._ground.stops import watch_stops
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles, holds_numbers
@@ -33,7 +34,6 @@ from hushed._rows._variations import show_in_place
 from hushed.errors import (
     BadFunction,
     BadRows,
-    HushedError,
     PrivateRowsAsPopulation,
 )
 
@@ -123,9 +123,9 @@ def admit_rows(
     with nullcontext() if mute else silence(), watch_stops() as is_stop:
         try:
             return _admit_rows(data, sampled, function, outside=outside)
-        except HushedError:
-            raise
         except BaseException as cause:
+            if is_own(cause):
+                raise
             name = public_name(type(cause), "an exception")
             problem = "" if is_stop(cause) else f"the rows cannot be read ({name}); no more "
     if not problem:
@@ -287,7 +287,20 @@ def guard_step(
     function: Callable[[Any], Any], check: Callable[[Any], Any] = lambda answer: answer
 ) -> Callable[[Any], Any]:
     """Let a user's step of a chain see private rows, as a copy and in silence; check its answer."""
-    return lambda data: read_privately(function, copy_answer(data), check)
+
+    def step(data: Any) -> Any:
+        with silence():
+            return read_privately(function, copy_privately(data), check)
+
+    return step
+
+
+def copy_privately(data: Any) -> Any:
+    """Copy what a step of a chain gives, in silence: it may speak, or fail with a value in words.
+
+    It may be of a class of the caller's, as a function may.
+    """
+    return read_privately(lambda given: given, data, _copy_answer)
 
 
 def show_as_given(rows: Any, data: Any) -> Any:
@@ -298,10 +311,10 @@ def show_as_given(rows: Any, data: Any) -> Any:
     return rows.view(type(data)) if isinstance(data, np.recarray | np.matrix) else rows
 
 
-def copy_answer(data: Any) -> Any:
+def _copy_answer(data: Any) -> Any:
     """Copy what a step of a chain gives, whatever it is."""
     if isinstance(data, Mapping):
-        return {key: copy_answer(part) for key, part in data.items()}
+        return {key: _copy_answer(part) for key, part in data.items()}
     if isinstance(data, np.ndarray) and not data.ndim:
         return data.copy()
     known = isinstance(data, np.ndarray | list) or hasattr(data, "columns")

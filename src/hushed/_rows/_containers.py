@@ -110,6 +110,15 @@ def as_table(rows: Any) -> Any:
     return rows.to_frame() if is_series(rows) else rows
 
 
+def take_plain(rows: Any) -> Any:
+    """Take the rows out of a list of a class of the caller's, whose own code could tell of them.
+
+    Anything else stays what it is. Whether something holds these rows is asked of the list itself.
+    """
+    own = type(rows) is not list and issubclass(type(rows), list)
+    return list.__getitem__(rows, slice(None)) if own else rows
+
+
 _NUMBERED = {
     "polars": (
         "a Polars Categorical",

@@ -14,7 +14,7 @@ from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_count, require_one_of, require_probability
 from hushed._ground.decimals import decimal_of
-from hushed._rows._containers import Layout, as_table, container
+from hushed._rows._containers import Layout, as_table, container, take_plain
 from hushed._rows._people import bundle_rows, count_units
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation
@@ -297,7 +297,7 @@ def _check_population(population: object, user: object) -> None:
 def _count(rows: Any, user: str | int | None) -> int:
     """Count the private rows, or users; their number is public."""
     container(rows)
-    count = count_units(rows, user)
+    count = count_units(take_plain(rows), user)
     if count < 2:
         units = "rows" if user is None else "users"
         raise BadRows(f"the private table must have 2 {units} or more")

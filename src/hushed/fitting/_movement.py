@@ -124,15 +124,16 @@ def check_movement(
     sampling = _check_sensitivity(sensitivity)
     check_ledger(ledger, budget, key)
     rows = as_table(rows)
-    pairs = _count_pairs(rows, sampling)
+    size = len(containers.take_plain(rows))
+    pairs = _count_pairs(rows, size, sampling)
     counted = proven_sensitivity(
         1.0, unit="person" if sensitivity.person else "row", argument=ARGUMENT
     )
     mechanism = Laplace(counted, epsilon=epsilon)
-    sampled = replace(sampling, rows=len(rows))
+    sampled = replace(sampling, rows=size)
     held = admit_rows(rows, sampled, function=f, outside=outside)
     sampling.confirm(f)
-    parts, swapped = _choose_parts(len(rows), pairs, sampling, seed := seed_from(seed))
+    parts, swapped = _choose_parts(size, pairs, sampling, seed := seed_from(seed))
     count = _Count(
         function=f, sampling=sampling, bound=sensitivity.value, parts=parts, swapped=swapped
     )
@@ -144,7 +145,7 @@ def check_movement(
         ).to_json()
 
     asked = [sensitivity.fingerprint, sensitivity.gamma, mechanism.epsilon, counted.person]
-    asked += [confidence, outside, len(rows), seed]
+    asked += [confidence, outside, size, seed]
     text, number = charge_and_store(
         look,
         mechanism,
@@ -232,14 +233,14 @@ def _check_sensitivity(sensitivity: Sensitivity) -> Sampling:
     return sampling
 
 
-def _count_pairs(rows: Any, sampling: Sampling) -> int:
+def _count_pairs(rows: Any, size: int, sampling: Sampling) -> int:
     """Count the pairs that a private table makes; its number of rows is public."""
     containers.container(rows)
-    pairs = len(rows) // (sampling.rows + 1)
+    pairs = size // (sampling.rows + 1)
     if not pairs:
         raise BadRows(
             f"the sensitivity was sampled for {sampling.rows} rows, so that a pair takes "
-            f"{sampling.rows + 1}, and the private table has {len(rows)}: sample it for much "
+            f"{sampling.rows + 1}, and the private table has {size}: sample it for much "
             "smaller tables"
         )
     return pairs

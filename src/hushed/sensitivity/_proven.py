@@ -20,6 +20,7 @@ from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
 from hushed.spaces import Norm
 from hushed.statistics import Numeric
+from hushed.statistics._constructors import KINDS
 
 
 def proven_sensitivity(
@@ -106,7 +107,8 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     >>> round(global_sensitivity(s).value, 6)
     0.365
     """
-    if not isinstance(statistic, Numeric):
+    # A subclass may compute anything: it is none of ours.
+    if not isinstance(statistic, Numeric) or type(statistic) not in KINDS.values():
         raise ParameterError(
             "global_sensitivity takes a statistic of numbers such as hs.statistics.mean(...), got "
             f"{type(statistic).__name__}; of a function state what you can prove, with "

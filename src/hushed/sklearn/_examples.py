@@ -142,7 +142,9 @@ def take_rows(features: Any) -> Any:
     """Admit private rows: a copy in a plain container; what is no table is refused."""
     if sparse.issparse(features):
         raise TypeError("X is a sparse matrix; rows are released from a dense one: X.toarray()")
-    found = admit_rows(features if hasattr(features, "columns") else _as_array(features), None)
+    found = admit_rows(
+        features if hasattr(type(features), "columns") else _as_array(features), None
+    )
     if np.iscomplexobj(found):
         raise BadRows("Complex data not supported: X must hold real numbers")
     _refuse_times(found)
@@ -182,7 +184,7 @@ def _as_array(values: Any) -> Any:
     told = ""
     try:
         found = call_privately(np.asarray, values)
-        if not hasattr(values, "dtype") and found.dtype.kind not in "biufc":
+        if not hasattr(type(values), "dtype") and found.dtype.kind not in "biufc":
             found = call_privately(partial(np.asarray, dtype=object), values)
     except BadFunction:
         told = "X and y must be arrays, frames or lists, all rows of one length"
@@ -193,13 +195,20 @@ def _as_array(values: Any) -> Any:
 
 def _is_listed(values: Any) -> bool:
     """Tell what holds objects, each of its own type, from what has one type for all of them."""
-    return isinstance(values, Sequence) and not hasattr(values, "dtype")
+    return isinstance(values, Sequence) and not hasattr(type(values), "dtype")
 
 
 def _list_labels(labels: Any) -> Any:
     """Make an array of a list of labels, each as it is; one in a list of its own is taken out."""
-    found = np.empty(len(labels), dtype=object)
-    for place, each in enumerate(labels):
+    told = ""
+    try:
+        held = call_privately(list, labels)  # of a class of the caller's it may speak, or fail
+    except BadFunction:
+        told = "y must be a list or an array of one label for each row of X"
+    if told:
+        raise BadRows(told)
+    found = np.empty(len(held), dtype=object)
+    for place, each in enumerate(held):
         found[place] = _take_out(each)
     return found
 

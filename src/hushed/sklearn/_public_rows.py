@@ -136,7 +136,7 @@ def _draw_few(population: Any) -> Any:
 
 def name_columns(rows: Any) -> tuple[str, ...]:
     """Names of the columns of a frame; none where they are no texts."""
-    names = tuple(getattr(rows, "columns", ()))
+    names = tuple(rows.columns) if hasattr(type(rows), "columns") else ()
     return names if all(isinstance(each, str) for each in names) else ()
 
 

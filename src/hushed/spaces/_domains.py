@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushed._ground.checks import require_count
 from hushed._ground.exact import moved_by_rounding
+from hushed._rows._containers import take_plain
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces._bound import size as size_in
 from hushed.spaces._cells import LARGEST_FLOAT, Cell, read_numbers
@@ -354,7 +355,7 @@ class Opaque(_Readable):
     def check(self, data: Any) -> Any:
         """Refuse another number of rows than is public."""
         if self.size is not None:
-            refuse_size(len(data), self.size)
+            refuse_size(len(take_plain(data)), self.size)
         return data
 
 

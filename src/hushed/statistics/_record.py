@@ -33,6 +33,7 @@ def check_rows(rows: int | None, unit: RowUnit) -> None:
 def check_size(rows: Any, wanted: int | None) -> None:
     """Refuse a table of another size than the public one; a private size is never refused."""
     containers.container(containers.as_table(rows))
+    rows = containers.take_plain(rows)
     if wanted is not None and len(rows) != wanted:
         raise BadRows(
             f"the statistic is for {wanted} rows, the table has {len(rows)}; give rows={len(rows)} "

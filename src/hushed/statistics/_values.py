@@ -39,7 +39,7 @@ def check_range(low: Any, high: Any) -> tuple[float, float]:
 
 def only_column(rows: Any) -> Any:
     """Take the single column of a table; refuses by types and shapes alone."""
-    rows = containers.as_table(rows)
+    rows = containers.take_plain(containers.as_table(rows))
     held = containers.container(rows)
     if held == "list":
         return rows

@@ -16,7 +16,7 @@ from hushed._functions._gate import (
     admit_rows,
     answer_private_rows,
     check_outside,
-    copy_answer,
+    copy_privately,
     guard_step,
 )
 from hushed._ground.checks import require_one_of
@@ -184,7 +184,7 @@ def from_sensitivity(
             sampling.confirm(function)
             rows = admit_rows(data, sampling, function=function, outside=outside)
             return domain.check(answer_private_rows(function, rows, sampling))
-        return domain.check(answer_private_rows(function, copy_answer(data), None))
+        return domain.check(answer_private_rows(function, copy_privately(data), None))
 
     def relation(d_in: Distance) -> Distance:
         if d_in.value > 1 and getattr(getattr(sampling, "design", None), "rest", False):
