@@ -595,11 +595,11 @@ def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypat
         desk.ledger.close()
 
 
-def test_people_are_found_in_the_column_that_was_sampled():
-    """In another one, values of the rows would be people, and one person many of them."""
-    sensitivity = hs.sample_sensitivity(
+def sample_people(population):
+    """Sample a sum of the second column, of people whom the first one names."""
+    return hs.sample_sensitivity(
         lambda rows: rows[:, 1].sum(),
-        PublicTable(public_rows().to_numpy()),
+        population,
         rows=20,
         user=0,
         gamma=0.5,
@@ -607,6 +607,11 @@ def test_people_are_found_in_the_column_that_was_sampled():
         symmetric=True,
         workers=1,
     )
+
+
+def test_people_are_found_in_the_column_that_was_sampled():
+    """In another one, values of the rows would be people, and one person many of them."""
+    sensitivity = sample_people(PublicTable(public_rows().to_numpy()))
     found = DatasetSettings(source="rows.csv", budget="rows", user="patient")
     layout = sensitivity.sampling.layout
     _check_order(sensitivity, layout, ("patient", "cost"), found)
@@ -635,15 +640,6 @@ def test_no_two_people_round_to_one():
     def draw(rng, count):
         return np.column_stack([np.repeat(np.arange(count), 2), rng.uniform(size=2 * count)])
 
-    sensitivity = hs.sample_sensitivity(
-        lambda rows: rows[:, 1].sum(),
-        hs.populations.Simulator(draw),
-        rows=20,
-        user=0,
-        gamma=0.5,
-        neighbours="add-remove",
-        symmetric=True,
-        workers=1,
-    )
+    sensitivity = sample_people(hs.populations.Simulator(draw))
     rows = make_rows({"who": [2**60, 2**60 + 1, 2**60], "cost": [1.0, None, 3]}, sensitivity)
     assert np.array_equal(rows, [[0, 1], [1, np.nan], [0, 3]], equal_nan=True)

@@ -191,24 +191,9 @@ class Store:
     @contextmanager
     def looking(self) -> Iterator[Transaction]:
         """Read as in `reading`, by the shortest way: for what is looked up with every request."""
-        if not self.sqlite:
-            with self.reading() as connection:
-                yield connection
-            return
-        import sqlite3  # noqa: PLC0415
-
-        from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
-        from sqlalchemy.exc import TimeoutError as Crowded  # noqa: PLC0415
-
-        try:
-            with self._lent() as engine, closing(engine.raw_connection()) as lent:
-                driver: Any = lent.driver_connection
-                driver.execute("BEGIN")
-                self.check_file(lent.info)
-                yield driver
-                # The transaction ends as the connection goes back to its pool.
-        except (sqlite3.Error, DBAPIError, Crowded) as error:
-            raise _translate_error(error) from None
+        short = self._driving("BEGIN", commits=False) if self.sqlite else self.reading()
+        with short as found:
+            yield found
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -237,10 +222,13 @@ class Store:
     @contextmanager
     def spending(self) -> Iterator[Transaction]:
         """Write as in `writing`, by the shortest way: for charges, of which there are many."""
-        if not self.sqlite:
-            with self.writing() as connection:
-                yield connection
-            return
+        short = self._driving("BEGIN IMMEDIATE", commits=True) if self.sqlite else self.writing()
+        with short as found:
+            yield found
+
+    @contextmanager
+    def _driving(self, begin: str, *, commits: bool) -> Iterator[Any]:
+        """Work in one transaction of SQLite without SQLAlchemy's expressions."""
         import sqlite3  # noqa: PLC0415
 
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
@@ -250,12 +238,13 @@ class Store:
         try:
             with self._lent() as engine, closing(engine.raw_connection()) as lent:
                 driver: Any = lent.driver_connection
-                driver.execute("BEGIN IMMEDIATE")
+                driver.execute(begin)
                 self.check_file(lent.info)
                 yield driver
-                committing = True
-                driver.commit()
-                self.check_file(lent.info, committed=True)
+                if commits:
+                    committing = True
+                    driver.commit()
+                    self.check_file(lent.info, committed=True)
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError, Crowded) as error:
             raise _translate_error(error, committing=committing) from None
