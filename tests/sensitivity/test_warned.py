@@ -51,9 +51,10 @@ def test_it_stands_at_the_line_that_called():
         {"protect": "table", "values": [0, 1]},
         {"protect": "everyone"},
         {"rows": 4},  # 0.8 of a place
+        {"distance": 2},  # each place is in two of five pairs, more than may fail
         {"neighbours": "add-remove", "rows": [3, 4]},
     ],
-    ids=["symmetric", "worst", "simultaneous", "table", "everyone", "few", "add-remove"],
+    ids=["symmetric", "worst", "simultaneous", "table", "everyone", "few", "two", "add-remove"],
 )
 def test_nothing_is_said_where_nobody_is_left_out(settings):
     """Because of the declaration, the promise, or a gamma that has no room for a place."""
@@ -97,7 +98,7 @@ def test_it_comes_before_the_long_run():
     [
         ({}, "position='worst' or", [{"position": "worst"}, {"protect": "simultaneous"}]),
         (
-            {"distance": 2},
+            {"distance": 2, "rows": 10},  # of five places each is in two of five pairs
             "distance=1, and position='worst' or",
             [{"distance": 1, "position": "worst"}, {"distance": 1, "protect": "simultaneous"}],
         ),

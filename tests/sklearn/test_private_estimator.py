@@ -372,6 +372,22 @@ class TestWhatCannotBeReleased:
         with pytest.raises(ParameterError, match="nothing is known"):
             PrivateEstimator(Mine(), rows(500, 1)).fit(X, Y)
 
+    @pytest.mark.parametrize(
+        ("labels", "y"),
+        [
+            (["0", "1"], [0, 1]),
+            ([0, 1], ["0", "1"]),
+            (["a", "b"], [b"a", b"b"]),
+            (["a", "b"], [True, False]),
+        ],
+    )
+    def test_labels_of_another_type_than_the_classes_are_refused(self, labels, y):
+        """Each would count as the first class, and a model of nothing would be paid for."""
+        rows = np.linspace(-1, 1, 400)[:, None]
+        model = objective(LogisticRegression(), labels=labels)
+        with pytest.raises(BadRows, match="every label would count as the first class"):
+            model.fit(rows, np.array(y * 200))
+
     def test_private_labels_name_no_classes(self):
         """Which of them occur would be published as the classes of the model."""
         with pytest.raises(PrivateRowsAsPopulation, match="the labels"):

@@ -30,6 +30,7 @@ from hushed.sklearn._examples import (
     read_ranges,
     read_shape,
     refuse_carried,
+    require_kind,
     take_labels,
     take_rows,
 )
@@ -270,6 +271,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         for each in (self.population if self.route == "sampled" else None, self.points):
             check_columns(each, names, labelled=labelled)
         order = self._order(rows, features, labelled=labelled)
+        if answers is not None:
+            require_kind(answers, order.scheme.classes)
         table = encode_privately(order.scheme, given, answers)
         found, numbers = ROUTES[self.route](order, table)
         # First: it is paid for, whatever becomes of the model.

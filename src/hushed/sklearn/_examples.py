@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,19 @@ def take_labels(labels: Any) -> Any:
         raise BadRows("y must be a 1d array of one label for each row of X")
     _refuse_times(found)
     return found
+
+
+def require_kind(labels: Any, classes: tuple[Any, ...]) -> None:
+    """Refuse labels of a type of which no class is one; of what holds objects no cell is asked."""
+    texts = {"U": str, "S": bytes}.get(labels.dtype.kind)
+    if not classes or labels.dtype.kind not in "biufUS" or isinstance(classes[0], texts or Real):
+        return
+    raise BadRows(
+        f"y is an array of {labels.dtype.type.__name__}, and the classes are "
+        f"{type(classes[0]).__name__}: every label would count as the first class. Give y and "
+        "labels in one type",
+        parameter="labels",
+    )
 
 
 def _refuse_times(found: Any) -> None:
