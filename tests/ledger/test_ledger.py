@@ -228,8 +228,11 @@ def test_gamma_is_spent_once_for_each_estimate(ledger):
     ledger.charge("g", first)
     ledger.charge("g", first)
     assert ledger.balance("g").spent.gamma == 0.0625
-    with pytest.raises(Overspent, match="gamma"):
+    with pytest.raises(Overspent, match="sample with a smaller gamma"):
         ledger.charge("g", G(epsilon=0.1, gamma=0.0625, estimates=(("two", 0.0625),)))
+    ledger.open_budget("none", G(epsilon=10.0))
+    with pytest.raises(Overspent, match="open another one whose limit has a gamma"):
+        ledger.charge("none", first)
     ledger.charge("g", G(epsilon=0.1, gamma=0.03125))
     with pytest.raises(Overspent):  # stated by hand: an event of its own each time
         ledger.charge("g", G(epsilon=0.1, gamma=0.03125))

@@ -440,6 +440,16 @@ class TestRefusals:
         assert found.gamma == 0.05
         assert asked(Table(public, promise="given-the-rest"), rows=100).gamma == 0.05
 
+    @pytest.mark.parametrize(("count", "helps"), [(2_298, False), (2_299, True)])
+    def test_a_calibration_that_would_be_refused_too_is_not_advised(self, count, helps):
+        """Nineteen pairs of 121 rows are the fewest; of one row less there are eighteen."""
+        public = np.random.default_rng(0).random(count)
+        with pytest.raises(TooFewRows) as caught:
+            asked(Table(public), rows=120)
+        assert ("marginal" in str(caught.value)) == helps
+        if helps:
+            assert asked(Table(public), rows=120, calibration="marginal").gamma == 0.05
+
     def test_errors_survive_a_trip(self):
         """The error can be pickled, as workers need."""
         import pickle

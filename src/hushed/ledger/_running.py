@@ -168,8 +168,7 @@ class RunningBalance:
                 f"budget {name!r}: this charge brings gamma {format_up(promise.gamma)}, of "
                 f"which {format_up(stated_above(self.gamma(promise) - self.gamma()))} is new; "
                 f"{format_down(self.gamma_left())} of {format_down(limit.gamma)} is left. "
-                "Release with an estimate that is paid for, or sample with a smaller gamma. "
-                "Nothing was charged",
+                f"{_advise_gamma(limit.gamma)}. Nothing was charged",
                 name,
                 self.epsilon_left(),
             )
@@ -363,3 +362,10 @@ def _share(part: Fraction, limit: float) -> float:
     if part == 0:
         return 0.0
     return min(1.0, stated_above(part / decimal_of(limit))) if limit > 0 else 1.0
+
+
+def _advise_gamma(limit: float) -> str:
+    """Say what to do where a sampled estimate does not fit."""
+    if limit:
+        return "Release with an estimate that is paid for, or sample with a smaller gamma"
+    return "This budget takes no sampled estimate: open another one whose limit has a gamma"

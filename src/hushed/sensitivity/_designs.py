@@ -286,7 +286,10 @@ class _Ask:
         ways = [f"give more public {units}"]
         if supported is not None:
             ways.append("accept a larger gamma")
-        if self.calibration != "marginal":
+        per = 2 if given else count
+        possible = (known - (needed - per * self.pairs)) // per
+        other = replace(self, calibration="marginal").supported(possible)
+        if self.calibration != "marginal" and other is not None and other <= gamma:
             ways.append("choose the marginal calibration, which needs fewer pairs")
         if not given:
             ways += self._other_promises(known)
