@@ -153,7 +153,7 @@ def test_a_function_that_fails_on_private_rows_is_paid_and_tells_nothing(team, n
     assert finish(team, made["id"]).state == "failed"
     found = team.answer(team.ana, made["id"])
     assert found.json()["code"] == "failed"
-    assert found.json()["title"] == "This failed on the rows; the charge stays."
+    assert found.json()["title"] == "This failed after the charge, which stays."
     assert team.charges() == 1
     stored = team.desk.ledger.answer("stays", 1)
     seen = "\n".join([found.text, stored, team.logged.getvalue()])

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 
 import hushed as hs
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
 
 ROWS = pa.table(
@@ -346,6 +347,25 @@ def test_a_certificate_of_an_entry_is_the_same_whenever_it_is_made(ledger, monke
     assert hs.certify("people", ledger=ledger, budget="clinic") == made
     assert made.entry.at.startswith(made.created.removesuffix("+00:00"))
     assert hs.certify(visits().count_users().release(epsilon=0.5)).created.startswith("2199")
+
+
+@pytest.mark.parametrize(
+    ("at", "created"),
+    [
+        ("2026-11-28", "2026-11-28T00:00:00+00:00"),
+        ("2026-11-28T03:00:00.5+05:00", "2026-11-27T22:00:00+00:00"),
+        ("yesterday", None),
+    ],
+)
+def test_the_time_of_an_entry_is_told_in_utc_or_refused(certificates, at, created):
+    """An entry may be written by hand, and its chain be whole."""
+    known = certificates["answer"]
+    entry = dataclasses.replace(known.entry, at=at)
+    if created is None:
+        with pytest.raises(DamagedLedger, match="cannot be read"):
+            certify_record(known.record, entry=entry)
+    else:
+        assert certify_record(known.record, entry=entry).created == created
 
 
 def test_another_entry_is_not_the_one_that_was_charged(certificates, ledger):

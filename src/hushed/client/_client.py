@@ -155,7 +155,7 @@ class Client:
         NotFound
             If there is no such request of yours.
         QueryFailed
-            If it failed on the rows.
+            If it failed after the charge, which stays.
         ParameterError
             If certificate and answer do not belong together, or the signature is another's.
         """

@@ -147,7 +147,7 @@ class ServedFunction:
         EngineUnavailable
             If it is not as it was when it was sampled; nothing is charged.
         QueryFailed
-            If it failed on the rows; the charge stays.
+            If it failed after the charge, which stays.
         LedgerUnavailable
             If the server was not reached, or took too long: `Client.recover` goes on.
         """

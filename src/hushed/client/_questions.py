@@ -218,7 +218,7 @@ class ServedTable(QueryBuilder, Shown):
         ParameterError
             If it cannot be asked; nothing is charged.
         QueryFailed
-            If it failed on the rows; the charge stays.
+            If it failed after the charge, which stays.
         LedgerUnavailable
             If the server was not reached, or took too long: `Client.recover` goes on.
         """

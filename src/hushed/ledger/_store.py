@@ -12,7 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -188,12 +188,9 @@ class Store:
         except (DBAPIError, Crowded) as error:
             raise _translate_error(error, self._secrets) from None
 
-    @contextmanager
-    def looking(self) -> Iterator[Transaction]:
+    def looking(self) -> AbstractContextManager[Transaction]:
         """Read as in `reading`, by the shortest way: for what is looked up with every request."""
-        short = self._driving("BEGIN", commits=False) if self.sqlite else self.reading()
-        with short as found:
-            yield found
+        return self._driving("BEGIN", commits=False) if self.sqlite else self.reading()
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -219,12 +216,9 @@ class Store:
         except (DBAPIError, Crowded) as error:
             raise _translate_error(error, self._secrets, committing=committing) from None
 
-    @contextmanager
-    def spending(self) -> Iterator[Transaction]:
+    def spending(self) -> AbstractContextManager[Transaction]:
         """Write as in `writing`, by the shortest way: for charges, of which there are many."""
-        short = self._driving("BEGIN IMMEDIATE", commits=True) if self.sqlite else self.writing()
-        with short as found:
-            yield found
+        return self._driving("BEGIN IMMEDIATE", commits=True) if self.sqlite else self.writing()
 
     @contextmanager
     def _driving(self, begin: str, *, commits: bool) -> Iterator[Any]:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
-FAILURE = "it failed on the rows; the charge stays"
+FAILURE = "it failed after the charge, which stays"
 
 
 def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
@@ -186,7 +186,7 @@ def charge_request(
             quota_entry=share.number,
             question=judged.digest,
             attempts=1,
-            charged_at=now(),
+            charged_at=own.at,
         )
         write(connection, charged)
         made.append(charged)

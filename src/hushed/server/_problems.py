@@ -45,7 +45,7 @@ CODES = {
         "was charged.",
     ),
     "not_ready": (409, "There is no answer yet."),
-    "failed": (409, "This failed on the rows; the charge stays."),
+    "failed": (409, "This failed after the charge, which stays."),
     "not_pending": (409, "This request waits for no approval. What was charged stays charged."),
     "conflict": (409, "This does not fit what is there."),
     "too_large": (413, "The request is too large."),

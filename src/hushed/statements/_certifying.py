@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from hushed._functions._environment import version
 from hushed._ground.checks import read_list
 from hushed._ground.printing import flat
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
 from hushed.statements._budgets import write_report
@@ -56,12 +57,14 @@ def certify(
     -------
     Statement
         The certificate; holds no private value. Two certificates of one entry are equal if the same
-        is said of it, because both tell the time of the charge.
+        is said of it by the same version, because both tell the time of the charge.
 
     Raises
     ------
     ParameterError
         If nothing of the kind can be certified, or the ledger's entry is about something else.
+    DamagedLedger
+        If the time of the entry is none.
 
     See Also
     --------
@@ -187,10 +190,9 @@ def certify_record(
 ) -> Statement:
     """Certify a record, by whoever says so: as of its charge, or of now if there is none.
 
-    Whenever it is made, the certificate of an entry is the same, and tells nothing of how long the
-    rows took.
+    The certificate of an entry does not tell when it was made, nor how long the rows took.
     """
-    at = datetime.now(UTC) if entry is None else datetime.fromisoformat(entry.at)
+    at = datetime.now(UTC) if entry is None else _read_time(entry.at)
     return Statement(
         record=record,
         data=data,
@@ -200,6 +202,16 @@ def certify_record(
         versions={"hushed": version("hushed"), "python": platform.python_version()},
         created=at.isoformat(timespec="seconds"),
     )
+
+
+def _read_time(at: str) -> datetime:
+    """Read the time of an entry, in UTC; somebody may have written it by hand."""
+    found = None
+    with suppress(ValueError):
+        found = datetime.fromisoformat(at)
+    if found is None:
+        raise DamagedLedger("the time of this entry cannot be read: it was not written by a ledger")
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def find_entry(ledger: Ledger, budget: str, number: int | None) -> LedgerEntry:

@@ -37,7 +37,7 @@ class LedgerEntry:
     number : int
         Place among its entries, from 1.
     at : str
-        Time, ISO 8601 in UTC.
+        Time, ISO 8601 in UTC: of the charge, or of the writing where no entry is named.
     note : str
         Remark of whoever charged.
     question : str
@@ -282,13 +282,14 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
         (kind.about, statement.data or "not named"),
         ("released for", statement.note or "not said"),
         ("released by", statement.actor or "not said"),
-        ("certified", _show_time(statement.created)),
         ("digest of the record", statement.record_digest),
     ]
     if entry is not None:
         at = _show_time(entry.at)
         found.insert(3, ("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"))
-    elif kind.charged:
+        return found
+    found.insert(3, ("certified", _show_time(statement.created)))
+    if kind.charged:
         found.insert(3, ("ledger entry", "none is named"))
     return found
 

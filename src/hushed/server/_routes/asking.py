@@ -146,6 +146,7 @@ async def answer_taken(
 ) -> Response:
     """Take a request, and say where it stands, after as long a wait as was asked for."""
     wanted = _WAIT.search(prefer)
+    seconds = 0.0 if wanted is None else min(float(wanted[1]), _LONGEST_WAIT)
 
     def begin(caller: Caller) -> tuple[Request, str, Response | None]:
         made = work(caller)
@@ -153,9 +154,9 @@ async def answer_taken(
         return made, caller.name, None if waits else _tell_taken(desk, made, caller.name)
 
     made, asker, told = await visitor.have(begin)
-    if told is not None or wanted is None:
-        return told or _tell_taken(desk, made, asker)
-    made = await _wait(desk, made, min(float(wanted[1]), _LONGEST_WAIT))
+    if told is not None:
+        return told
+    made = await _wait(desk, made, seconds)
     return await run_in_threadpool(_tell_taken, desk, made, asker)
 
 
