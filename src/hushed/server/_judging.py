@@ -105,9 +105,8 @@ class AskFunction(FunctionTerms):
 Asked = Ask | AskFunction
 
 
-@lru_cache(
-    maxsize=32
-)  # a body may be long; whoever waits asks for the same again; what is asked cannot be changed
+# Whoever waits asks for the same again; what is asked cannot be changed, and a body may be long.
+@lru_cache(maxsize=32)
 def read_asked(body: str) -> Asked:
     """Read what was asked, as it is stored with its request."""
     kind = AskFunction if "function" in json.loads(body) else Ask
