@@ -10,7 +10,8 @@ free processors, and to take a tenth more of a processor for each.
 
 A server in a process of its own, its ledger on SQLite unless another is given, is asked over HTTP
 by threads of this one, each an analyst with a token and a connection of its own who waits for one
-answer before asking the next. Client and server share the processors.
+answer before asking the next. All ask the same question, of which processes keep the plan, but for
+one round of questions that are all new. Client and server share the processors.
 
 Analysts wait as `hs.connect` does: they ask with ``Prefer: wait=10``, and again under the same key
 after as long as ``Retry-After`` says. Others are told 202 first, and wait after that; others yet
@@ -54,6 +55,7 @@ WAIT = 10  # seconds, of `hs.connect`
 LOOK = 0.25  # seconds between two looks of those who do not wait
 HOW = {
     "waiting": "who wait for each answer",
+    "new": "who ask what nobody asked before, and wait",
     "told 202": "who are told 202, and wait then",
     "looking": "who look every quarter of a second",
 }
@@ -168,6 +170,9 @@ class Analyst:
         """Ask a question, and wait for its answer, or look for it, until it is there."""
         begun, body = time.perf_counter(), {"query": QUERY, "epsilon": 0.001}
         key = {"Idempotency-Key": f"{self.number} {how} {turn}"}
+        if how == "new":
+            how, condition = "waiting", f"cost > {self.number}.{turn:03d}5"
+            body["query"] = QUERY | {"steps": [{"filter": condition}]}
         waits = key | {"Prefer": f"wait={WAIT}"}
         first = waits if how == "waiting" else key
         made = self.ask("first" if how == "waiting" else "charge", "POST", ASKED, body, **first)
@@ -299,7 +304,7 @@ def measure(process, port, tokens, each, turns, seconds):
     watching = threading.Thread(target=watch, args=(port, stop, alive))
     watching.start()
     ask_all(process, analysts, each, "waiting")
-    for how in ("told 202", "looking"):
+    for how in ("new", "told 202", "looking"):
         ask_all(process, analysts, 1, how)
     together(analysts, Analyst.read)
     print(f"stored answer, 95th       {1e3 * high(all_of(analysts, 'stored'), 0.95):8.0f} ms")
