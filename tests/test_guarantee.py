@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hushed as hs
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up, percent_up
 from hushed.errors import ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)
@@ -180,3 +180,9 @@ def test_names_of_estimates_that_no_ledger_can_hold(name):
     """A database takes no zero byte and no half of a letter: such a name is refused at once."""
     with pytest.raises(ParameterError, match="zero bytes"):
         hs.Guarantee(epsilon=1.0, gamma=0.1, estimates=((name, 0.1),))
+
+
+def test_no_share_of_a_hundred_gains_a_digit_by_its_double():
+    """A hundred times 0.55 is 55.00000000000001 as doubles, which is rounded up to 55.1."""
+    assert [percent_up(each / 100) for each in range(101)] == [f"{each}" for each in range(101)]
+    assert (percent_up(0.99999), percent_up(1 / 3)) == ("100", "33.4")

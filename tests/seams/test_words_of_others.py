@@ -1,5 +1,12 @@
 """An error of ours is shown as it is; one that an answer, a cell or a step raises is withheld."""
 
+import operator
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -33,6 +40,13 @@ class Calling:
 
     def __getattr__(self, name):
         hs.sample_sensitivity(fail, UNIT, rows=2)
+
+
+class Composed:
+    """The same without a line of Python between them."""
+
+    run = staticmethod(partial(hs.sample_sensitivity, fail, UNIT, rows=2))
+    __class__ = property(operator.methodcaller("run"))
 
 
 class Cell:
@@ -86,7 +100,7 @@ def assert_withheld(action, kind, capsys):
     assert str(SECRET) not in heard.out + heard.err
 
 
-@pytest.mark.parametrize("answer", [Claiming, Calling])
+@pytest.mark.parametrize("answer", [Claiming, Calling, Composed])
 def test_what_an_answer_raises_as_ours_is_withheld(answer, capsys):
     """It passed for a refusal of the library, whose words are shown."""
     assert_withheld(lambda: hs.release(lambda rows: answer(), [1.0], PROVEN), BadFunction, capsys)
@@ -122,3 +136,26 @@ def test_what_an_answer_of_a_step_says_as_the_next_one_copies_it(made, capsys):
     )
     assert (first >> then)([1.0]) == 1.0
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("way", ["{0}", "{0}/../{1}", "./{1}", "{0}//"])
+def test_advice_is_shown_by_whatever_way_the_library_was_found(way):
+    """Its own code is known by the path that it was loaded from, however that is written."""
+    source = Path(hs.__file__).parents[1]
+    program = f"""
+import sys
+sys.meta_path[:] = [each for each in sys.meta_path if "editable" not in repr(each).lower()]
+sys.path[:] = [{way.format(source, source.name)!r}] + sys.path
+import hushed as hs
+count = hs.proven_sensitivity(1.0, neighbours="add-remove", argument="a count")
+hs.release(lambda rows: None, [1.0], hs.Laplace(count, epsilon=1.0))
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        cwd=source.parent,
+        env={**os.environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "the function returned NoneType" in done.stderr

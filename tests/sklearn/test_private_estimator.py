@@ -379,6 +379,7 @@ class TestWhatCannotBeReleased:
             ([0, 1], ["0", "1"]),
             (["a", "b"], [b"a", b"b"]),
             (["a", "b"], [True, False]),
+            ([0, 1], np.array(["0", "1"], np.dtypes.StringDType())),
         ],
     )
     def test_labels_of_another_type_than_the_classes_are_refused(self, labels, y):
@@ -386,7 +387,7 @@ class TestWhatCannotBeReleased:
         rows = np.linspace(-1, 1, 400)[:, None]
         model = objective(LogisticRegression(), labels=labels)
         with pytest.raises(BadRows, match="every label would count as the first class"):
-            model.fit(rows, np.array(y * 200))
+            model.fit(rows, np.tile(np.asarray(y), 200))
 
     def test_private_labels_name_no_classes(self):
         """Which of them occur would be published as the classes of the model."""

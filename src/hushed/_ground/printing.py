@@ -41,6 +41,11 @@ def format_down(level: float, digits: int = 6) -> str:
     return _shown(level, digits, up=False)
 
 
+def percent_up(share: float) -> str:
+    """Format a share, read as its shortest decimal, in percent of three digits, rounded up."""
+    return format_up(float(Decimal(repr(float(share))) * 100), 3)
+
+
 def format_exactly(number: float, digits: int = 10) -> str:
     """Print a number of which nothing may be lost, as the end of a range: no other double."""
     short = f"{number:.{digits}g}"

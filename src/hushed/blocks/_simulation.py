@@ -18,7 +18,7 @@ from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, percent_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
 from hushed.blocks._calls import ask_here, ask_once, by_place, open_calls
@@ -81,7 +81,7 @@ class Simulation(Shown):
             f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
             f"{format_up(self.error_50, 3)} (median), {format_up(self.error_95, 3)} (95 %); "
             f"without noise {format_up(self.error_of_blocks, 3)}; "
-            f"{format_up(100 * self.failed, 3)} % of the calls failed"
+            f"{percent_up(self.failed)} % of the calls failed"
             f"{where}" + (f". {self.remark}" if self.remark else "")
         )
 

@@ -12,7 +12,7 @@ import typer
 
 from hushed import accounting, privacy_loss
 from hushed._ground.numerals import read_number, read_whole
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up, percent_up
 from hushed.accounting import Composition, Method
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
@@ -166,7 +166,7 @@ def _print_all(title: str, found: Sequence[Composition], neighbours: Neighbours 
                 one.method,
                 format_up(one.epsilon),
                 format_up(one.delta),
-                f"{format_up(100 * one.relative_gap, 3)} %",
+                f"{percent_up(one.relative_gap)} %",
             ]
             for one in found
         ],

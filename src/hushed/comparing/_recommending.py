@@ -110,6 +110,8 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     if its > mine:
         return f"{best} {'many' if math.isinf(ratio) else shown_number(ratio)} times the {what}."
     less = "many" if math.isinf(ratio) else format_down(ratio, 3)
+    if less == "1":
+        return f"{best} about the same {what}."
     return (
         f"{best} an {what} {less} times smaller; a weaker promise is recommended from "
         f"{format_exactly(comparison.worth)} times on."

@@ -14,7 +14,7 @@ import numpy as np
 
 from hushed import noise
 from hushed._ground.decimals import decimal_of
-from hushed._ground.printing import format_exactly, format_up
+from hushed._ground.printing import format_exactly, percent_up
 from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._laws import Chosen, Fixed, Scaled
@@ -200,7 +200,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
 
     who = "people" if question.unit == "person" else "rows"
     who = who if question.user is None else "users"
-    share = format_up(100 * found.gamma, 3)
+    share = percent_up(found.gamma)
     weaker = {"resampled": f"the public {who} alone", "given-the-rest": f"such {who}, given others"}
     whose = weaker.get(found.sampling.design.route, f"such {who}")
     return Offer(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_gauge
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import format_down, format_up, percent_up
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
@@ -140,7 +140,7 @@ class Balance(Shown):
     gamma_left: float
 
     def _card(self) -> Card:
-        used = f"{format_up(100 * self.used, 3)} %"
+        used = f"{percent_up(self.used)} %"
         label = f"{used} of the budget is used"
         return Card(
             title=f"Budget {self.budget.name}",

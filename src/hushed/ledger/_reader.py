@@ -8,7 +8,7 @@ from typing import NoReturn, Self
 
 from hushed._ground.checks import require_count
 from hushed._ground.notebook import Card, Shown, draw_gauge
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import format_down, percent_up
 from hushed.errors import ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
@@ -53,7 +53,7 @@ class LedgerReader(Shown):
             (
                 each.budget.name,
                 str(each.entries),
-                f"{format_up(100 * each.used, 3)} %",
+                f"{percent_up(each.used)} %",
                 format_down(each.epsilon_left),
                 f"{each.budget.limit.unit}, {each.budget.limit.neighbours}",
             )
@@ -66,7 +66,7 @@ class LedgerReader(Shown):
             text=text,
             lines=(head, *lines),
             pictures=tuple(
-                draw_gauge(each.used, f"{format_up(100 * each.used, 3)} % of the budget is used")
+                draw_gauge(each.used, f"{percent_up(each.used)} % of the budget is used")
                 for each in found
             ),
         )

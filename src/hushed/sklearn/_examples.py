@@ -172,8 +172,8 @@ def take_labels(labels: Any) -> Any:
 
 def require_kind(labels: Any, classes: tuple[Any, ...]) -> None:
     """Refuse labels of a type of which no class is one; of what holds objects no cell is asked."""
-    texts = {"U": str, "S": bytes}.get(labels.dtype.kind)
-    if not classes or labels.dtype.kind not in "biufUS" or isinstance(classes[0], texts or Real):
+    texts = {"U": str, "T": str, "S": bytes}.get(labels.dtype.kind)
+    if not classes or labels.dtype.kind not in "biufUTS" or isinstance(classes[0], texts or Real):
         return
     raise BadRows(
         f"y is an array of {labels.dtype.type.__name__}, and the classes are "

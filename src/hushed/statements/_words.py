@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hushed._ground.decimals import upper_double
 from hushed._ground.numeric import round_up
-from hushed._ground.printing import flat, format_up
+from hushed._ground.printing import flat, format_up, percent_up
 from hushed.guarantee import Guarantee
 from hushed.releasing._factor_words import describe_factor
 
@@ -52,7 +52,7 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
             "No limit is known: the numbers of this promise were made from the private rows, and "
             "hold only in name."
         )
-    sure = format_up(100 * guess_right(promise), 3)
+    sure = percent_up(guess_right(promise))
     fails = f" That rests on {rests}: if it does not hold, there is no limit." if rests else ""
     if promise.gamma:
         fails += (

@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 
 from hushed._ground.numeric import round_up
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, percent_up
 from hushed._ground.types import Floats
 from hushed.statistics._candidates import Spacing, first_above_zero, space_candidates
 from hushed.tables._grid import FARTHEST, NEAREST
@@ -38,7 +38,7 @@ class Candidates:
     def __str__(self) -> str:
         if self.spacing == "even":
             return f"{self.number} candidates, {format_up(self.apart, 3)} apart"
-        return f"{self.number} candidates, {format_up(100 * self.apart, 3)} % apart"
+        return f"{self.number} candidates, {percent_up(self.apart)} % apart"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
