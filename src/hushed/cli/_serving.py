@@ -13,11 +13,18 @@ from hushed._ground.printing import flat, format_up
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._serving_functions import add_function, remove_function
+from hushed.cli._serving_people import (
+    FolderOption,
+    invite,
+    list_events,
+    list_people,
+    read_pairs,
+    revoke,
+)
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
 _STOPPED = "stopped; look at hushed serve check before trying again"
-FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the server.")]
 RequestArgument = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request.")]
 _SENT = "stopped; hushed serve waiting tells whether the request still waits"
@@ -101,12 +108,12 @@ def add(
         from hushed.server._setup import add_dataset  # noqa: PLC0415
 
         columns: dict[str, dict[str, Any]] = {}
-        for column, told in _pairs("--type", kind):
+        for column, told in read_pairs("--type", kind):
             columns.setdefault(column, {})["kind"] = told
-        for column, told in _pairs("--range", bounds):
+        for column, told in read_pairs("--range", bounds):
             low, high = _bounds(told)
             columns.setdefault(column, {}).update(low=low, high=high)
-        for column, told in _pairs("--keys", keys):
+        for column, told in read_pairs("--keys", keys):
             columns.setdefault(column, {})["keys"] = told.split(",")
         given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
         told_all = {name: each for name, each in given.items() if each is not None}
@@ -131,81 +138,12 @@ def add(
             )
 
 
-def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    found = [each.partition("=") for each in given or ()]
-    if not all(name and sign and rest for name, sign, rest in found):
-        raise ParameterError(f"{option} is COLUMN=..., such as {option} ward=A,B")
-    return [(name, rest) for name, _, rest in found]
-
-
 def _bounds(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
     try:
         return read_number(low.strip()), read_number(high.strip())
     except ValueError:
         raise ParameterError("--range is COLUMN=LOW:HIGH, such as --range cost=0:5000") from None
-
-
-def invite(
-    person: Annotated[str, typer.Argument(metavar="NAME", help="Whom to let in.")],
-    share: Annotated[
-        list[str] | None,
-        typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
-    ] = None,
-    reserve: Annotated[
-        bool,
-        typer.Option(
-            "--reserve",
-            help="Set the shares aside: charged to the data set now, and nobody else spends them.",
-        ),
-    ] = False,
-    steward: Annotated[
-        bool,
-        typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
-    ] = False,
-    days: Annotated[int, typer.Option(help="How long the token counts; at most 90.")] = 30,
-    quote_only: Annotated[
-        bool, typer.Option("--quote-only", help="A token that asks prices, and reads no answer.")
-    ] = False,
-    page: Annotated[
-        bool,
-        typer.Option("--page", help="In place of a token, an address that opens the pages once."),
-    ] = False,
-    folder: FolderOption = Path(),
-    json: JsonOption = False,
-) -> None:
-    """Let somebody in, and print the token, or an address for a browser: it is shown this once."""
-    with finish(json=json, stopped=_STOPPED) as result:
-        from hushed.server._setup import invite as let_in  # noqa: PLC0415
-        from hushed.server._tokens import Scope  # noqa: PLC0415
-
-        shares = [(name, _cap(told)) for name, told in _pairs("--share", share)]
-        token = let_in(
-            folder,
-            person,
-            "steward" if steward else "analyst",
-            shares,
-            days=days,
-            scope=Scope(quote_only=quote_only, use="door" if page else "api"),
-            reserve=reserve,
-        )
-        result.update({"person": person, "address" if page else "token": token})
-        if not json:
-            print_line(token)
-            told = "opens the pages once, within a day" if page else f"is a token for {days} days"
-            print_note(f"this {told}, for {person}; it is not shown again")
-
-
-def _cap(text: str) -> Guarantee:
-    epsilon, _, delta = text.partition(":")
-    try:
-        return Guarantee(
-            epsilon=read_number(epsilon.strip()), delta=read_number((delta or "0").strip())
-        )
-    except ValueError as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError("--share is DATASET=EPSILON, such as --share stays=2") from None
 
 
 def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
@@ -341,6 +279,9 @@ serve.command("add")(add)
 serve.command("add-function")(add_function)
 serve.command("remove-function")(remove_function)
 serve.command("invite")(invite)
+serve.command("people")(list_people)
+serve.command("revoke")(revoke)
+serve.command("trail")(list_events)
 serve.command("confirm")(confirm)
 serve.command("check")(check)
 serve.command("move")(move)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from hushed._ground.printing import plain_path
-from hushed.errors import HushedError, ParameterError
+from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._alone import claim
-from hushed.server._audit import add_event, trail_head, verify_trail
+from hushed.server._audit import add_event, list_events, trail_head, verify_trail
 from hushed.server._config import (
     FILE,
     DatasetSettings,
@@ -41,9 +41,11 @@ from hushed.server._people import (
     add_person,
     add_token,
     list_people,
+    revoke_token,
     set_active,
     set_quota,
 )
+from hushed.server._people_told import PersonView, describe_people
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._sessions import write_address
@@ -242,6 +244,42 @@ def invite(
             days = DOOR_DAYS
         text = add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
     return write_address(settings.server, text) if scope.use == "door" else text
+
+
+def show_people(folder: Path) -> tuple[PersonView, ...]:
+    """Describe everybody, with shares and what opens doors now."""
+    _, ledger = open_server(folder)
+    with ledger:
+        return describe_people(ledger)
+
+
+def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
+    """Let somebody out, with all tokens and sessions, or stop one of them; the ids."""
+    _, ledger = open_server(folder)
+    with ledger:
+        person = next((each for each in list_people(ledger) if each["name"] == name), None)
+        if person is None:
+            raise NotFound("there is nobody of that name; hushed serve people lists all")
+        open_ones = [each["id"] for each in person["tokens"] if each["revoked"] is None]
+        if token is None:
+            set_active(ledger, person["id"], False, actor=MACHINE)
+            return open_ones
+        if token not in open_ones:
+            raise NotFound(
+                f"{name} has no such token that counts: give the 12 characters that hushed serve "
+                "people lists, and not the token itself"
+            )
+        revoke_token(ledger, token, actor=MACHINE)
+        return [token]
+
+
+def read_trail(folder: Path, after: int | None, most: int) -> tuple[list[dict[str, Any]], str]:
+    """Read events in their order, and the end of the chain, which is checked."""
+    _, ledger = open_server(folder)
+    with ledger, reading(ledger) as connection:
+        head = verify_trail(connection)
+        first = max(0, int(head.partition(":")[0]) - most) if after is None else after
+        return list_events(connection, after=first, most=most), head
 
 
 def check_server(folder: Path) -> Check:

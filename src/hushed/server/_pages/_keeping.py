@@ -12,7 +12,6 @@ from hushed.errors import ParameterError
 from hushed.ledger._together import reading
 from hushed.server._audit import trail_head
 from hushed.server._pages._house import House
-from hushed.server._pages._people import describe_people
 from hushed.server._people import (
     Caller,
     add_person,
@@ -21,6 +20,7 @@ from hushed.server._people import (
     revoke_token,
     set_active,
 )
+from hushed.server._people_told import describe_people
 from hushed.server._routes.keeping import AskedToken, Id, NewPerson, show_trail
 from hushed.server._sessions import PAGES, write_address
 
@@ -37,7 +37,7 @@ def make_router(house: House) -> APIRouter:
 
 
 def _show(request: Request, house: House, status: int = 200, **said: object) -> Response:
-    found = describe_people(house.desk)
+    found = describe_people(house.desk.ledger)
     told = {"errors": {}, "fields": {}, "fresh": None, "opens": "", **said}
     return house.show(request, "page_people.html", status, active="people", found=found, **told)
 

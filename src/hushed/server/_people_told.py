@@ -1,4 +1,4 @@
-"""What the page of people says of each: shares, tokens that count, how long, when last used."""
+"""What is said of each person: shares, tokens that count, how long, when last used."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from hushed._ground.printing import format_down, format_up
-from hushed.server._desk import Desk
-from hushed.server._people import list_people
-from hushed.server._routes.keeping import show_shares
+from hushed.ledger import Ledger
+from hushed.server._people import Grant, list_grants, list_people
 
 _USES: Final = {
     "api": "token",
@@ -25,6 +24,7 @@ class TokenView:
 
     id: str
     what: str
+    expires: str
     ends: str
     used: str
 
@@ -41,23 +41,18 @@ class PersonView:
     tokens: tuple[TokenView, ...]
 
 
-def describe_people(desk: Desk) -> tuple[PersonView, ...]:
-    """Describe everybody."""
-    shares: dict[str, list[str]] = {}
-    for dataset in sorted(desk.datasets):
-        for name, share in show_shares(desk, dataset).items():
-            told = f"{dataset} {format_up(share.epsilon, 4)}"
-            told += f", {format_down(share.left.epsilon, 3)} left"
-            shares.setdefault(name, []).append(told)
-    return tuple(_describe(each, shares.get(each["name"], [])) for each in list_people(desk.ledger))
+def describe_people(ledger: Ledger) -> tuple[PersonView, ...]:
+    """Describe everybody, and nothing that opens a door."""
+    return tuple(_describe(ledger, each) for each in list_people(ledger))
 
 
-def _describe(person: dict[str, Any], shares: list[str]) -> PersonView:
+def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
     moment = datetime.now(UTC)
     tokens = [
         TokenView(
             id=each["id"],
             what=_USES[each["use"]] + _say_scope(each),
+            expires=each["expires"],
             ends=_say_end(datetime.fromisoformat(each["expires"]), moment),
             used="not used yet" if each["last_used"] is None else f"last used {each['last_used']}",
         )
@@ -69,9 +64,15 @@ def _describe(person: dict[str, Any], shares: list[str]) -> PersonView:
         name=person["name"],
         role=person["role"],
         active=person["active"],
-        shares=tuple(shares),
+        shares=tuple(_say_share(ledger, each) for each in list_grants(ledger, person["id"])),
         tokens=tuple(tokens),
     )
+
+
+def _say_share(ledger: Ledger, share: Grant) -> str:
+    balance = ledger.balance(share.budget)
+    size = format_up(balance.budget.limit.epsilon, 4)
+    return f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
 
 
 def _say_scope(token: dict[str, Any]) -> str:

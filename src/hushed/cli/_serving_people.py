@@ -1,0 +1,159 @@
+"""``hushed serve invite``, ``people``, ``revoke`` and ``trail``: who may ask, and who did what."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushed._ground.numerals import read_number
+from hushed._ground.printing import flat
+from hushed.cli._options import JsonOption
+from hushed.cli._outcome import finish, print_line, print_note
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+
+_STOPPED = "stopped; look at hushed serve people before trying again"
+FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
+
+
+def invite(
+    person: Annotated[str, typer.Argument(metavar="NAME", help="Whom to let in.")],
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
+    ] = None,
+    reserve: Annotated[
+        bool,
+        typer.Option(
+            "--reserve",
+            help="Set the shares aside: charged to the data set now, and nobody else spends them.",
+        ),
+    ] = False,
+    steward: Annotated[
+        bool,
+        typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
+    ] = False,
+    days: Annotated[int, typer.Option(help="How long the token counts; at most 90.")] = 30,
+    quote_only: Annotated[
+        bool, typer.Option("--quote-only", help="A token that asks prices, and reads no answer.")
+    ] = False,
+    page: Annotated[
+        bool,
+        typer.Option("--page", help="In place of a token, an address that opens the pages once."),
+    ] = False,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Let somebody in, and print the token, or an address for a browser: it is shown this once."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        from hushed.server._setup import invite as let_in  # noqa: PLC0415
+        from hushed.server._tokens import Scope  # noqa: PLC0415
+
+        shares = [(name, _cap(told)) for name, told in read_pairs("--share", share)]
+        token = let_in(
+            folder,
+            person,
+            "steward" if steward else "analyst",
+            shares,
+            days=days,
+            scope=Scope(quote_only=quote_only, use="door" if page else "api"),
+            reserve=reserve,
+        )
+        result.update({"person": person, "address" if page else "token": token})
+        if not json:
+            print_line(token)
+            told = "opens the pages once, within a day" if page else f"is a token for {days} days"
+            print_note(f"this {told}, for {person}; it is not shown again")
+
+
+def _cap(text: str) -> Guarantee:
+    epsilon, _, delta = text.partition(":")
+    try:
+        return Guarantee(
+            epsilon=read_number(epsilon.strip()), delta=read_number((delta or "0").strip())
+        )
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError("--share is DATASET=EPSILON, such as --share stays=2") from None
+
+
+def read_pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    """Read an option that is given as COLUMN=... again and again."""
+    found = [each.partition("=") for each in given or ()]
+    if not all(name and sign and rest for name, sign, rest in found):
+        raise ParameterError(f"{option} is COLUMN=..., such as {option} ward=A,B")
+    return [(name, rest) for name, _, rest in found]
+
+
+def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None:
+    """List who is in, with shares and tokens; nothing that opens a door is shown."""
+    with finish(json=json, stopped="stopped") as result:
+        from hushed.server._setup import show_people  # noqa: PLC0415
+
+        found = show_people(folder)
+        result.update(people=[asdict(each) for each in found])
+        if json:
+            return
+        for each in found:
+            state = "" if each.active else ", let out"
+            print_line(f"{each.name}, {each.role}{state}")
+            for share in each.shares:
+                print_line(f"  share of {share}")
+            for token in each.tokens:
+                print_line(f"  {token.id}  {token.what}, {token.ends}, {token.used}")
+
+
+def revoke(
+    person: Annotated[str, typer.Argument(metavar="NAME", help="Whose tokens stop.")],
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Stop this one alone, as hushed serve people lists it; its person stays in.",
+        ),
+    ] = None,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """Let somebody out: all tokens and sessions stop at once, and what waits for approval goes.
+
+    What was charged is answered. To let somebody in again, invite them.
+    """
+    with finish(json=json, stopped=_STOPPED) as result:
+        from hushed.server._setup import stop_tokens  # noqa: PLC0415
+
+        stopped = stop_tokens(folder, person, token)
+        result.update(person=person, stopped=stopped)
+        if not json:
+            count = "1 token" if len(stopped) == 1 else f"{len(stopped)} tokens"
+            out = f"; {flat(person)} is out" if token is None else ""
+            print_line(f"stopped {count}{out}")
+
+
+def list_events(
+    after: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Events after this number; by default the last ones."),
+    ] = None,
+    most: Annotated[int, typer.Option(metavar="N", help="How many, at most.")] = 100,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
+    """List who did what, from the chain of digests, which is checked; no query is in it."""
+    with finish(json=json, stopped="stopped") as result:
+        from hushed.server._setup import read_trail  # noqa: PLC0415
+
+        if most < 1 or (after is not None and after < 0):
+            raise ParameterError("--most is at least 1, and --after at least 0")
+        events, head = read_trail(folder, after, most)
+        result.update(events=events, head=head)
+        if json:
+            return
+        for each in events:
+            told = f"{each['number']}  {each['at']}  {flat(each['actor'])} {each['action']}"
+            print_line(f"{told}: {flat(each['about'])}")
+        print_note(f"the trail ends with {head}; keep that elsewhere to notice a change")

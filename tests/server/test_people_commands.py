@@ -1,0 +1,104 @@
+"""The commands at the machine that list people, stop tokens, and read the trail."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import make_folder, open_team
+from typer.testing import CliRunner
+
+from hushed.cli import app
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    place = tmp_path_factory.mktemp("team")
+    return place / "stats", make_folder(place)
+
+
+def run(folder: Path, *words: str):
+    return CliRunner().invoke(app, ["serve", *words, "--folder", str(folder)])
+
+
+def token_id(token: str) -> str:
+    return token.split("_")[1]
+
+
+def test_people_are_listed_with_shares_and_tokens_and_no_secret(told):
+    folder, tokens = told
+    found = run(folder, "people")
+    assert found.exit_code == 0
+    lines = found.stdout.splitlines()
+    assert lines[0] == "ana, analyst"
+    assert lines[1] == "  share of stays 0.6, 0.6 left"
+    assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, ends in ")
+    for each in tokens.values():
+        assert each.split("_", 2)[2] not in found.stdout + run(folder, "people", "--json").stdout
+
+
+def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
+    """While the server runs: the next request with that token is refused."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    second = run(folder, "invite", "ana").stdout.strip()
+    for team in open_team(folder, tokens):
+        assert team.send("GET", "/v1/me", team.ana).status_code == 200
+        done = run(folder, "revoke", "ana", "--token", token_id(tokens["ana"]))
+        assert done.stdout == "stopped 1 token\n"
+        assert team.send("GET", "/v1/me", team.ana).status_code == 401
+        assert team.send("GET", "/v1/me", second).status_code == 200
+        assert run(folder, "revoke", "ana").stdout == "stopped 1 token; ana is out\n"
+        assert team.send("GET", "/v1/me", second).status_code == 401
+        assert team.send("GET", "/v1/me", team.bo).status_code == 200
+        assert "ana, analyst, let out" in run(folder, "people").stdout
+        again = run(folder, "invite", "ana").stdout.strip()
+        assert team.send("GET", "/v1/me", again).status_code == 200
+        assert team.send("GET", "/v1/me", second).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nobody",), "there is nobody of that name"),
+        (("ana", "--token", "0" * 12), "has no such token"),
+        (("bo", "--token", "ANA"), "has no such token"),
+    ],
+)
+def test_what_is_not_there_is_refused_and_stops_nothing(told, words, said):
+    """A token of one person is not stopped under the name of another."""
+    folder, tokens = told
+    words = tuple(token_id(tokens["ana"]) if each == "ANA" else each for each in words)
+    before = run(folder, "people").stdout
+    found = run(folder, "revoke", *words)
+    assert found.exit_code == 2
+    assert said in found.stderr
+    assert run(folder, "people").stdout == before
+
+
+def test_a_token_itself_is_not_repeated_on_the_screen(told):
+    folder, tokens = told
+    found = run(folder, "revoke", "ana", "--token", tokens["ana"])
+    assert found.exit_code == 2
+    assert tokens["ana"] not in found.output
+
+
+def test_the_trail_is_listed_in_order_and_a_changed_one_is_refused(tmp_path):
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    found = json.loads(run(folder, "trail", "--json").stdout)
+    numbers = [each["number"] for each in found["events"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert found["events"][0]["action"] == "made the server"
+    assert found["head"].startswith(f"{numbers[-1]}:")
+    last = run(folder, "trail", "--most", "2").stdout.splitlines()
+    assert [int(each.split()[0]) for each in last] == numbers[-2:]
+    after = run(folder, "trail", "--after", "1", "--most", "2").stdout.splitlines()
+    assert [int(each.split()[0]) for each in after] == [2, 3]
+    with closing(sqlite3.connect(folder / "hushed.db")) as database, database:
+        database.execute("UPDATE hushed_s_audit SET body = '{}' WHERE number = 2")
+    refused = run(folder, "trail")
+    assert refused.exit_code == 1
+    assert "event 2" in refused.stderr
