@@ -103,6 +103,22 @@ def test_keys_are_made_once_and_sign(folder):
     assert run(folder, "verify", "c.json", "--key", "k.pub").returncode == 2
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="only there files tell who may read them")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o602])
+def test_a_private_key_that_others_may_read_is_remarked_on(folder, mode):
+    """It signs all the same; the public key is for everybody."""
+    assert run(folder, "keys", "new", "open").returncode == 0
+    assert "chmod" not in run(folder, "keys", "show", "open").stderr
+    (folder / "open").chmod(mode)
+    signed = run(folder, "certify", "mean.json", "--out", "open.json", "--sign", "open")
+    assert signed.returncode == 0
+    assert "chmod 600 open" in signed.stderr
+    assert "chmod" not in run(folder, "keys", "show", "open.pub").stderr
+    for each in ("open", "open.pub"):
+        (folder / each).unlink()
+
+
 REFUSED = [
     (("certify",), "all three"),
     (("certify", "mean.json", *LEDGER, "--entry", "1"), "all three"),

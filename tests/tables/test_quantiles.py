@@ -73,6 +73,17 @@ class TestCandidates:
         assert np.abs(np.array(found) - wanted)[:2].sum() <= 2 * loose
         assert found[2:] == wanted[2:].tolist()
 
+    @pytest.mark.parametrize(("low", "high", "number"), [(1, 5, 5), (1, 60, 60), (0.1, 0.7, 7)])
+    def test_even_candidates_are_told_as_far_apart_as_they_are_meant(self, low, high, number):
+        """Differences of doubles are a little above it: ``1.01 apart`` was printed of 1 to 5."""
+        table = hs.table(pa.table({"x": [1.0]}))
+        query = table.quantiles("x", [0.5], low=low, high=high, candidates=number)
+        told = query.quote(epsilon=1.0).outputs[0].candidates
+        exact = (Fraction(high) - Fraction(low)) / (number - 1)
+        assert math.nextafter(told.apart, 0) < exact <= told.apart
+        shown = str(told).split(", ")[1]
+        assert shown == ("0.1 apart" if high < 1 else "1 apart")
+
     @pytest.mark.slow
     def test_the_default_follows_the_range(self):
         """As hushed.statistics; a number alone means even ones, as does a range below 0."""

@@ -55,12 +55,18 @@ def show(key: KeyArgument, json: JsonOption = False) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """Read the file of a key."""
+    """Read the file of a key; a private one that others may read or change is remarked on."""
     if not path.is_file():
         raise NotFound(f"there is no file {name_missing(path)}")
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large for a key")
-    return path.read_bytes()
+    found = path.read_bytes()
+    if b"PRIVATE KEY" in found and os.name == "posix" and path.stat().st_mode & 0o077:
+        print_note(
+            f"others may read or change the private key: chmod 600 {plain_path(path)}; whoever "
+            "has read it can sign as you"
+        )
+    return found
 
 
 def _write_new(path: Path, content: bytes, mode: int) -> None:

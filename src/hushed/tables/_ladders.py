@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import mpmath
 import numpy as np
 
-from hushed._ground.numeric import round_up
+from hushed._ground.numeric import float_above, round_up
 from hushed._ground.printing import format_up, percent_up
 from hushed._ground.types import Floats
 from hushed.statistics._candidates import Spacing, first_above_zero, space_candidates
@@ -85,6 +86,9 @@ def list_candidates(low: float, high: float, count: int, spacing: Spacing) -> Fl
 
 def describe_candidates(low: float, high: float, count: int, spacing: Spacing) -> Candidates:
     """Say how many candidates there are, and how far apart."""
+    if spacing == "even":  # of the numbers meant: differences of doubles are not 1
+        step = (Fraction(high) - Fraction(low)) / (count - 1)
+        return Candidates(number=count, spacing=spacing, apart=float_above(step))
     found = list_candidates(low, high, count, spacing)
     gaps = np.diff(found)
     if spacing == "geometric":
