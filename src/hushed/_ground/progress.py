@@ -39,8 +39,8 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
 
 def _in_notebook() -> bool:
     """Whether a kernel of Jupyter runs this process."""
-    known = sys.modules.get("IPython")
-    shell = known.get_ipython() if known is not None else None
+    known = getattr(sys.modules.get("IPython"), "get_ipython", None)  # it may be half imported
+    shell = known() if known is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
