@@ -49,9 +49,15 @@ def _model_has(name: str) -> Callable[[Method], Method]:
 
     def has(self: PrivateEstimator) -> bool:
         if self.points is not None:
-            known = name == "predict" or (name == "predict_proba" and base.is_classifier(self))
-            if not known:
-                raise AttributeError(name)
+            offered = ["predict"]
+            if base.is_classifier(self):
+                offered += ["predict_proba", "score"]
+            elif base.is_regressor(self):
+                offered.append("score")
+            if name not in offered:
+                raise AttributeError(
+                    f"what was released are predictions at points: they give {', '.join(offered)}"
+                )
             return True
         getattr(self.estimator, name)
         return True
@@ -443,7 +449,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            What the estimator calls its score.
+            What the estimator calls its score; with ``points`` the accuracy or R^2 of ``predict``,
+            which answers as at the nearest of them.
         """
         rows = self._show(X)
         return float(self.model_.score(rows, y))
