@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 import tracemalloc
 
 import numpy as np
@@ -240,6 +241,16 @@ class TestTheSampledRoute:
         axes = self.sampled(PCA(1), public).fit(X * [1, 0.3])
         assert np.abs(axes.components_[0]) == pytest.approx([1, 0], abs=0.2)
         assert axes.transform(X[:3]).shape == (3, 1)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("shown", [True, False])
+    def test_the_public_part_of_a_fit_shows_how_far_it_is(self, shown, monkeypatch, capsys):
+        """In a terminal; and nothing more is said there."""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        self.sampled(LinearRegression(), progress=shown).fit(X, Y)
+        told = capsys.readouterr()
+        assert ("measuring movement" in told.err) == shown
+        assert not told.out
 
     @pytest.mark.slow
     def test_a_tree_is_released_as_its_predictions_at_public_points(self):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hushed._ground.notebook import Card, draw_gauge, render_card
 
 _PAUSE = 0.25  # seconds between two looks of a line in a notebook
+_LONG = 5.0  # seconds that are worth a word
 
 
 @contextmanager
@@ -35,6 +36,17 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
             yield lambda finished: bar.advance(task, finished)
     else:
         yield None
+
+
+def tell_wait(words: str, seconds: float) -> None:
+    """Tell beforehand of work that takes long, and on the way says nothing: on standard error.
+
+    In a terminal or a notebook, from some seconds on; what fails here stops nothing.
+    """
+    if seconds < _LONG or not (_in_notebook() or sys.stderr.isatty()):
+        return
+    with suppress(OSError, ValueError):
+        print(words, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _in_notebook() -> bool:

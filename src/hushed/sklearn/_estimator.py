@@ -136,6 +136,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Of the sampled route: seed of the public tables, not of the noise.
     workers : int, str, Engine or distributed.Client, optional
         Of the sampled route: who runs the trials.
+    progress : bool, default True
+        Of the sampled route: show a progress bar in a terminal or a notebook, while movements are
+        measured on public tables. The fit on private rows has none: how long it takes depends on
+        them. That of blocks tells beforehand how long their processes take to start.
 
     Attributes
     ----------
@@ -185,6 +189,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         key: str | None = None,
         seed: int = 0,
         workers: Workers = None,
+        progress: bool = True,
     ) -> None:
         self.estimator = estimator
         self.population = population
@@ -210,6 +215,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         self.key = key
         self.seed = seed
         self.workers = workers
+        self.progress = progress
 
     def __sklearn_clone__(self) -> Self:
         """Copy the options; a ledger and a population stay what they are."""

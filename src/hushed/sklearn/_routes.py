@@ -59,6 +59,7 @@ def release_sampled(order: Order, table: Floats) -> Told:
         unit=asked.unit,
         seed=asked.seed,
         workers=asked.workers,
+        progress=asked.progress,
     )
     if asked.delta:
         gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
