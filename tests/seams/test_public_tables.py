@@ -793,6 +793,15 @@ class TestBlocks:
             hs.sample_sensitivity(
                 hs.Blockwise(mean, rows=7), hs.populations.Uniform(low=0, high=1), rows=100
             )
+        for rows, words in (
+            (100, "leave 2 of the rows out, .* 98 rows are 14 such blocks"),
+            (1009, "divide: 1009. Or leave 1 of the rows out, .* 1008 rows are 144 such blocks"),
+        ):
+            with pytest.raises(ParameterError, match=words):
+                hs.Blockwise(mean, rows=7).blocks(rows)
+        with pytest.raises(ParameterError) as told:
+            hs.Blockwise(mean, rows=7).blocks(6)
+        assert "leave" not in str(told.value)
         for bad in (-1, 0, 2.5, True, "5"):
             with pytest.raises(ParameterError, match="1 or more"):
                 hs.Blockwise(mean, rows=bad)

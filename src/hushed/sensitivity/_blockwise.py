@@ -166,13 +166,25 @@ class Blockwise:
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
-            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
-            near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "
-                f"and every block is full. Sizes that divide: {', '.join(map(str, near)) or 'none'}"
+                f"and every block is full. {_advise_size(self.rows, rows)}"
             )
         return rows // self.rows
+
+
+def _advise_size(size: int, rows: int) -> str:
+    """Say which sizes of a block divide a table, and how many rows this size would fit."""
+    fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
+    near = sorted(sorted(fitting, key=lambda d: abs(d - size))[:4])
+    told = f"Sizes that divide: {', '.join(map(str, near)) or 'none'}"
+    if size > rows:
+        return told
+    left = rows % size
+    return (
+        f"{told}. Or leave {left} of the rows out, whichever they are and not by what they hold: "
+        f"{rows - left} rows are {rows // size} such blocks"
+    )
 
 
 def _average(answers: Floats) -> Floats:
