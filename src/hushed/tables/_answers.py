@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import brief, flat, format_down, format_up, shown
@@ -129,6 +129,17 @@ class Answer(Shown):
     def __str__(self) -> str:
         table = format_table(list_lines(self))
         return "\n".join([table, *list_edges(self.edges), "", self.explain()])
+
+    @property
+    def certificate(self) -> NoReturn:
+        """An answer has none by itself: `hushed.certify` makes it.
+
+        Raises
+        ------
+        AttributeError
+            Always, with words on how to get one.
+        """
+        raise AttributeError("an answer has no certificate by itself: hs.certify(answer) makes it")
 
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
