@@ -38,6 +38,7 @@ from hushed.errors import (
     Overspent,
     ParameterError,
     PrivateRowsAsPopulation,
+    TooFewRows,
 )
 from hushed.sklearn import PrivateEstimator
 from hushed.sklearn._families import NearestPoint
@@ -268,6 +269,18 @@ class TestTheSampledRoute:
         )
         assert number.predict(points) == pytest.approx(points @ WEIGHTS + 0.5, abs=0.8)
         assert number.score(X, Y) == pytest.approx(r2_score(Y, number.predict(X)))
+
+    def test_too_few_public_rows_are_told_in_options_of_an_estimator(self):
+        """Blocks are an option here, and the weaker promise is none."""
+        few = PrivateEstimator(LinearRegression(), rows(900, seed=1))
+        with pytest.raises(
+            TooFewRows, match=r"In a PrivateEstimator, blocks are block_rows="
+        ) as told:
+            few.fit(X, Y)
+        assert (told.value.given, told.value.gamma) == (900, 0.05)
+        listed = PrivateEstimator(LinearRegression(), list(rows(900, seed=1)))
+        with pytest.raises(ParameterError, match=r"must be a tuple \(X, y\) .* got list"):
+            listed.fit(X, Y)
 
     def test_predictions_at_points_say_what_they_give(self):
         """A score as of any model; and in words that there are no margins."""
