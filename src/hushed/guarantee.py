@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from hushed._ground.checks import is_whole, read_list, require_least, require_one_of, require_within
 from hushed._ground.decimals import decimal_of, read, stated_above, total_of
 from hushed._ground.numeric import SERIES, round_up
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -109,7 +110,7 @@ class Guarantee:
         require_one_of("protect", self.protect, get_args(Protect))
         if not is_whole(self.distance) or self.distance < 1:
             raise ParameterError(
-                f"distance must be a whole number of 1 or more, got {self.distance!r}",
+                f"distance must be a whole number of 1 or more, got {as_given(self.distance)}",
                 parameter="distance",
             )
         for name in ("data_dependent", "marginal"):

@@ -12,6 +12,7 @@ import numpy as np
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._calls import answer, answer_named
 from hushed._ground.checks import is_whole
+from hushed._ground.printing import as_given
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
@@ -79,7 +80,7 @@ class Blockwise:
             )
         if not is_whole(self.rows) or self.rows < 1:
             raise ParameterError(
-                f"a block has an integer number of rows, 1 or more, got {self.rows!r}"
+                f"a block has an integer number of rows, 1 or more, got {as_given(self.rows)}"
             )
         if self.batch and self.user is not None:
             raise ParameterError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import brief, flat, format_down, format_up, shown
@@ -131,7 +131,7 @@ class Answer(Shown):
         return "\n".join([table, *list_edges(self.edges), "", self.explain()])
 
     @property
-    def certificate(self) -> NoReturn:
+    def certificate(self) -> str:
         """An answer has none by itself: `hushed.certify` makes it.
 
         Raises
