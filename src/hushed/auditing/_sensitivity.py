@@ -15,7 +15,7 @@ from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_count
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import root_above
-from hushed._ground.printing import format_up
+from hushed._ground.printing import as_given, format_up
 from hushed._rows._owned import copy_rows
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError, RandomFunction
@@ -150,7 +150,7 @@ def check_sensitivity(
             parameter="declared",
         )
     if norm not in ("l1", "l2", "sup"):
-        raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}", parameter="norm")
+        raise ParameterError(f"norm must be l1, l2 or sup, got {as_given(norm)}", parameter="norm")
     if neighbours not in get_args(Neighbours):
         raise ParameterError(
             f"neighbours must be one of {get_args(Neighbours)}", parameter="neighbours"
@@ -208,7 +208,7 @@ def read_declaration(
     else:
         raise ParameterError(
             "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
-            f"{declared!r}",
+            f"{as_given(declared)}",
             parameter="declared",
         )
     if not 0 <= limit < math.inf:
@@ -246,7 +246,8 @@ def check_tolerance(tolerance: Any) -> None:
     """Refuse what is no share of a declared sensitivity."""
     if not is_real(tolerance) or not 0 <= tolerance < math.inf:
         raise ParameterError(
-            f"tolerance must be 0 or more and finite, got {tolerance!r}", parameter="tolerance"
+            f"tolerance must be 0 or more and finite, got {as_given(tolerance)}",
+            parameter="tolerance",
         )
 
 

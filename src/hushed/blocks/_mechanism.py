@@ -201,7 +201,10 @@ class Blocks:
         )
 
     def accuracy(self, beta: float = 0.05) -> float:
-        """How much the draw may add, but with probability beta.
+        """How far the draw may miss what the blocks say, but with probability beta.
+
+        What it counts depends on `aggregate`: blocks where one answer is chosen, and units of the
+        answer where answers are averaged.
 
         Parameters
         ----------
@@ -211,13 +214,24 @@ class Blocks:
         Returns
         -------
         float
-            Of candidates in blocks: the drawn one lies between the answers of ranks ``B/2 - a`` and
-            ``B/2 + a`` of the B blocks, each moved to the nearest candidate, whatever the prior is
-            worth; it says nothing from B/2 on. Of labels in votes, behind the label with most of
-            them; of a stable label the blocks that must be free to answer otherwise, so that a
-            refusal is unlikely. A candidate without weight is none here. Of means the error of the
-            noise in the units of the answer. How far the answers of blocks are from that of the
-            whole table is another matter: see `simulate`.
+            ``"exponential"``: a number of blocks, and no distance. Sorted, the answers of the B
+            blocks have ranks 1 to B, and the drawn candidate lies between those of ranks
+            ``B/2 - a`` and ``B/2 + a``, each moved to the nearest candidate, whatever the prior is
+            worth; from B/2 on it says nothing. ``"votes"``: votes, by which the drawn label may be
+            behind the one with most of them. ``"stable"``: the blocks that must be free to answer
+            otherwise, so that a refusal is unlikely. ``"mean"``: the error of the noise, in the
+            units of the answer; ``"vector"``: the same, in each coordinate. A candidate without
+            weight is none here. How far the answers of blocks are from that of the whole table is
+            another matter: `simulate` tells the whole error, in the units of the answer.
+
+        Examples
+        --------
+        >>> ranks = Blocks(low=-1, high=1, epsilon=1.0, blocks=100)
+        >>> round(ranks.accuracy(0.05), 1)  # between the answers of ranks 35 and 66, of 100
+        15.2
+        >>> mean = Blocks(low=-1, high=1, epsilon=1.0, blocks=100, aggregate="mean")
+        >>> round(mean.accuracy(0.05), 3)  # in the units of the answer, which lies in [-1, 1]
+        0.06
         """
         require_probability("beta", beta)
         return self.aggregation.accuracy(beta)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._ground.checks import read_array
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
@@ -241,7 +242,8 @@ def _columns(value: ArrayLike, name: str) -> Floats:
     numbers = read_array(name, value)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(
-            f"{name} must be a finite number or a list of them, got {value!r}", parameter=name
+            f"{name} must be a finite number or a list of them, got {as_given(value)}",
+            parameter=name,
         )
     return numbers
 

@@ -407,7 +407,7 @@ def by_user(population: Population, user: str | int) -> Population:
     if type(population) is not PublicTable:
         return UserSource(population, user)
     kept = {each.column: (each.low, each.high) for each in leave_out(population.support(), user)}
-    bundled = number_users(bundle_rows(population.frame, user))
+    bundled = number_users(bundle_rows(population.frame, user, public=True))
     return replace(population, frame=bundled, bounds=kept or None)
 
 

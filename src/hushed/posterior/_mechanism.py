@@ -19,6 +19,7 @@ from hushed._ground.checks import (
     require_within,
 )
 from hushed._ground.numeric import round_up
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._parts import check_rows
 from hushed.errors import BadFunction, ParameterError
@@ -374,7 +375,8 @@ def _check_user(mechanism: Posterior) -> None:
         return
     if not (isinstance(user, str) or is_whole(user)):
         raise ParameterError(
-            f"user must be the name of a column or its position, got {user!r}", parameter="user"
+            f"user must be the name of a column or its position, got {as_given(user)}",
+            parameter="user",
         )
     if mechanism.unit == "person":
         raise ParameterError(

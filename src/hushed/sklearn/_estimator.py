@@ -49,9 +49,15 @@ def _model_has(name: str) -> Callable[[Method], Method]:
 
     def has(self: PrivateEstimator) -> bool:
         if self.points is not None:
-            known = name == "predict" or (name == "predict_proba" and base.is_classifier(self))
-            if not known:
-                raise AttributeError(name)
+            offered = ["predict"]
+            if base.is_classifier(self):
+                offered += ["predict_proba", "score"]
+            elif base.is_regressor(self):
+                offered.append("score")
+            if name not in offered:
+                raise AttributeError(
+                    f"what was released are predictions at points: they give {', '.join(offered)}"
+                )
             return True
         getattr(self.estimator, name)
         return True
@@ -130,6 +136,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Of the sampled route: seed of the public tables, not of the noise.
     workers : int, str, Engine or distributed.Client, optional
         Of the sampled route: who runs the trials.
+    progress : bool, default True
+        Of the sampled route: show a progress bar in a terminal or a notebook, while movements are
+        measured on public tables. The fit on private rows has none: how long it takes depends on
+        them. That of blocks tells beforehand how long their processes take to start.
 
     Attributes
     ----------
@@ -179,6 +189,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         key: str | None = None,
         seed: int = 0,
         workers: Workers = None,
+        progress: bool = True,
     ) -> None:
         self.estimator = estimator
         self.population = population
@@ -204,6 +215,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         self.key = key
         self.seed = seed
         self.workers = workers
+        self.progress = progress
 
     def __sklearn_clone__(self) -> Self:
         """Copy the options; a ledger and a population stay what they are."""
@@ -443,7 +455,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            What the estimator calls its score.
+            What the estimator calls its score; with ``points`` the accuracy or R^2 of ``predict``,
+            which answers as at the nearest of them.
         """
         rows = self._show(X)
         return float(self.model_.score(rows, y))

@@ -12,7 +12,7 @@ from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_positive
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
 from hushed.releasing import Release, release
@@ -49,21 +49,38 @@ def release_sampled(order: Order, table: Floats) -> Told:
         )
     population = read_population(asked.population, order.scheme)
     _try_out(order, population)
-    s = sample_sensitivity(
-        f,
-        population,
-        rows=order.rows,
-        norm="l2" if asked.delta else "l1",
-        gamma=asked.gamma,
-        calibration=asked.calibration,
-        unit=asked.unit,
-        seed=asked.seed,
-        workers=asked.workers,
-    )
+    s = _sample(order, f, population)
     if asked.delta:
         gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
         return _tell(_release(order, f, table, gaussian))
     return _tell(_release(order, f, table, Laplace(s, epsilon=asked.epsilon)))
+
+
+def _sample(order: Order, f: Any, population: Any) -> Any:
+    """Sample; too few public rows are told in the options of an estimator."""
+    asked = order.options
+    try:
+        return sample_sensitivity(
+            f,
+            population,
+            rows=order.rows,
+            norm="l2" if asked.delta else "l1",
+            gamma=asked.gamma,
+            calibration=asked.calibration,
+            unit=asked.unit,
+            seed=asked.seed,
+            workers=asked.workers,
+            progress=asked.progress,
+        )
+    except TooFewRows as few:
+        raise TooFewRows(
+            given=few.given,
+            needed=few.needed,
+            gamma=few.gamma,
+            supported=few.supported,
+            advice=f"{few.advice}. In a PrivateEstimator, blocks are block_rows=, and there is no "
+            "promise=; the other routes need no public rows",
+        ) from None
 
 
 def _try_out(order: Order, population: Any) -> None:
