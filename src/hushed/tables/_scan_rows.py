@@ -219,8 +219,8 @@ def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
         rows = _keep_ranked(rows, rank, contribution.groups)
     if bounds.max_rows_per_user is not None:
         columns = [rows[name] for name in (*keys, *rest)]
-        order = (secret ^ 2, [rows["user"], *columns], columns)
-        rows = _keep_first(who, rows, "user", order, bounds.max_rows_per_user)
+        by = (secret ^ 2, [rows["user"], *columns], columns)
+        rows = _keep_first(who, rows, "user", by, bounds.max_rows_per_user)
     return rows
 
 
@@ -228,15 +228,15 @@ def _keep_first(
     who: engine.Dialect,
     rows: Any,
     user: str,
-    order: tuple[int, Sequence[Any], Sequence[Any]],
+    by: tuple[int, Sequence[Any], Sequence[Any]],
     limit: int,
 ) -> Any:
-    """Keep the first rows of each user by the keyed hash of some columns, then by others.
+    """Keep the first rows of each user by the hash of some columns under a key, then by others.
 
     An engine may rank the rows of small hashes first. Where they hold as many of a user as are
     kept, these are the first ones of all, whatever counts as small; other users are ranked whole.
     """
-    secret, hashed, ties = order
+    secret, hashed, ties = by
     rows = rows.mutate(hash=operations.keyed_hash(who, secret, hashed))
     names = ["hash", *(each.get_name() for each in ties)]
     kept = [name for name in rows.columns if name != "hash"]
