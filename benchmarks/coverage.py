@@ -147,15 +147,21 @@ class Promise:
     parts: int = 1  # among which gamma is divided
     divided: float = 1.0  # blocks, of which one has the changed row
     sizes: tuple[int, ...] = (ROWS,)
+    seed: int = 0  # each line has its own, so that all are independent
 
     def sample(self, pairs: int) -> Array:
-        """Draw so many movements, in an order that says nothing."""
+        """Draw so many movements."""
         drawn = 2 * ROWS if self.settings.get("protect") == "simultaneous" else ROWS + 1
-        options = {"rows": ROWS, "batch": "user" not in self.settings, "workers": 1}
+        options = {"rows": ROWS, "batch": "user" not in self.settings}
+        options |= {"seed": self.seed, "workers": 1}
         s = hs.sample_sensitivity(
             self.asked, self.population(pairs * drawn), pairs=pairs, **(options | self.settings)
         )
-        return np.random.default_rng(1).permutation(s.draws)
+        return self.shuffle(s.draws)
+
+    def shuffle(self, draws: Array) -> Array:
+        """Put sorted movements into an order that says nothing."""
+        return np.random.default_rng([1, self.seed]).permutation(draws)
 
     def move(self, rng: Rng, runs: int) -> list[Array]:
         """Movements of private tables of each size."""
@@ -172,7 +178,7 @@ class GivenTheRest(Promise):
         table = PublicTable(public, promise="given-the-rest")
         s = hs.sample_sensitivity(weighted, table, rows=ROWS, pairs=pairs, batch=True, workers=1)
         self.others = public[s.sampling.design.dealt[2 * pairs :]]
-        return np.random.default_rng(1).permutation(s.draws)
+        return self.shuffle(s.draws)
 
     def move(self, rng: Rng, runs: int) -> list[Array]:
         rest = rng.permuted(np.tile(self.others, (runs, 1)), axis=1)[:, :ROWS]
@@ -188,7 +194,7 @@ class Likelihoods(Promise):
         s = hs.sample_likelihood_range(
             nearness, MEANS, Normal(), rows=ROWS, pairs=pairs, batch=True, workers=1
         )
-        return np.random.default_rng(1).permutation(s.draws)
+        return self.shuffle(s.draws)
 
     def move(self, rng: Rng, runs: int) -> list[Array]:
         old, new = rng.normal(size=(2, runs, ROWS))
@@ -204,7 +210,7 @@ class Called(Promise):
             hs.sample_sensitivity(asymmetric, LAW, seed=seed, **options).draws
             for seed in range(pairs // 19)
         )
-        rng = np.random.default_rng(1)
+        rng = np.random.default_rng([1, self.seed])
         return np.concatenate([rng.permutation(draws) for draws in each])
 
 
@@ -213,7 +219,10 @@ class Several(Promise):
 
     def sample(self, pairs: int) -> Array:
         laws = (LAW, Normal(mean=1, std=0.3))
-        each = [Promise(asked=weighted, population=lambda _, law=law: law) for law in laws]
+        each = [
+            Promise(asked=weighted, population=lambda _, law=law: law, seed=self.seed + 100 * k)
+            for k, law in enumerate(laws)
+        ]
         return np.stack([one.sample(pairs) for one in each], axis=-1)
 
 
@@ -241,7 +250,7 @@ def promises() -> dict[str, Promise]:
     block = hs.Blockwise(weighted, rows=ROWS, batch=True)
     blocks = {"settings": {"rows": BLOCKS * ROWS}, "private": weighted, "divided": BLOCKS}
     own, user = hs.Blockwise(of_rows, rows=ROWS, user=0), {"user": 0}
-    return {
+    found = {
         "one row, asymmetric": Promise(),
         "... each sampler by a call of its own": Called(),
         "one row, heavy tail": Promise(asked=heavy),
@@ -280,6 +289,9 @@ def promises() -> dict[str, Promise]:
         "contaminated": Promise(asked=weighted, draw=mixed, population=lambda _: MIXED),
         "several populations": Several(asked=weighted),
     }
+    for number, each in enumerate(found.values()):
+        each.seed = number
+    return found
 
 
 def failures(promise: Promise, samplers: int) -> list[tuple[float, float]]:
@@ -287,7 +299,7 @@ def failures(promise: Promise, samplers: int) -> list[tuple[float, float]]:
     pairs = [promise.parts * round(1 / float(gamma)) - 1 for gamma in GAMMAS]
     draws = promise.sample(samplers * max(pairs))
     draws = draws.reshape(samplers, max(pairs), -1)
-    real = promise.move(np.random.default_rng(2), samplers)
+    real = promise.move(np.random.default_rng([2, promise.seed]), samplers)
     found = []
     for gamma, count in zip(GAMMAS, pairs, strict=True):
         kept = np.sort(draws[:, :count], axis=1).max(axis=2)
