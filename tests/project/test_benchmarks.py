@@ -44,6 +44,11 @@ PRINTED = {
         r"\| no range: find_bound, then Laplace \| \d",
         r"\| 31, mean \| gain \| 20,000 \| 0\.\d",
     ],
+    "coverage": [
+        r"\| one row, many ties \| 0\.\d+ \(0\.\d+\) \|",
+        r"\| people, worst place \| 0\.\d",
+        r"\| `training-conditional` \| 112 \| 0\.\d",
+    ],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
     "engines": [r"Dask +20 ms: \d\.\d+ of two", r"50 cores, .*of the ideal", r"trials: \d+ MB"],
     "endurance": [r"10 questions, 5 a second", r"which is \d", r"ready in +\d", r"faults +0\n"],

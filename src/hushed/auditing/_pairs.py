@@ -201,6 +201,13 @@ def read_pairs(
         )
     if isinstance(pairs, str):
         found = pattern_pairs(pairs, answers)
+    elif not isinstance(pairs, Iterable):
+        raise ParameterError(
+            "pairs must be a list of (rows, neighbour), the name of a family, or "
+            "hs.PopulationPairs(population=..., rows=..., count=...), got "
+            f"{type(pairs).__name__}",
+            parameter="pairs",
+        )
     else:
         found = [_read_pair(each, number) for number, each in enumerate(pairs, start=1)]
     if not found:

@@ -192,6 +192,7 @@ def read_declaration(
     *,
     rows: int,
     user: str | int | None = None,
+    parameter: str = "declared",
 ) -> tuple[float, Norm, Neighbours, float]:
     """Read a declared sensitivity: its value, norm, neighbours, and gamma.
 
@@ -204,19 +205,23 @@ def read_declaration(
         limit = float(declared)
     elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
         limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
-        gamma = _read_promise(declared, rows, user)
+        gamma = _read_promise(declared, rows, user, parameter)
     else:
         raise ParameterError(
-            "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
-            f"{as_given(declared)}",
-            parameter="declared",
+            f"{parameter} must be a number, or a sensitivity such as hs.proven_sensitivity gives, "
+            f"got {as_given(declared)}",
+            parameter=parameter,
         )
     if not 0 <= limit < math.inf:
-        raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")
+        raise ParameterError(
+            f"a declared sensitivity is 0 or more and finite, got {limit}", parameter=parameter
+        )
     return limit, norm, neighbours, gamma
 
 
-def _read_promise(declared: SensitivityBound, rows: int, user: str | int | None) -> float:
+def _read_promise(
+    declared: SensitivityBound, rows: int, user: str | int | None, parameter: str
+) -> float:
     """Gamma of a sensitivity that is about one row, or user, of so many; refuse another one."""
     promise = declared.guarantee(1.0)
     sampling = getattr(declared, "sampling", None)
@@ -237,7 +242,7 @@ def _read_promise(declared: SensitivityBound, rows: int, user: str | int | None)
         raise ParameterError(
             f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} {units} that differ "
             f"in one {one}, drawn like the others, say nothing of it",
-            parameter="declared",
+            parameter=parameter,
         )
     return promise.gamma
 

@@ -44,6 +44,7 @@ class Blockwise:
     rows : int
         Rows in a block; 1 or more. They must divide the rows of the table. Rows are dealt to
         blocks in an order that is random, fixed and public, so that a sorted table does no harm.
+        A mean is its own average over blocks of one row, so that pairs of rows are enough.
     user : str or int, optional
         Column that says whose a row is, as for `sample_sensitivity`. Blocks are then of so many
         users, with all their rows.

@@ -158,7 +158,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
 
         base = asked(plain)
         orders = [plain[::-1], *(rng.permutation(rows) for _ in range(_ORDERS))]
-        for place in rng.integers(rows - 1, size=_ORDERS):
+        for place in rng.integers(max(1, rows - 1), size=_ORDERS):  # blocks may be of one row
             swapped = plain.copy()
             swapped[[place, -1]] = swapped[[-1, place]]
             orders.append(swapped)

@@ -401,9 +401,9 @@ class Sensitivity(Shown):
         -------
         str
             What was kept, and what its rank and gamma mean; then one paragraph for each remark:
-            that most pairs move the answer by little or nothing, that a much larger movement was
-            seen, that whole places of the table may be left out, or that the answers are too
-            coarse to tell so small a movement.
+            that no pair moves the answer, or few do, that a much larger movement was seen, that
+            whole places of the table may be left out, or that the answers are too coarse to tell
+            so small a movement.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling

@@ -27,6 +27,12 @@ _ELSE = (
     "(protect='everyone', or protect='table' with the worst values), or take a mechanism that "
     "needs no population (hs.InverseSensitivity, hs.Smooth, hs.Blocks)"
 )
+_NOTHING = (
+    "Nothing moves: none of the {pairs} sampled movements is above 0, so that there is nothing to "
+    "calibrate noise to, and every mechanism refuses such a sensitivity. The function may ignore "
+    "its rows, round its answer, or react to rarer rows than were drawn: a smaller gamma, or "
+    "protect='everyone', draws more"
+)
 
 
 def list_kept_ranks(pairs: int) -> NDArray[np.int64]:
@@ -64,11 +70,11 @@ class Movements:
 
 
 def list_remarks(movements: Movements) -> list[str]:
-    """Say if little moves, or if the kept movement is far below one that was seen."""
+    """Say if nothing or little moves, or if the kept movement is far below one that was seen."""
     known, pairs, kept = movements.known, movements.pairs, movements.kept
     largest = float(known[-1]) if len(known) else 0.0
     if not largest > 0:
-        return []
+        return [_NOTHING.format(pairs=pairs)] if len(known) and not kept else []
     found = []
     still, zero = movements.count_up_to(largest * _TINY), movements.count_up_to(0.0)
     if 2 * still > pairs:

@@ -140,9 +140,10 @@ def sample_sensitivity(
         ``user`` places are those of users, and ``new_rows`` has all rows of each new one, with 0,
         1, 2, ... in the column of users. It pays where a table has many neighbours: with
         ``protect`` ``"simultaneous"`` or ``"table"``, and ``position="worst"``; a pair has one
-        evaluation less, of two. Tried: the function is evaluated on the neighbour that moves
-        furthest and on a random one, or on the first 16 pairs and a 16th of the others; the gap
-        may be a millionth of the sensitivity, and each movement is enlarged by the largest.
+        evaluation less, of two, where a mean of rows needs no table: see `Blockwise`. Tried: the
+        function is evaluated on the neighbour that moves furthest and on a random one, or on the
+        first 16 pairs and a 16th of the others; the gap may be a millionth of the sensitivity, and
+        each movement is enlarged by the largest.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
