@@ -165,6 +165,11 @@ class Quote(Shown):
                 f"least {self.threshold} (tau)"
             )
         lines.append(f"each error holds with probability {percent(self.level)}; {self.rule}")
+        if any(_is_for_any_rows(each) for each in self.outputs):
+            lines.append(
+                "the error of a mean, a variance, a quantile or a top key is a bound for any rows; "
+                "most tables keep to about half of it, or less"
+            )
         if self.left_out is not None:
             lines.append(
                 f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
@@ -195,6 +200,13 @@ class Quote(Shown):
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
         return f"{shown(output.name)}: {text}; {100 * output.share:.0f} % of epsilon"
+
+
+def _is_for_any_rows(output: QuotedOutput) -> bool:
+    """Whether its error depends on the rows, so that no table may reach what is stated."""
+    first = output.measured[0][0]
+    several = output.accuracy is not None and len(output.measured) > 1
+    return several or first.startswith("rank") or first in ("rows of a key", "users of a key")
 
 
 def quote_query(
