@@ -13,10 +13,11 @@ from hushed._ground.checks import read_array
 from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
+from hushed.populations._shown import ShownPopulation
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(ShownPopulation):
     """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
 
     Parameters
@@ -106,7 +107,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(ShownPopulation):
     """Rows with independent normal columns.
 
     Parameters
@@ -167,7 +168,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(ShownPopulation):
     """Rows with independent exponential columns.
 
     Parameters
