@@ -99,6 +99,11 @@ def state_error(certificate: Certificate) -> StatedError:
     return StatedError(value=record.accuracy, unit=_name_unit(record).format(rows=rows))
 
 
+def name_unit(mechanism: str) -> str:
+    """Name the unit of the error of a mechanism that is no noise on numbers; empty for those."""
+    return _UNITS.get(mechanism, "").format(rows="rows")
+
+
 def _name_unit(record: MechanismRecord) -> str:
     if record.stated:
         return _ANSWER
