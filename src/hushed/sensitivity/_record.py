@@ -262,7 +262,7 @@ class Sampling(SamplingFacts):
         return confirm(function, self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sensitivity(Shown):
     """How far an answer can move between neighbouring tables.
 

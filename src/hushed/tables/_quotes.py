@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._ground.checks import require_probability
-from hushed._ground.notebook import Shown
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
 from hushed._ground.printing import Spelling, flat, format_up, shown, spell_argument
 from hushed._ground.weak_promises import epsilon_warnings
@@ -36,8 +36,8 @@ from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotedOutput:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QuotedOutput(Shown):
     """Price and accuracy of one output.
 
     Parameters
@@ -68,6 +68,17 @@ class QuotedOutput:
     measured: tuple[tuple[str, float], ...]
     candidates: Candidates | None = None
     searched: bool = False
+
+    def _card(self) -> Card:
+        error = "depends on the rows"
+        if self.accuracy is not None:
+            ranks = " ranks" if self.measured[0][0].startswith("rank") else ""
+            error = f"within {format_up(self.accuracy, 4)}{ranks}"
+        share = f"{100 * self.share:.0f} % of epsilon"
+        measured = ", ".join(f"{what} within {format_up(e, 4)}" for what, e in self.measured)
+        return card_of_facts(
+            f"Output {shown(self.name)}", (("error", error), ("share", share), ("by", measured))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
