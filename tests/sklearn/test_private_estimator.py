@@ -31,6 +31,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import hushed as hs
+from hushed._ground.printing import format_up
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -647,3 +648,46 @@ def test_odd_penalties_are_refused(odd):
         model = PrivateEstimator(estimator, route="objective", bounds=(-1, 1), labels=[0, 1])
         with pytest.raises(ParameterError, match="above 0"):
             model.fit(rows, labels)
+
+
+class TestErrorsOnPublicRows:
+    @pytest.mark.slow
+    def test_they_are_what_fits_of_such_rows_keep_to(self):
+        """Of 60 fits by `fit` itself; fewer than 45 within 95 %, once in a billion."""
+        made = objective(epsilon=2.0)
+        told = made.error_on(XC, YC, trials=400)
+        exact = objective(epsilon=1e9).fit(XC, YC)
+        fits = [clone(made).fit(XC, YC) for _ in range(60)]
+        for name in ("coef_", "intercept_"):
+            right = getattr(exact, name)
+            off = np.array([np.abs(getattr(each, name) - right).max() for each in fits])
+            assert np.sum(off <= told.error_95[name]) >= 45
+            assert 8 <= np.sum(off <= told.error_50[name]) <= 52
+
+    def test_what_is_stated_for_every_table_is_told_beside_what_is_met(self):
+        """The bound is the certificate's, and such rows are far below it."""
+        made = objective(epsilon=2.0)
+        told = made.error_on(XC, YC, trials=40)
+        assert told.stated == made.fit(XC, YC).certificate_.mechanism.accuracy
+        assert told.met < told.stated / 5
+        assert f"The certificate states {up(told.stated)} for every table" in str(told)
+        assert "coef_" in told._repr_html_()
+        assert repr(told).startswith("<Errors of a private fit")
+
+    def test_a_certificate_says_that_its_error_is_for_the_worst_table(self):
+        """And who tells the one that is met."""
+        text = objective(epsilon=2.0).fit(XC, YC).certificate_.explain()
+        assert "whatever the rows are: the error comes near this where there are few" in text
+        assert "PrivateEstimator.error_on" in text
+
+    def test_other_routes_and_too_few_trials_are_refused(self):
+        """By the name of what is wrong."""
+        with pytest.raises(ParameterError, match="error_on is for route='objective'"):
+            PrivateEstimator(Ridge(), route="blocks").error_on(X, Y)
+        with pytest.raises(ParameterError, match="trials"):
+            objective().error_on(XC, YC, trials=3)
+
+
+def up(number):
+    """Print as a certificate does, with three digits."""
+    return format_up(number, 3)

@@ -13,6 +13,8 @@ from hushed._ground.checks import (
     require_one_of,
     require_probability,
 )
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed._rows._parts import check_rows
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice
@@ -40,9 +42,15 @@ from hushed.statistics._candidates import Spacing
 
 Aggregate = Literal["exponential", "votes", "stable", "mean", "vector"]
 
+_CHOICES = {  # aggregates that choose a value, and what their error counts
+    "exponential": " blocks from their median",
+    "votes": " votes below the most",
+    "stable": " blocks that may answer otherwise; with fewer it may be refused",
+}
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Blocks(Shown):
     """Deal the rows to blocks, ask a function about each, and release what most of them say.
 
     The promise holds for every function and every table: one row is in one block, and so changes
@@ -134,6 +142,24 @@ class Blocks:
     unit: RowUnit = "row"
     user: str | int | None = None
     limits: Limits = field(default_factory=Limits)
+
+    def _card(self) -> Card:
+        promise, drawn = self.guarantee, self.aggregation
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        _, _, values, error = drawn.describe_draw()
+        choice = self.aggregate in _CHOICES
+        chosen = f"one of {values} public values" if choice else "the mean of their answers"
+        unit = _CHOICES[self.aggregate] if choice else ", in the unit of the answer"
+        return card_of_facts(
+            "Blocks mechanism",
+            (
+                ("promise", f"epsilon {format_up(promise.epsilon)}{slack}, for every table"),
+                ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+                ("blocks of the rows", str(self.blocks)),
+                ("released", chosen),
+                ("error of the draw, 95 %", f"at most {format_up(error, 4)}{unit}"),
+            ),
+        )
 
     def __post_init__(self) -> None:
         require_one_of("aggregate", self.aggregate, get_args(Aggregate))

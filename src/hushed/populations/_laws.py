@@ -14,10 +14,11 @@ from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
+from hushed.populations._shown import ShownPopulation
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(ShownPopulation):
     """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
 
     Parameters
@@ -107,7 +108,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(ShownPopulation):
     """Rows with independent normal columns.
 
     Parameters
@@ -168,7 +169,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(ShownPopulation):
     """Rows with independent exponential columns.
 
     Parameters

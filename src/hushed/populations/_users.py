@@ -24,14 +24,15 @@ from hushed._rows._user_column import (
 )
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._shown import ShownPopulation
 
 _MOST_SIZES = 10_000
 _FEW_SIZES = 16
 _LAWS = (Exponential, Normal, Uniform)
 
 
-@dataclass(frozen=True, slots=True)
-class Users:
+@dataclass(frozen=True, slots=True, repr=False)
+class Users(ShownPopulation):
     """Users drawn from a law for the number of their rows and a law for the rows.
 
     Parameters

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from hushed._ground.printing import format_up
 from hushed._ground.tensors import Precision, epsilon_of
 from hushed._ground.types import Floats
 from hushed.errors import PlacesLeftOut
+from hushed.populations._fitted import CHECK, MISFIT, find_model
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
@@ -95,6 +97,18 @@ def list_remarks(movements: Movements) -> list[str]:
     if found:
         found[-1] += f". {_ELSE}"
     return found
+
+
+def describe_model(population: Mapping[str, Any]) -> list[str]:
+    """Say that a fitted model is not the law of the rows that it was fitted to."""
+    model = find_model(population)
+    if not model:
+        return []
+    return [
+        f"The population is a model that was fitted to public rows ({model}): gamma holds for rows "
+        f"of the model, and not for the law of those rows. {MISFIT[0].upper()}{MISFIT[1:]}. To ask "
+        f"private rows whether they contradict it: {CHECK}"
+    ]
 
 
 def count_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> int:

@@ -122,8 +122,16 @@ def release_blocks(order: Order, table: Floats) -> Told:
 
 def release_objective(order: Order, table: Floats) -> Told:
     """Fit with noise in the objective; what is released is the coefficients, scaled."""
-    asked, scheme = order.options, order.scheme
     mechanism = make_objective(order)
+    rows = scale_for_objective(order, mechanism, table)
+    examples = Examples(estimator=type(order.options.estimator).__name__, scheme=order.scheme)
+    found = _release(order, examples, rows, mechanism)
+    return found, restore(found.value, mechanism, order.scheme)
+
+
+def scale_for_objective(order: Order, mechanism: ObjectiveDraw, table: Floats) -> Floats:
+    """Make the rows that the objective is about: with a constant, labels in [-1, 1]."""
+    scheme = order.scheme
     if len(table) > mechanism.rows:
         raise BadRows(f"the objective route takes at most {mechanism.rows} rows")
     if scheme.span is not None:
@@ -133,12 +141,10 @@ def release_objective(order: Order, table: Floats) -> Told:
         table[:, -1] = 2 * table[:, -1] - 1
     ones = [np.ones((len(table), 1))] if mechanism.intercept else []
     rows = np.hstack([table[:, :-1], *ones, table[:, -1:]])
-    if not len(rows) and asked.neighbours == "add-remove":
+    if not len(rows) and order.options.neighbours == "add-remove":
         # That there is no row is private. One of zeros, whose gradient is 0, stands for none.
         rows = np.zeros((1, rows.shape[1]))
-    examples = Examples(estimator=type(asked.estimator).__name__, scheme=scheme)
-    found = _release(order, examples, rows, mechanism)
-    return found, _restore(found.value, mechanism, scheme)
+    return rows
 
 
 def make_objective(order: Order) -> ObjectiveDraw:
@@ -205,7 +211,7 @@ def _refuse_objective(wanted: str) -> ParameterError:
     return ParameterError(f"the objective route is proven for {wanted}", parameter="estimator")
 
 
-def _restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
+def restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
     """Give coefficients, then intercepts, as those of a fit on encoded rows; labels as given."""
     p, k = mechanism.shape
     found = np.reshape(numbers, (k, p))

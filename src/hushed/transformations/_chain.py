@@ -134,7 +134,7 @@ class Step(Generic[_Made]):
     """
 
     name: str
-    build: Callable[[Space], _Made]
+    build: Callable[[Space], _Made] = field(repr=False)
 
     def __rrshift__(self, left: Any) -> _Made:
         """Build it on a space."""
