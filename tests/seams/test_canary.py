@@ -296,6 +296,22 @@ CHANGES = {
         "def f(rows): return min(rows.mean(), float(os.environ['HUSHED_LIMIT']))",
         "os.environ['HUSHED_LIMIT'] = '0.99'",
     ),
+    "variable of the environment, in bytes": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows): return min(rows.mean(), float(os.getenvb(b'HUSHED_LIMIT')))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment, by what a closure holds": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def make(read, name): return lambda rows: min(rows.mean(), float(read(name)))\n"
+        "f = make(os.getenv, 'HUSHED_LIMIT')",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "global, by the frame": (
+        "import sys\nlimit = 2.0\n"
+        "def f(rows): return min(rows.mean(), sys._getframe().f_globals['limit'])",
+        "limit = 0.99",
+    ),
     "variable of the environment by a helper, not set before": (
         "import os\nos.environ.pop('HUSHED_LIMIT', None)\n"
         "def read(name, otherwise): return float(os.getenv(name, otherwise))\n"

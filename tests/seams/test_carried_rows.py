@@ -652,6 +652,10 @@ async def waiting(held):
     await asyncio.sleep(0)
 
 
+async def summing():
+    return HELD.sum()
+
+
 @functools.lru_cache
 def load():
     """What is loaded once is kept in a cache alone."""
@@ -689,6 +693,8 @@ HIDDEN = {
     "values of a dict": {"rows": HELD}.values(),
     "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
     "a coroutine": WAITING,
+    "a coroutine that names them": summing(),
+    "a generator that was not started": (HELD[each] for each in range(3)),
     "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
@@ -930,6 +936,7 @@ def test_a_class_in_python_around_one_in_c_is_looked_into():
 
 
 UNSEEN = {
+    "builtins.PyCapsule": HELD.__array_struct__,
     "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy().map_batches(lambda table: table),
     "polars.Expr": pl.lit(pl.Series(PRIVATE)).cast(pl.Float32),
     "pyarrow.RecordBatchReader": pa.table({"x": PRIVATE}).to_reader(),

@@ -29,6 +29,13 @@ def _numpy():
 
 
 @contextmanager
+def _called():
+    before = np.seterrcall(lambda *told: 1 / 0)
+    yield
+    np.seterrcall(before)
+
+
+@contextmanager
 def _decimals():
     with decimal.localcontext() as context:
         context.prec = 5
@@ -116,6 +123,7 @@ def _mpmath():
 
 _CHANGES = [
     _numpy,
+    _called,
     _decimals,
     _traps,
     _recursion,

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._fingerprints import combine, look
+
 
 def settings(libraries: Iterable[str] | None = None) -> dict[str, str]:
     """Read the settings, by name, of this thread; of libraries that are loaded, or of some."""
@@ -50,6 +52,12 @@ def _decimal() -> list[Any]:
     context = decimal.getcontext()
     traps = sorted(kind.__name__ for kind, trapped in context.traps.items() if trapped)
     return [context.prec, context.rounding, context.Emin, context.Emax, context.clamp, traps]
+
+
+def _errcall() -> str:
+    """Digest what NumPy calls in place of a warning."""
+    found = np.geterrcall()
+    return "" if found is None else combine(look(found))
 
 
 def _errors() -> list[Any]:
@@ -115,6 +123,7 @@ _ALWAYS: dict[str, Callable[[], Any]] = {
     "the decimal context": _decimal,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "numpy.geterr()": lambda: sorted(np.geterr().items()),
+    "numpy.geterrcall()": _errcall,
     "numpy.getbufsize()": np.getbufsize,
     "the time zone": lambda: (time.tzname, time.timezone, time.altzone),
     "the longest integers in texts": sys.get_int_max_str_digits,

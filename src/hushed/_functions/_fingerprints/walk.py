@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import (
+    READERS,
     collect_names,
     digest_code,
     fields_of,
@@ -94,8 +95,9 @@ class Walk:
         if isinstance(value, ModuleType):
             self._module(name, value, names)
             return
-        if type(value) is str or type(value) in _NESTED:
+        if type(value) in (str, bytes) or type(value) in _NESTED:
             self.texts.update(list_strings(value))
+        self.environment |= any(value is each for each in READERS)  # under whatever name
         if type(value) in _PLAIN:
             self.marks[name] = digest_bytes(marshal.dumps(value, 2))
             return
