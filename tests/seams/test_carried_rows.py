@@ -26,6 +26,7 @@ import hushed as hs
 from hushed import measurements as m
 from hushed import transformations as t
 from hushed._functions._carried import carries_rows, list_unsearched
+from hushed._functions._fingerprints import look
 from hushed.errors import BadFunction, PrivateRowsAsPopulation
 from hushed.spaces import SYMMETRIC, Cell, Column, Space, Table
 
@@ -368,6 +369,19 @@ def test_rows_in_a_module_within_a_module_are_recognised(monkeypatch):
 
     assert carries_rows(use, HELD)
     assert not carries_rows(use, HELD.copy())
+
+
+def test_rows_in_a_module_whose_own_code_fails_are_recognised(monkeypatch):
+    """It raises something else than `AttributeError` for what it does not have."""
+    failing = types.ModuleType("failing")
+    failing.TABLE, failing.__getattr__ = HELD, {}.__getitem__
+    monkeypatch.setitem(sys.modules, "failing", failing)
+
+    def use(rows, held=failing):
+        return mean(rows) + 0 * len(held.TABLE)
+
+    assert carries_rows(use, HELD)
+    assert look(use).unseen == {}
 
 
 class Absent:
@@ -728,7 +742,10 @@ def test_what_lies_below_frames_of_polars_is_their_rows(way):
 
 MODULE = types.ModuleType("carrying")
 MODULE.TABLE, MODULE.other = HELD, len
+KIND = type("Kind", (types.ModuleType,), {"TABLE": HELD})
 BOUND = {
+    "the class of it": (lambda held: lambda rows: held.TABLE.mean() + rows)(KIND("carrying")),
+    "the class of it, as an attribute": types.SimpleNamespace(held=KIND("carrying")),
     "a closure": (lambda held: lambda rows: held.TABLE.mean() + rows)(MODULE),
     "a default": lambda rows, held=MODULE: held.TABLE.mean() + rows,
     "a named default": lambda rows, *, held=MODULE: held.TABLE.mean() + rows,

@@ -80,6 +80,12 @@ def _pandas():
 
 
 @contextmanager
+def _pandas_texts():
+    with pd.option_context("mode.string_storage", "python"):
+        yield
+
+
+@contextmanager
 def _sklearn():
     with sklearn.config_context(transform_output="pandas"):
         yield
@@ -130,6 +136,7 @@ _CHANGES = [
     _errors,
     _locale,
     _pandas,
+    _pandas_texts,
     _sklearn,
     _buffer,
     _zone,

@@ -134,9 +134,10 @@ def _list_open(module: ModuleType) -> Any:
 
     That of a program or a notebook has all there is.
     """
+    own = None if is_library(type(module).__module__) else type(module)
     if is_library(module.__name__) or module.__name__ == "__main__":
-        return None
-    return [each for name, each in vars(module).items() if not name.startswith("__")]
+        return own
+    return [own, *(each for name, each in vars(module).items() if not name.startswith("__"))]
 
 
 def _look_by_kind(value: Any) -> Any:
@@ -231,6 +232,7 @@ def _list_used(function: FunctionType) -> list[Any]:
         if isinstance(held, ModuleType) and not is_library(held.__name__):
             named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
             known += [each for each in named if all(each is not other for other in known)]
+            used.append(type(held))
     return [*used, *(each for each in known if not isinstance(each, ModuleType))]
 
 

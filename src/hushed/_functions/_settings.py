@@ -71,11 +71,13 @@ def _errors() -> list[Any]:
 
 
 def _pandas(module: Any) -> list[Any]:
-    """Options of how pandas computes; not of how it prints, nor those that warn when read."""
-    compute, future = module.options.compute, module.options.future
-    found = [(name, getattr(compute, name)) for name in dir(compute)]
-    wanted = {"distinguish_nan_and_na", "python_scalars"} & set(dir(future))
-    return found + [(name, getattr(future, name)) for name in sorted(wanted)]
+    """Options of how pandas computes; not of how it prints.
+
+    They are read below `pandas.options`, which warns of some.
+    """
+    held = module._config.config._global_config
+    groups = {group: held[group].items() for group in ("compute", "mode", "future")}
+    return [(group, sorted(found)) for group, found in groups.items()]
 
 
 def _sklearn(module: Any) -> list[Any]:

@@ -181,7 +181,9 @@ def is_library(name: str | None) -> bool:
     if top == "hushed" or top in sys.builtin_module_names:
         return True
     module = sys.modules.get(str(name)) or sys.modules.get(top)
-    spec, path = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    spec = path = None
+    with suppress(Exception):  # a module's own `__getattr__` may fail
+        spec, path = getattr(module, "__spec__", None), getattr(module, "__file__", None)
     if path is None:
         return getattr(spec, "origin", None) in ("built-in", "frozen")
     parts = path.replace("\\", "/").split("/")
