@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import pickle
 import queue
+import random
+import sqlite3
 import sys
 import threading
 import types
@@ -684,6 +686,10 @@ KEEPER = Hiding()
 WAITING = waiting(HELD)
 
 
+LABELLED = random.Random(0)
+LABELLED.held = HELD
+
+
 class Record(ctypes.Structure):
     _fields_: ClassVar = [("held", ctypes.py_object)]
 
@@ -709,6 +715,8 @@ HIDDEN = {
     "a coroutine": WAITING,
     "a coroutine that names them": summing(),
     "a generator that was not started": (HELD[each] for each in range(3)),
+    "an attribute that pickle leaves out": LABELLED,
+    "what a type of numbers says": np.zeros(1, dtype=np.dtype("f8", metadata={"held": HELD})),
     "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
@@ -956,6 +964,7 @@ UNSEEN = {
     "builtins.PyCapsule": HELD.__array_struct__,
     "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy().map_batches(lambda table: table),
     "polars.Expr": pl.lit(pl.Series(PRIVATE)).cast(pl.Float32),
+    "sqlite3.Connection": sqlite3.connect(":memory:"),
     "pyarrow.RecordBatchReader": pa.table({"x": PRIVATE}).to_reader(),
 }
 

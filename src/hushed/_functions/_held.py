@@ -33,6 +33,7 @@ from hushed._functions._fingerprints.code import (
     is_library,
     list_asked,
 )
+from hushed._functions._fingerprints.objects import foreign_attributes
 from hushed._functions._fingerprints.walk import read_variable
 from hushed._functions._lazy import is_planned, list_planned
 from hushed._functions._memory import FRAMES, list_arrays
@@ -50,6 +51,7 @@ _CLOSED = {  # whatever they hand to pickle
     "_duckdb": None,
     "polars": {"LazyGroupBy", "SQLContext", "When", "ChainedWhen"},
     "pyarrow": {"Expression"},
+    "sqlite3": {"Connection", "Cursor"},
 }
 
 
@@ -148,7 +150,10 @@ def _look_by_kind(value: Any) -> Any:
         return list_cells(value)
     if is_planned(value):
         return [list_planned(value)[0], vars(value)]
-    return [_look_by_pickle(value), _look_by_collector(value)]
+    found = [_look_by_pickle(value), _look_by_collector(value)]
+    with suppress(Exception):  # names of its attributes that are no texts
+        found += [each for _, each in foreign_attributes(value)]
+    return found
 
 
 def _look_by_collector(value: Any) -> Any:
