@@ -43,6 +43,8 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
     """Refuse a population whose rows do not follow from the generator that it is given."""
     if type(design.population) in OWN:
         return
+    if not _columns(first):
+        raise BadRows("the population draws rows without a column, which are all alike")
     like = containers.signature(first)
     source = (
         draw_table(design, generator, trial, like, private=private)
