@@ -6,11 +6,11 @@ import shutil
 import sqlite3
 import sys
 import threading
-import time
 from contextlib import closing
 
 import pytest
 from tests.server.conftest import make_folder, open_team
+from tests.server.test_workers import wait_for
 
 from hushed import Ledger
 from hushed.errors import DamagedLedger, HushedError, LedgerUnavailable, NotFound, ParameterError
@@ -126,7 +126,7 @@ def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
 
 @pytest.mark.slow
 def test_one_move_of_the_mark_is_for_all_that_came_before_it(team, monkeypatch):
-    """Three are charged, and the first run marks them all; whoever looks first marks their ends."""
+    """Three are charged, and the first run marks all; the last one, or who looks, their ends."""
     wrote, moved, go = _desk.write_mark, [], threading.Event()
 
     def write_mark(path, head, spent):
@@ -141,9 +141,7 @@ def test_one_move_of_the_mark_is_for_all_that_came_before_it(team, monkeypatch):
         charged = trail_head(connection)[0]
     moved.clear()  # the first sweep may have moved it
     go.set()
-    while not all(find_request(team.desk.ledger, each).has_ended() for each in made):
-        time.sleep(0.01)
-    assert moved == [charged]
+    wait_for(lambda: not team.desk.queue.count())
     for each in made:
         assert team.answer(team.ana, each).status_code == 200
     assert moved == [charged, charged + 3]
@@ -167,8 +165,7 @@ def test_nobody_hears_of_an_end_that_the_mark_does_not_cover(team, monkeypatch, 
     monkeypatch.setattr(_desk, "write_mark", write_mark)
     monkeypatch.setattr(_life, "_end", end_and_fill)
     made = team.ask(team.ana, "one", wait=0).json()["id"]
-    while not find_request(team.desk.ledger, made).has_ended():
-        time.sleep(0.01)
+    wait_for(lambda: find_request(team.desk.ledger, made).has_ended())
     assert _metrics._count_states(team.desk) is None
     assert team.send("GET", path, team.sam).json()["code"] == "ledger_unavailable"
     full.clear()

@@ -315,11 +315,11 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
 
 
 def _mark_end(desk: Desk) -> None:
-    """Move the mark where another process would have to, which has not added up what was charged.
+    """Move the mark once for many that end: the last one does, or whoever looks before.
 
-    Else whoever looks first moves it, for all that have ended by then: many at once, on a grid.
+    Another process would first have to add up what was charged.
     """
-    if desk.shared is not None:
+    if desk.shared is not None or desk.queue.count() <= 1:
         desk.move_mark()
 
 
