@@ -86,7 +86,11 @@ def _name_groups(answer: Answer) -> list[str]:
 def _draw(answer: Answer, name: str, bars: Sequence[Bar], what: str) -> Picture:
     """Draw bars; a sentence says what they show."""
     barred = all(each.low is not None for each in bars)
-    error = f" with error bars of {percent(answer.level)}" if barred else ""
+    error = (
+        f" with error bars of {percent(answer.level)}"
+        if barred
+        else " without error bars, although each may be off"
+    )
     groups = "" if len(bars) == 1 else f" in {len(bars)} groups"
     cut = "" if len(bars) <= _MOST_BARS else f"; the first {_MOST_BARS} are drawn"
     lines = [("group", name, *(("from", "to") if barred else ()))]
