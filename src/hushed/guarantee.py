@@ -116,7 +116,8 @@ class Guarantee:
         for name in ("data_dependent", "marginal"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(
-                    f"{name} must be True or False, got {getattr(self, name)!r}", parameter=name
+                    f"{name} must be True or False, got {as_given(getattr(self, name))}",
+                    parameter=name,
                 )
         _check_estimates(self.estimates)
 

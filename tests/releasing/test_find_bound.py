@@ -419,11 +419,12 @@ def test_candidates_grow_from_the_smallest_one_that_is_allowed():
 @pytest.mark.parametrize("growth", [2.0, 1.1], ids=str)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0], ids="epsilon {}".format)
 def test_the_usual_error_is_met_on_a_falling_tail(epsilon, growth):
-    """Rows beyond that fall as slowly as it is stated for: 500 searches, false alarm below 1e-6."""
+    """Of as few rows, falling as slowly, as it is stated for: 500 searches, false alarm 1e-6."""
     plan = bounds.BoundSearch(COUNT, epsilon=epsilon, growth=growth)
-    ranks = np.arange(plan.candidates.size)
-    ideal = plan.accuracy(1e-6) * growth ** (-ranks / 2)
-    counts = np.floor(np.maximum(ideal, 0)).astype(int)
+    ranks, rows = np.arange(plan.candidates.size), math.ceil(2 * plan.accuracy())
+    flat = ranks.size // 3  # candidates below the smallest value: all rows are beyond them
+    ideal = rows * growth ** (-np.maximum(ranks - flat, 0) / 2)
+    counts = np.floor(ideal).astype(int)
     left = np.array([counts[plan.search(counts)] for _ in range(500)])
     for beta, most in ((0.5, 0.62), (0.05, 0.11)):
         assert np.mean(left > plan.usual_accuracy(beta)) <= most

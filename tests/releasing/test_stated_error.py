@@ -56,7 +56,41 @@ def test_it_is_a_number_with_a_level_and_a_unit(case):
         "value": error.value,
         "level": 0.95,
         "unit": error.unit,
+        "margin": "",
     }
+
+
+def vote(rows):
+    """The category of most rows, as blocks answer it."""
+    return "a"
+
+
+@pytest.mark.parametrize(
+    ("f", "rows", "mechanism", "said"),
+    [
+        (
+            hs.statistics.mode(rows=501, categories=["a", "b"]),
+            ["a"] * 500 + ["b"],
+            lambda f: hs.StableMode(f, epsilon=1.0, delta=1e-6),
+            "none, unless it is refused: with probability 5 % at most where",
+        ),
+        (
+            vote,
+            np.zeros(3000),
+            lambda _: hs.Blocks(
+                ["a", "b"], epsilon=1.0, delta=1e-6, blocks=100, aggregate="stable"
+            ),
+            "none beside that of the blocks, unless it is refused",
+        ),
+    ],
+    ids=["mode", "blocks"],
+)
+def test_what_is_told_or_refused_has_no_error_where_it_is_told(f, rows, mechanism, said):
+    """Its number is a margin: from so much on it is told. ``At most 16 rows`` would be false."""
+    error = hs.release(f, rows, mechanism(f)).error
+    assert str(error).startswith(said)
+    assert f"{error.value:g}" in str(error)
+    assert "at most" not in str(error).replace("5 % at most", "")
 
 
 def test_a_search_is_about_rows_or_users():

@@ -306,7 +306,7 @@ def test_no_field_is_stated_twice(place):
 def test_bytes_are_read_like_text():
     """As read from a file; anything else is refused in one plain sentence."""
     assert hs.verify(json.dumps(proven()).encode()).reproduced
-    with pytest.raises(ParameterError, match="certificate or its JSON text, got list"):
+    with pytest.raises(ParameterError, match="its JSON text or the path of a file, got list"):
         hs.verify([])
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed import transformations as t
-from hushed._web.answers import _ends
+from hushed._web.answers import _cells
 from hushed._web.svg import Bar
 from hushed.blocks import _simulation
 from hushed.cli import app
@@ -107,7 +107,7 @@ def test_a_form_begins_with_an_epsilon_that_may_be_asked():
 
 def test_ends_of_error_bars_below_a_picture_are_not_inside_of_it():
     """Six digits of a number of seven are many away."""
-    low, high = _ends(Bar(name="all", value=1234570.5, low=1234567.6, high=1234573.4), barred=True)
+    _, low, high = _cells(Bar(name="all", value=1234570.5, low=1234567.6, high=1234573.4))
     assert float(low) <= 1234567.6
     assert float(high) >= 1234573.4
 

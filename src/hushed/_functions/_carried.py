@@ -110,13 +110,20 @@ class _Search(pickle.Pickler):
             return "plain" if _is_plain(value) else None
         if any(map(self.memory.meets, list_arrays(value))):
             raise _Carried
-        plain = kind is np.ndarray and not value.dtype.hasobject and value.dtype.metadata is None
+        plain = kind is np.ndarray and not value.dtype.hasobject and _is_bare(value.dtype)
         return "numbers" if plain else None
 
     def reducer_override(self, value: Any) -> Any:
         if value is str:
             return NotImplemented
         return str, (), list_within(value)
+
+
+def _is_bare(kind: np.dtype[Any]) -> bool:
+    """Whether a type of numbers, and those of its fields, hold nothing else."""
+    parts = [each[0] for each in (kind.fields or {}).values()]
+    parts += [] if kind.subdtype is None else [kind.subdtype[0]]
+    return kind.metadata is None and all(map(_is_bare, parts))
 
 
 class _Inventory(_Search):

@@ -189,13 +189,13 @@ def _reduce(value: Any) -> Any:
     return None
 
 
-def _list_suspended(frame: FrameType | None) -> Any:
+def _list_suspended(held: Any, frame: FrameType | None) -> Any:
     """List what code that will run later holds, and what it will look up; none if it has ended."""
     if frame is None:
         return None
     cells = tuple(CellType() for _ in frame.f_code.co_freevars)  # they are among its variables
     code = FunctionType(frame.f_code, frame.f_globals, closure=cells)
-    return [dict(frame.f_locals), code]
+    return [dict(frame.f_locals), code, *gc.get_referents(held)]  # these lie on its stack
 
 
 # What such an object holds, of which pickle keeps nothing.
@@ -203,9 +203,9 @@ _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     MappingProxyType: dict,
     property: lambda held: [held.fget, held.fset, held.fdel],
     ContextVar: lambda held: [*read_variable(held), *gc.get_referents(held)],
-    GeneratorType: lambda held: _list_suspended(held.gi_frame),
-    CoroutineType: lambda held: _list_suspended(held.cr_frame),
-    AsyncGeneratorType: lambda held: _list_suspended(held.ag_frame),
+    GeneratorType: lambda held: _list_suspended(held, held.gi_frame),
+    CoroutineType: lambda held: _list_suspended(held, held.cr_frame),
+    AsyncGeneratorType: lambda held: _list_suspended(held, held.ag_frame),
     weakref.ProxyType: lambda held: held.__init__.__self__,
     weakref.CallableProxyType: lambda held: held.__init__.__self__,
     weakref.finalize: lambda held: held.peek(),

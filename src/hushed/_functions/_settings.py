@@ -57,7 +57,8 @@ def _decimal() -> list[Any]:
 def _errcall() -> str:
     """Digest what NumPy calls in place of a warning."""
     found = np.geterrcall()
-    return "" if found is None else combine(look(found))
+    called = found is not None and not {"call", "log"}.isdisjoint(np.geterr().values())
+    return combine(look(found)) if called else ""
 
 
 def _errors() -> list[Any]:
@@ -76,8 +77,14 @@ def _pandas(module: Any) -> list[Any]:
     They are read below `pandas.options`, which warns of some.
     """
     held = module._config.config._global_config
-    groups = {group: held[group].items() for group in ("compute", "mode", "future")}
-    return [(group, sorted(found)) for group, found in groups.items()]
+    groups = {group: dict(held.get(group, {})) for group in ("compute", "mode", "future")}
+    for name in ("performance_warnings", "sim_interactive"):  # of how it speaks
+        groups["mode"].pop(name, None)
+    chained = groups["mode"].pop("chained_assignment", None)  # to warn changes no answer
+    return [
+        chained == "raise",
+        *((group, sorted(found.items())) for group, found in groups.items()),
+    ]
 
 
 def _sklearn(module: Any) -> list[Any]:

@@ -387,6 +387,7 @@ def silence() -> Iterator[None]:
         return
     call, process, collections = object(), os.getpid(), count_collections()
     tracing, profiling = sys.gettrace(), sys.getprofile()
+    later = threading.gettrace(), threading.getprofile()  # of threads that begin
     try:
         _WATCH.enter(call)
         _HERE.call, _HERE.caught = call, []
@@ -398,6 +399,10 @@ def silence() -> Iterator[None]:
             sys.settrace(tracing)
         if sys.getprofile() is not profiling:
             sys.setprofile(profiling)
+        if threading.gettrace() is not later[0]:
+            threading.settrace(later[0])
+        if threading.getprofile() is not later[1]:
+            threading.setprofile(later[1])
         try:
             collect(collections)
         finally:  # whatever stops it: else nothing would be heard of the program any more

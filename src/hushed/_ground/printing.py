@@ -134,8 +134,10 @@ def as_given(value: object) -> str:
 
     It may be a table that was meant for another argument, and its rows may be private.
     """
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"a text of {len(value)} characters"
     plain = value is None or isinstance(value, Number | str)
-    return repr(value) if plain else f"a {type(value).__name__}"
+    return repr(value) if plain else f"something of type {type(value).__name__}"
 
 
 def brief(text: str) -> str:

@@ -27,7 +27,7 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
             yield line.advance
         finally:
             line.clear()
-    elif shown and sys.stderr.isatty():
+    elif shown and _is_terminal():
         from rich.console import Console  # noqa: PLC0415
         from rich.progress import Progress  # noqa: PLC0415
 
@@ -41,12 +41,19 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
 def tell_wait(words: str, seconds: float) -> None:
     """Tell beforehand of work that takes long, and on the way says nothing: on standard error.
 
-    In a terminal or a notebook, from some seconds on; what fails here stops nothing.
+    In a terminal or a notebook, from some seconds on; what fails here stops nothing, for what
+    follows may be paid already.
     """
-    if seconds < _LONG or not (_in_notebook() or sys.stderr.isatty()):
-        return
-    with suppress(OSError, ValueError):
-        print(words, file=sys.stderr, flush=True)  # noqa: T201
+    with suppress(Exception):
+        if seconds >= _LONG and (_in_notebook() or _is_terminal()):
+            print(words, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _is_terminal() -> bool:
+    """Whether standard error is a terminal; it may be None, or something that only writes."""
+    with suppress(Exception):
+        return bool(sys.stderr.isatty())
+    return False
 
 
 def _in_notebook() -> bool:

@@ -18,7 +18,7 @@ from hushed._functions._trials import seed_from
 from hushed._ground.checks import require_count, require_one_of
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.notebook import Shown
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.printing import as_given, format_down, format_up
 from hushed._ground.types import Floats
 from hushed.auditing._audit import allowed_error
 from hushed.auditing._bounds import clopper_pearson_high, clopper_pearson_low
@@ -348,7 +348,7 @@ test_sensitivity.__test__ = False  # type: ignore[attr-defined]  # pytest would 
 def _read_share(gamma: float) -> Fraction:
     given = read("gamma", gamma, up=True)
     if not 0 <= given < 1:
-        raise ParameterError(f"gamma must be in [0, 1), got {gamma!r}", parameter="gamma")
+        raise ParameterError(f"gamma must be in [0, 1), got {as_given(gamma)}", parameter="gamma")
     return decimal_of(given)
 
 

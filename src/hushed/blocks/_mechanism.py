@@ -45,7 +45,7 @@ Aggregate = Literal["exponential", "votes", "stable", "mean", "vector"]
 _CHOICES = {  # aggregates that choose a value, and what their error counts
     "exponential": " blocks from their median",
     "votes": " votes below the most",
-    "stable": " blocks that may answer otherwise; with fewer it may be refused",
+    "stable": " blocks on that can answer otherwise and leave the label",
 }
 
 
@@ -157,7 +157,11 @@ class Blocks(Shown):
                 ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
                 ("blocks of the rows", str(self.blocks)),
                 ("released", chosen),
-                ("error of the draw, 95 %", f"at most {format_up(error, 4)}{unit}"),
+                (
+                    ("refused in 5 % at most, from", f"{format_up(error, 4)}{unit}")
+                    if self.aggregate == "stable"
+                    else ("error of the draw, 95 %", f"at most {format_up(error, 4)}{unit}")
+                ),
             ),
         )
 

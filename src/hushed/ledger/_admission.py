@@ -108,8 +108,9 @@ def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
     others = []
     if _can_be_turned(limit, promise):
         others.append(
-            "charge by hand what it costs where a row is replaced, 2 epsilon: "
-            f"ledger.charge({name!r}, guarantee.for_replacement())"
+            "release without a ledger, and charge by hand what it costs where a row is replaced, "
+            f"2 epsilon and more than twice delta: ledger.charge({name!r}, "
+            "guarantee.for_replacement())"
         )
     if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
         others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")

@@ -156,8 +156,9 @@ class BoundSearch(Calibrated):
     def usual_accuracy(self, beta: float = 0.05) -> float:
         """Rows beyond the bound found on a falling tail, exceeded with chance beta at most.
 
-        On a column where the rows beyond fall at least as fast as the roots of the candidates rise,
-        as they do in a Pareto tail of index 1/2, or a lighter one; elsewhere `accuracy` holds.
+        On a column of at least ``2 accuracy(beta)`` rows, where the rows beyond, once they fall,
+        fall at least as fast as the roots of the candidates rise, as they do in a Pareto tail of
+        index 1/2, or a lighter one; elsewhere `accuracy` holds.
 
         Notes
         -----
@@ -165,27 +166,23 @@ class BoundSearch(Calibrated):
         beyond or more. With noise T on the threshold none of them stops it with probability
         ``prod_j 1 - exp(-(c_j - above + T) / s2)``, which grows with every c_j; they are
         ``(c + 1) growth**(j/2)`` or more, rounded down to whole rows. The mean over T is a sum over
-        cells of equal probability, by the low end of each: rounded up.
+        cells of equal probability, by the low end of each: rounded up. Below the smallest value all
+        rows are beyond every candidate: of so many rows, one of these m candidates stops the search
+        with probability ``m exp(-(2 accuracy - above) / s2) <= beta**2 / (4 m)``, which is added.
         """
         require_probability("beta", beta)
-        plan = self.plan
-        step = Fraction(2) ** plan.grid
-        spread, threshold = (float(s * step) for s in (plan.scales.query, plan.scales.threshold))
-        cells = -threshold * np.log1p(-np.arange(_CELLS) / _CELLS)
-        least = (self.above or 0.0) + 2 * float(step)  # rounding to the grid takes two steps
-
-        def is_kept(most: int) -> bool:
-            survives = np.ones(_CELLS)
-            ideal = float(most + 1)
-            while (count := math.floor(ideal)) - least <= _FAR * spread:
-                survives *= -np.expm1(-np.maximum(count - least + cells, 0.0) / spread)
-                ideal *= math.sqrt(self.growth)
-            return bool(1.0 - survives.mean() <= beta)
-
-        most = self.accuracy(beta)
+        plan, most = self.plan, self.accuracy(beta)
         if most >= _MOST_ROWS:
             return most
-        return 0.0 if is_kept(0) else min(most, float(first_whole(is_kept)))
+        step = Fraction(2) ** plan.grid
+        found = _count_usual(
+            float(plan.scales.query * step),
+            float(plan.scales.threshold * step),
+            (self.above or 0.0) + 2 * float(step),  # rounding to the grid takes two steps
+            self.growth,
+            beta - beta**2 / (4 * self.candidates.size),
+        )
+        return min(most, float(found))
 
     def search(self, counts: NDArray[np.int64]) -> int:
         """Find the index of a candidate, given the rows beyond each; the last one if none fits."""
@@ -209,3 +206,21 @@ def list_candidates(smallest: float, growth: float) -> Floats:
     ladder = ladder[np.isfinite(ladder)]
     ladder.flags.writeable = False
     return ladder
+
+
+@lru_cache(maxsize=256)
+def _count_usual(spread: float, threshold: float, least: float, growth: float, beta: float) -> int:
+    """Count the rows left on a falling tail, but with chance beta; see `usual_accuracy`."""
+    cells = -threshold * np.log1p(-np.arange(_CELLS) / _CELLS)
+
+    def is_kept(most: int) -> bool:
+        survives = np.ones(_CELLS)
+        ideal = float(most + 1)
+        while (count := math.floor(ideal)) - least <= _FAR * spread:
+            survives *= -np.expm1(-np.maximum(count - least + cells, 0.0) / spread)
+            if survives.mean() < 1.0 - beta:  # it only falls
+                return False
+            ideal *= math.sqrt(growth)
+        return True
+
+    return 0 if is_kept(0) else first_whole(is_kept)

@@ -177,7 +177,8 @@ class InverseSensitivity(OnStatistic):
         Returns
         -------
         float
-            Distance of the exact value that a drawn one keeps to, by `chances_on`; NaN for a mode.
+            Distance from the exact value that a drawn one keeps to, by `chances_on`; NaN for a
+            mode.
         """
         require_probability("beta", beta)
         if not isinstance(self.statistic, Numeric):

@@ -34,16 +34,25 @@ _UNITS = {
     PosteriorDraw.name: _OF_SCORES,
     InverseSensitivity.name: "changed {rows} that explain the answer",
     Smooth.name: "the smooth sensitivity of the {rows}, which is private",
-    StableMode.name: "{rows} that can change and leave the category; with fewer it may be refused",
+    StableMode.name: "{rows} that can change and leave the category",
+    SparseVector.name: "distance from the threshold",
     ProposeTest.name: f"{_ANSWER}, if it is not refused",
     BoundSearch.name: "{rows} beyond the bound, on the worst column",
-    SparseVector.name: "distance from the threshold at which one answer is right",
     ObjectiveDraw.name: "coefficients of scaled features and labels, on the worst table",
 }
 _OF_BLOCKS = {
     "exponential": "blocks by which the answer misses their median",
     "votes": "votes fewer than the label with most of them",
     "stable": "blocks that can answer otherwise and leave the label",
+}
+# What is told is no number with an error: from so much on it is told, or right.
+_MARGINS = {
+    StableMode.name: "none, unless it is refused: with probability {chance} at most where {value} "
+    "{rows} or more can change and leave the category",
+    Blocks.name: "none beside that of the blocks, unless it is refused: with probability {chance} "
+    "at most where {value} blocks or more can answer otherwise and leave the label",
+    SparseVector.name: "none, with probability {sure}, where an answer is {value} or more away "
+    "from the threshold",
 }
 
 
@@ -60,11 +69,15 @@ class StatedError(Shown):
         How sure that is: 0.95.
     unit : str
         What `value` counts: the unit of the answer, or something else, as rows or scores.
+    margin : str
+        Of an answer that has no error where it is told: from which distance on that is so. Then
+        `value` is this distance. Otherwise empty.
     """
 
     value: float | None
     level: float = 0.95
     unit: str = _ANSWER
+    margin: str = ""
 
     def _card(self) -> Card:
         return card_of_facts("Error", (("error", self.explain()),))
@@ -85,6 +98,8 @@ class StatedError(Shown):
         """
         if self.value is None:
             return "not stated"
+        if self.margin:
+            return self.margin
         return (
             f"at most {format_up(self.value, 4)} with probability {100 * self.level:g} %; unit: "
             f"{self.unit}"
@@ -96,7 +111,16 @@ def state_error(certificate: Certificate) -> StatedError:
     record = certificate.mechanism
     rows = "users" if certificate.guarantee.unit == "user" else "rows"
     rows = "people" if certificate.person else rows
-    return StatedError(value=record.accuracy, unit=_name_unit(record).format(rows=rows))
+    unit = _name_unit(record).format(rows=rows)
+    return StatedError(value=record.accuracy, unit=unit, margin=_say_margin(record, rows))
+
+
+def _say_margin(record: MechanismRecord, rows: str) -> str:
+    stable = record.name != Blocks.name or record.parameters["aggregate"] == "stable"
+    if record.stated or record.accuracy is None or record.name not in _MARGINS or not stable:
+        return ""
+    far = format_up(record.accuracy, 4)
+    return _MARGINS[record.name].format(value=far, rows=rows, chance="5 %", sure="95 %")
 
 
 def name_unit(mechanism: str) -> str:
@@ -108,5 +132,6 @@ def _name_unit(record: MechanismRecord) -> str:
     if record.stated:
         return _ANSWER
     if record.name == Blocks.name:
-        return _OF_BLOCKS.get(str(record.parameters["aggregate"]), f"{_ANSWER}, by the noise alone")
+        aggregate = str(record.parameters["aggregate"])
+        return _OF_BLOCKS.get(aggregate, f"{_ANSWER}, by the noise alone")
     return _UNITS.get(record.name, _ANSWER)

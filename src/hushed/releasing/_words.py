@@ -190,10 +190,12 @@ def _describe_usual(certificate: Certificate) -> str:
         return ""
     search = rebuild_mechanism(certificate).mechanism
     rows = "users" if certificate.guarantee.unit == "user" else "rows"
+    rows = "people" if certificate.person else rows
     half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
     return (
-        f" That is for the worst column. Where the number of {rows} beyond a candidate falls at "
-        "least as fast as the root of the candidate rises, as in most columns, they are "
+        f" That is for the worst column. In one of {format_up(2 * search.accuracy(), 4)} {rows} or "
+        "more, whose number beyond a candidate, once it falls, falls at least as fast as the root "
+        "of the candidate rises, as with lognormal and Pareto tails, they are "
         f"{half} at most in half of the searches, and {most} at most in 95 %."
     )
 

@@ -185,7 +185,7 @@ def _advise_size(size: int, rows: int) -> str:
     left = rows % size
     return (
         f"{told}. Or leave {left} of the rows out, whichever they are and not by what they hold: "
-        f"{rows - left} rows are {rows // size} such blocks"
+        f"{rows - left} rows are {rows // size} such block{'s' * (rows >= 2 * size)}"
     )
 
 

@@ -316,6 +316,7 @@ class _Ask:
         fitting = max((d for d in _divisors(rows) if 1 < d <= most), default=0)
         sizes = [(fitting, "")] if fitting else []
         if 2 * max(fitting, 1) < most < rows:
+            most = rows // -(-rows // most)  # as many blocks, of as many rows as there are for each
             left = rows % most
             sizes.append(
                 (most, f" (of {rows - left} {units}: leave {left} out, whichever they are)")

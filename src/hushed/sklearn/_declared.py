@@ -91,7 +91,7 @@ def check_estimator(estimator: Any) -> None:
     known = hasattr(estimator, "fit") and hasattr(estimator, "__sklearn_tags__")
     if not known or isinstance(estimator, type):
         got = type(estimator).__name__
-        if isinstance(estimator, type):
+        if isinstance(estimator, type) and hasattr(estimator, "fit"):
             got = f"the class {estimator.__name__}: give {estimator.__name__}(), with its options"
         raise ParameterError(
             f"the estimator must be one of scikit-learn, got {got}", parameter="estimator"

@@ -283,7 +283,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         """Measure the error of a fit on public rows: for ``route="objective"``.
 
         What its certificate states holds on every table, and most tables keep far below. Noise of
-        the other routes does not follow the rows: what their certificates state is what is met.
+        the other routes does not follow the rows: their certificates state it as it is met. How far
+        fits of blocks are from one of all rows is not in it: `hushed.Blocks.simulate` tells that.
 
         Parameters
         ----------
@@ -305,14 +306,16 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
             If it is another route, or an option is none.
         BadRows
             If the rows are no table of numbers.
+        PrivateRowsAsPopulation
+            If the estimator, or an option, holds these rows.
         """
         if self.route != "objective":
             raise ParameterError(
-                "error_on is for route='objective'; the certificate of another route states the "
-                "error that is met",
+                "error_on is for route='objective': on the others the noise is as the certificate "
+                "states it",
                 parameter="route",
             )
-        read_count("trials", trials, FEWEST_TRIALS)
+        trials = read_count("trials", trials, FEWEST_TRIALS)
         order, table, _ = self._read(X, y)
         return measure_errors(order, table, trials)
 

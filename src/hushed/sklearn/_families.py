@@ -217,7 +217,7 @@ class NearestPoint(base.BaseEstimator):  # type: ignore[misc]
 
     def _find(self, X: Floats) -> Any:
         step = max(1, _CELLS // self.points.size)  # of rows at a time, for the memory
-        parts = [X[start : start + step, None, :] for start in range(0, len(X), step)]
+        parts = [X[start : start + step, None, :] for start in range(0, max(len(X), 1), step)]
         near = [((part - self.points) ** 2).sum(axis=2).argmin(axis=1) for part in parts]
         return self.predictions_[np.concatenate(near)]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import format_up
+from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._families import Family, Linear
@@ -66,7 +67,12 @@ def measure_errors(order: Order, table: Floats, trials: int) -> FitErrors:
     mechanism = make_objective(order)
     rows = scale_for_objective(order, mechanism, table)
     exact = mechanism.fit(rows)
-    drawn = [mechanism.draw(rows) for _ in range(trials)]
+    drawn = []
+    with show_progress("fitting public rows", trials, shown=order.options.progress) as report:
+        for _ in range(trials):
+            drawn.append(mechanism.draw(rows))
+            if report is not None:
+                report(1)
     away = np.abs(np.array(drawn) - exact).max(axis=1)
 
     def read(numbers: Floats) -> dict[str, Floats]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushed._ground.checks import require_count
 from hushed._ground.exact import moved_by_rounding
+from hushed._ground.printing import as_given
 from hushed._rows._containers import take_plain
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces._bound import size as size_in
@@ -233,7 +234,7 @@ class Vectors(_Readable):
             raise ParameterError("give norm and bound together")
         if self.norm not in (None, "l1", "l2", "sup"):
             raise ParameterError(
-                f"norm must be 'l1', 'l2' or 'sup', got {self.norm!r}", parameter="norm"
+                f"norm must be 'l1', 'l2' or 'sup', got {as_given(self.norm)}", parameter="norm"
             )
         if self.bound is not None and not 1 / LARGEST_FLOAT <= self.bound <= LARGEST_FLOAT:
             raise ParameterError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from hushed._ground.checks import is_real
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
 from hushed.spaces._domains import Domain, Groups, Numbers, Table
@@ -44,11 +46,12 @@ class Metric:
     def __post_init__(self) -> None:
         if self.name not in get_args(MetricName):
             raise ParameterError(
-                f"a metric must be one of {get_args(MetricName)}, got {self.name!r}"
+                f"a metric must be one of {get_args(MetricName)}, got {as_given(self.name)}"
             )
         if self.unit not in ("row", "user") or (self.unit == "user" and not self.of_rows):
             raise ParameterError(
-                f"unit must be 'row', or 'user' for rows, got {self.unit!r}", parameter="unit"
+                f"unit must be 'row', or 'user' for rows, got {as_given(self.unit)}",
+                parameter="unit",
             )
 
     @property
@@ -101,7 +104,7 @@ class Measure:
     def __post_init__(self) -> None:
         if self.name not in get_args(MeasureName):
             raise ParameterError(
-                f"a measure must be one of {get_args(MeasureName)}, got {self.name!r}"
+                f"a measure must be one of {get_args(MeasureName)}, got {as_given(self.name)}"
             )
 
     def __str__(self) -> str:
@@ -137,8 +140,9 @@ class Distance:
     terms: tuple[Guarantee, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, bool) or not self.value >= 0:
-            raise ParameterError(f"a distance must be a number of 0 or more, got {self.value!r}")
+        if isinstance(self.value, bool) or not is_real(self.value) or not self.value >= 0:
+            given = as_given(self.value)
+            raise ParameterError(f"a distance must be a number of 0 or more, got {given}")
 
     @property
     def gamma(self) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from hushed._ground.notebook import Shown
+from hushed._ground.printing import name_missing
 from hushed.engines._choice import Workers
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
@@ -181,6 +182,8 @@ def verify(
     ParameterError
         If it is not a certificate or contradicts itself, the function or the population is missing,
         the sampling it is about would take too long, or no signature of the key fits.
+    NotFound
+        If there is no file at a path.
     """
     known, signed, unsigned = _read(certificate, key)
     asked: dict[str, Any] = {
@@ -239,7 +242,10 @@ def _read(
 ) -> tuple[Certificate | Statement, list[str], list[str]]:
     """Read a certificate of any form, and say what its signature shows, and what nothing does."""
     if isinstance(certificate, PathLike):
-        certificate = Path(certificate).read_bytes()
+        path = Path(certificate)
+        if not path.is_file():
+            raise NotFound(f"there is no file {name_missing(path)}")
+        certificate = path.read_bytes()
     if isinstance(certificate, str) and not {"{", "\n"} & set(certificate):
         raise ParameterError(
             "not a hushed certificate: the text is no JSON object. A text is taken for the "

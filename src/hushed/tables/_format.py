@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import format_down, format_exactly, format_up, shown
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 _DIGITS = 6  # of a number, at most
+_EXACT = 400  # digits that hold each double up to its point
 
 
 def list_lines(answer: Answer) -> list[list[str]]:
@@ -67,6 +68,11 @@ def format_bar(value: float, low: float, high: float) -> tuple[str, str, str]:
     Of half the bar, two digits are kept, and of large numbers all before the point. The ends are
     rounded outwards.
     """
+    with localcontext(Context(prec=_EXACT, traps=[])):  # whatever the caller computes with
+        return _format_bar(value, low, high)
+
+
+def _format_bar(value: float, low: float, high: float) -> tuple[str, str, str]:
     half = Decimal((high - low) / 2)
     if isinstance(value, float) and half.is_finite() and half:
         places = max(0, 1 - half.adjusted())

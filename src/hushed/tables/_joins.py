@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import list_in_order
-from hushed._ground.printing import brief
+from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
@@ -83,7 +83,7 @@ def require_columns(columns: Any) -> list[str]:
     """Refuse what is no list of names."""
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         raise ParameterError(
-            f"columns must list names, such as ['age'], got {brief(repr(columns))}",
+            f"columns must list names, such as ['age'], got {as_given(columns)}",
             parameter="columns",
         )
     return [require_name("a column", each) for each in list_in_order(columns)]
@@ -102,7 +102,7 @@ def _read_default(value: Any, kind: ColumnType, name: str) -> Any:
     if (found, kind) == ("int", "float"):
         return float(cell)
     raise ParameterError(
-        f"the stated value of {brief(name)} must be of type {kind}, got {brief(repr(value))}",
+        f"the stated value of {brief(name)} must be of type {kind}, got {as_given(value)}",
         parameter="default",
     )
 

@@ -22,6 +22,7 @@ from hushed.statistics._candidates import Spacing, first_above_zero, space_candi
 from hushed.tables._grid import FARTHEST, NEAREST
 
 _LOG_MOST = 700.0
+_ROUNDING = 2.0**-20  # of a distance between doubles
 _BASE = 4  # rungs are found digit by digit: few stages of few cases each
 
 
@@ -86,10 +87,11 @@ def list_candidates(low: float, high: float, count: int, spacing: Spacing) -> Fl
 
 def describe_candidates(low: float, high: float, count: int, spacing: Spacing) -> Candidates:
     """Say how many candidates there are, and how far apart."""
+    found = list_candidates(low, high, count, spacing)
     if spacing == "even":  # of the numbers meant: differences of doubles are not 1
         step = (Fraction(high) - Fraction(low)) / (count - 1)
-        return Candidates(number=count, spacing=spacing, apart=float_above(step))
-    found = list_candidates(low, high, count, spacing)
+        if np.diff(found).max() <= float_above(step) * (1 + _ROUNDING):  # else too few doubles
+            return Candidates(number=count, spacing=spacing, apart=float_above(step))
     gaps = np.diff(found)
     if spacing == "geometric":
         gaps = gaps[found[:-1] > 0] / found[:-1][found[:-1] > 0]

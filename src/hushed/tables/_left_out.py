@@ -17,7 +17,7 @@ import numpy as np
 
 from hushed._ground.checks import list_in_order
 from hushed._ground.numeric import float_above
-from hushed._ground.printing import brief
+from hushed._ground.printing import as_given, brief
 from hushed.errors import ParameterError
 from hushed.populations import PublicTable
 from hushed.tables import _engine as engine
@@ -107,7 +107,7 @@ def _read_guess(guess: Any, user: str) -> dict[int, int]:
         pairs = [(_read_whole(rows), _read_whole(users)) for rows, users in guess.items()]
         return dict(pairs)
     if isinstance(guess, str | bytes) or not isinstance(guess, Iterable):
-        raise ParameterError(f"{_FORMS}; got {brief(repr(guess))}", parameter="rows_per_user")
+        raise ParameterError(f"{_FORMS}; got {as_given(guess)}", parameter="rows_per_user")
     return dict(Counter(map(_read_whole, list_in_order(guess))))
 
 
@@ -128,7 +128,7 @@ def _read_whole(value: Any) -> int:
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
     if type(plain) is not int or not 0 <= plain <= _MOST:
-        raise ParameterError(f"{_FORMS}; got {brief(repr(value))}", parameter="rows_per_user")
+        raise ParameterError(f"{_FORMS}; got {as_given(value)}", parameter="rows_per_user")
     return plain
 
 

@@ -178,7 +178,7 @@ class Quote(Shown):
         lines.append(f"each error holds with probability {percent(self.level)}; {self.rule}")
         if any(_is_for_any_rows(each) for each in self.outputs):
             lines.append(
-                "the error of a mean, a variance, a quantile or a top key is a bound for any rows; "
+                "the error of a mean, a variance, a quantile or a top key holds for any table; "
                 "most tables keep to about half of it, or less"
             )
         if self.left_out is not None:

@@ -169,7 +169,7 @@ def _double(name: str, value: Any) -> float:
             return float(value)
         except (OverflowError, TypeError, ValueError):  # beyond all doubles, complex, signalling
             pass
-    raise ParameterError(f"{name} must be a finite number within 1e100, got {brief(repr(value))}")
+    raise ParameterError(f"{name} must be a finite number within 1e100, got {as_given(value)}")
 
 
 def require_int(name: str, value: int) -> int:
@@ -211,7 +211,7 @@ def read_searched(low: Bound, high: Bound) -> dict[str, Any]:
         if isinstance(found[name], str):
             if found[name] != "search":
                 raise ParameterError(
-                    f"{name} must be a finite number or 'search', got {brief(repr(found[name]))}",
+                    f"{name} must be a finite number or 'search', got {as_given(found[name])}",
                     parameter=name,
                 )
             found[name] = end
@@ -321,7 +321,7 @@ def _read_keys(values: Any, key_type: ColumnType, column: str) -> tuple[Any, ...
 def read_key(value: Any, key_type: ColumnType, column: str) -> Any:
     """Convert a public key to the plain value that the engine answers with."""
     found = value.item() if isinstance(value, np.generic) else value
-    message = f"a key of {brief(column)} must be of type {key_type}, got {brief(repr(found))}"
+    message = f"a key of {brief(column)} must be of type {key_type}, got {as_given(found)}"
     if key_type == "date":
         return _read_date(found, message)
     wanted: dict[str, type] = {"int": int, "string": str, "bool": bool}

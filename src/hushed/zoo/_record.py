@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed._ground.printing import format_up
+from hushed._ground.printing import as_given, format_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
@@ -116,7 +116,7 @@ class Specimen(Shown):
             raise ParameterError(f"specimen {self.name!r} has no pair; give at least one")
         if self.relation not in get_args(Relation):
             raise ParameterError(
-                f"relation must be one of {get_args(Relation)}, got {self.relation!r}"
+                f"relation must be one of {get_args(Relation)}, got {as_given(self.relation)}"
             )
         for what in (self.epsilon, self.supremum):
             if what is not None and not what >= 0:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 _MOST_TEXTS = 1000
+_CONTAINERS = (dict, list, tuple, set, frozenset)
 _NAME = re.compile(r"[^\W\d]\w*")
 # Methods of pandas, DuckDB and Polars that look variables up under their names in a text. Where in
 # the text they stand is not parsed: each word of it may be one.
@@ -114,10 +115,11 @@ def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
     """
     if type(held) is str:
         yield held
-    elif type(held) is bytes:
-        yield os.fsdecode(held)
-    elif type(held) in (dict, list, tuple, set) and depth and len(held) <= _MOST_TEXTS:
-        for each in list(held.values() if type(held) is dict else held):
+    elif type(held) is bytes and len(held) <= _MOST_TEXTS:
+        with suppress(UnicodeDecodeError):  # on Windows; then it names no variable
+            yield os.fsdecode(held)
+    elif type(held) in _CONTAINERS and depth and len(held) <= _MOST_TEXTS:
+        for each in [*held, *held.values()] if type(held) is dict else list(held):
             yield from list_strings(each, depth - 1)
 
 

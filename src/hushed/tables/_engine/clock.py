@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from hushed._ground.checks import is_real
+from hushed._ground.printing import as_given
 from hushed.errors import EngineUnavailable, ParameterError
 
 UNPAID = "nothing was charged or read"
@@ -39,7 +40,7 @@ class Clock:
         if not is_real(limit) or not 0 < limit <= _LONGEST:
             raise ParameterError(
                 f"timeout must be a number of seconds above 0 and up to {_LONGEST:g}, "
-                f"got {limit!r}",
+                f"got {as_given(limit)}",
                 parameter="timeout",
             )
         return cls(limit=float(limit), ends=time.monotonic() + float(limit), stop=stop)

@@ -10,7 +10,7 @@ from threading import RLock
 from types import MappingProxyType
 from typing import Any
 
-from hushed._ground.printing import brief, plain_path
+from hushed._ground.printing import as_given, brief, plain_path
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.tables._engine.databases import missing_table
@@ -228,7 +228,8 @@ def check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[s
     known = list(names)
     if not isinstance(types, Mapping):
         raise ParameterError(
-            f"types must be a mapping such as {{'age': 'int'}}, got {types!r}", parameter="types"
+            f"types must be a mapping such as {{'age': 'int'}}, got {as_given(types)}",
+            parameter="types",
         )
     for column, declared in types.items():
         find_column(column, known)
