@@ -369,6 +369,11 @@ def test_a_share_is_set_aside_on_a_page_and_charged_alone(team):
     sam.post(f"requests/{made}/approve", {"price": price_of(waiting, made)})
     assert len(team.desk.ledger.entries("stays/bo/2")) == 1
     assert team.desk.ledger.balance("stays").epsilon_left == left
+    sam.post("datasets/stays/shares", given)  # the same again
+    raised = sam.post("datasets/stays/shares", given | {"epsilon": "1.5", "reserve": ""}).text
+    assert len(team.desk.ledger.entries("stays/bo/3")) == 0
+    assert '<td data-label="Spent of earlier shares" class="number">epsilon 0.3</td>' in raised
+    assert "0.3 spent of earlier shares" in sam.get("people").text
 
 
 @pytest.mark.slow

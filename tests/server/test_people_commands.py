@@ -59,6 +59,67 @@ def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
         assert team.send("GET", "/v1/me", second).status_code == 401
 
 
+def test_another_token_gives_no_second_budget(tmp_path):
+    """The same share again is the one that is there; a larger one counts in full, as is said."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    for team in open_team(folder, tokens):
+        for i in range(4):
+            assert team.ask(team.ana, f"k{i}").status_code == 201
+        same = run(folder, "invite", "ana", "--share", "stays=0.6")
+        assert "ana has this share of stays already: 0.2 of 0.6 is left" in same.stderr
+        run(folder, "revoke", "ana")
+        back = run(folder, "invite", "ana", "--share", "stays=0.6")
+        assert "0.2 of 0.6 is left" in back.stderr
+        token = back.stdout.strip()
+        assert team.ask(token, "much", epsilon=0.3).json()["code"] == "quota_exceeded"
+        raised = run(folder, "invite", "ana", "--share", "stays=2")
+        assert "had spent 0.4 of earlier shares of stays; from now on 2 more" in raised.stderr
+        assert "2 is more than the budget of stays, which binds all the same: 1" in raised.stderr
+        assert "share of stays 2, 2 left, 0.4 spent of earlier" in run(folder, "people").stdout
+        told = json.loads(run(folder, "invite", "ana", "--share", "stays=2", "--json").stdout)
+        assert told["shares"] == [
+            {
+                "dataset": "stays",
+                "epsilon": 2.0,
+                "delta": 0.0,
+                "reserved": False,
+                "new": False,
+                "epsilon_left": 2.0,
+                "spent_before": 0.4,
+            }
+        ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--share", "stays=5", "--reserve"),
+        ("--share", "stays=0.1", "--share", "nothing=1"),
+        ("--share", "stays=0.1", "--share", "stays=0.2"),
+        ("--share", "stays=0.1:2"),
+        ("--share", "stays=0.1", "--days", "91"),
+        ("--share", "stays=0.1", "--steward"),
+    ],
+)
+@pytest.mark.parametrize("name", ["fay", "ana"])
+def test_a_refused_invitation_leaves_nothing(tmp_path, name, words):
+    """Nobody is let in, no budget is opened, and the trail tells of nothing."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    run(folder, "revoke", "ana")
+
+    def state():
+        with closing(sqlite3.connect(folder / "hushed.db")) as database:
+            budgets = database.execute("SELECT name FROM hushed_budgets").fetchall()
+        return run(folder, "people").stdout, run(folder, "trail").stdout, budgets
+
+    before = state()
+    found = run(folder, "invite", name, *words)
+    assert found.exit_code != 0
+    assert not found.stdout
+    assert state() == before
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

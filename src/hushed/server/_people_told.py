@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hushed._ground.printing import format_down, format_up
 from hushed.ledger import Ledger
+from hushed.server._giving import spent_before
 from hushed.server._people import Grant, list_grants, list_people
 
 _USES: Final = {
@@ -72,7 +73,9 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
 def _say_share(ledger: Ledger, share: Grant) -> str:
     balance = ledger.balance(share.budget)
     size = format_up(balance.budget.limit.epsilon, 4)
-    return f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    told = f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    before = spent_before(ledger, share)
+    return told + (f", {format_up(before, 4)} spent of earlier shares" if before else "")
 
 
 def _say_scope(token: dict[str, Any]) -> str:

@@ -48,6 +48,12 @@ class ShownShare(_Shown):
     left: Left
 
 
+class KeptShare(ShownShare):
+    """A share, to a steward."""
+
+    spent_before: float  # epsilon of the shares that this person had earlier, and count no more
+
+
 class ShownMe(_Shown):
     """Who asks."""
 
