@@ -125,8 +125,10 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        add_dataset(folder, name, section | told_all, limit)
+        problem = add_dataset(folder, name, section | told_all, limit)
         result.update(dataset=name)
+        if problem:
+            result.update(problem=problem)
         if not json:
             more = f", gamma {format_up(gamma)}" if gamma else ""
             slack = f"delta {format_up(delta)}{more}"
@@ -136,6 +138,9 @@ def add(
                 if user is None
                 else f"protected is each person, by the column {flat(user)}"
             )
+            print_line(f"{name} can be asked after the next start")
+            if problem:
+                print_note(f"problem: {problem}")
 
 
 def _bounds(text: str) -> tuple[float, float]:

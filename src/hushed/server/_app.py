@@ -136,10 +136,10 @@ def _open_askable(
         registered = {name: told.hold_function(each) for name, each in registered.items()}
     for dataset in datasets.values():
         if dataset.stale:
-            log("data set cannot be asked", dataset=dataset.id)
+            log("data set cannot be asked", dataset=dataset.id, reason=dataset.stale)
     for function in registered.values():
         if function.stale:
-            log("function cannot be asked", function=function.id)
+            log("function cannot be asked", function=function.id, reason=function.stale)
     return datasets, registered
 
 

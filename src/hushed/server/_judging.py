@@ -285,6 +285,10 @@ def _ask(
     except Unforeseen as error:
         desk.log("unforeseen", error=str(error))
         raise Problem("unforeseen") from None
+    except Problem as problem:
+        if problem.why:
+            desk.log("data set unavailable", dataset=dataset.id, reason=problem.why)
+        raise
     promise = found["guarantee"]
     estimates = tuple((name, gamma) for name, gamma in promise.pop("estimates"))
     return Judged(

@@ -280,9 +280,9 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     told |= {"terms": _tell_terms(desk, request), "created": charged_second(request)}
     try:
         text = desk.runners.answer(told)
-    except Unread:
+    except Unread as reason:
         return_attempt(desk.ledger, request)
-        desk.log("data set unavailable", request=request.id)
+        desk.log("data set unavailable", request=request.id, reason=str(reason))
     except Interrupted as reason:  # nothing of this run was shown; the sweeper reads again
         if desk.stopping:
             return_attempt(desk.ledger, request)

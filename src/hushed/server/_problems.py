@@ -69,7 +69,13 @@ class Problem(Exception):
     """A refusal, for the one who asked."""
 
     def __init__(
-        self, code: str, detail: str = "", *, wait: int | None = None, allow: str = ""
+        self,
+        code: str,
+        detail: str = "",
+        *,
+        wait: int | None = None,
+        allow: str = "",
+        why: str = "",
     ) -> None:
         super().__init__(code)
         self.code = code
@@ -77,6 +83,7 @@ class Problem(Exception):
         self.detail = flat(detail)[:_LONGEST]
         self.wait = wait
         self.allow = allow
+        self.why = why[:_LONGEST]  # for the log, and for nobody who asks
 
     @property
     def headers(self) -> dict[str, str]:

@@ -27,12 +27,12 @@ from hushed.server._config import (
     parse_settings,
 )
 from hushed.server._datasets import (
-    may_change,
     open_all,
     open_dataset,
     register,
     require_budget,
     require_dataset,
+    say_may_change,
 )
 from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._mark import write_mark
@@ -153,10 +153,11 @@ def open_server(folder: Path) -> tuple[Settings, Ledger]:
     return settings, ledger
 
 
-def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> None:
+def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
-    A relative path is written as it is from the folder of the server on.
+    A relative path is written as it is from the folder of the server on. What is wrong with its
+    login is told.
     """
     import tomli_w  # noqa: PLC0415
 
@@ -175,9 +176,11 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 "give these numbers, or choose another name"
             )
         register(ledger, name, found, table, MACHINE)
+        more = say_may_change(table)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+    return more
 
 
 def _numbers(limit: Guarantee) -> tuple[float, float, float]:
@@ -315,11 +318,8 @@ def check_server(folder: Path) -> Check:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
                 facts.append(f"data set {each.id}: can be asked")
-            if each.table is not None and may_change(each.table):
-                problems.append(
-                    f"data set {each.id}: its login may change the table; give it one that may "
-                    "read this table and nothing else (GRANT SELECT)"
-                )
+            if each.table is not None and (more := say_may_change(each.table)):
+                problems.append(f"data set {each.id}: {more}")
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():
