@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.server.conftest import make_folder, open_team
 from typer.testing import CliRunner
 
 from hushed.cli import app
+from hushed.server._config import read_settings
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,8 @@ def test_people_are_listed_with_shares_and_tokens_and_no_secret(told):
     lines = found.stdout.splitlines()
     assert lines[0] == "ana, analyst"
     assert lines[1] == "  share of stays 0.6, 0.6 left"
-    assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, ends in ")
+    day = datetime.now(UTC).date().isoformat()
+    assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, made {day}, ends in ")
     for each in tokens.values():
         assert each.split("_", 2)[2] not in found.stdout + run(folder, "people", "--json").stdout
 
@@ -48,6 +51,8 @@ def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
         assert team.send("GET", "/v1/me", team.ana).status_code == 200
         done = run(folder, "revoke", "ana", "--token", token_id(tokens["ana"]))
         assert done.stdout == "stopped 1 token\n"
+        last = run(folder, "trail", "--most", "1").stdout
+        assert f"revoked a token: ana {token_id(tokens['ana'])}" in last
         assert team.send("GET", "/v1/me", team.ana).status_code == 401
         assert team.send("GET", "/v1/me", second).status_code == 200
         assert run(folder, "revoke", "ana").stdout == "stopped 1 token; ana is out\n"
@@ -57,6 +62,30 @@ def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
         again = run(folder, "invite", "ana").stdout.strip()
         assert team.send("GET", "/v1/me", again).status_code == 200
         assert team.send("GET", "/v1/me", second).status_code == 401
+
+
+def test_a_backup_of_a_server_says_how_it_is_put_back(told, tmp_path):
+    """Nobody charges by hand what a server has charged: the mark tells it."""
+    folder, _ = told
+    copy = ["ledger", "backup", f"sqlite:///{folder / 'hushed.db'}", str(tmp_path / "copy.db")]
+    said = " ".join(CliRunner().invoke(app, copy).stderr.split())
+    assert "hushed serve restore puts the copy back" in said
+    assert "charge that again" not in said
+
+
+def test_a_delta_of_the_budget_can_be_asked(tmp_path):
+    """Without --max-delta one request may bring the delta of the budget."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    source = str(tmp_path / "stays.csv")
+    added = run(folder, "add", "more", source, "--epsilon", "1", "--delta", "1e-6")
+    assert added.exit_code == 0
+    assert "more can be asked after the next start" in added.stdout
+    assert "requests may bring delta 5e-07 in all" in " ".join(added.stderr.split())
+    found = read_settings(folder).dataset
+    assert found["more"].max_delta == 1e-6
+    run(folder, "add", "less", source, "--epsilon", "1", "--delta", "1e-6", "--max-delta", "0")
+    assert read_settings(folder).dataset["less"].max_delta == 0
 
 
 def test_another_token_gives_no_second_budget(tmp_path):

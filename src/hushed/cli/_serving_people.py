@@ -145,7 +145,8 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
             for share in each.shares:
                 print_line(f"  share of {share}")
             for token in each.tokens:
-                print_line(f"  {token.id}  {token.what}, {token.ends}, {token.used}")
+                told = f"{token.what}, made {token.made}, {token.ends}, {token.used}"
+                print_line(f"  {token.id}  {told}")
 
 
 def revoke(

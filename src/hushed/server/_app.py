@@ -47,6 +47,7 @@ from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
 from hushed.server._told import Told
+from hushed.server._values import say_value
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -270,11 +271,11 @@ def _problem_of_values(error: RequestValidationError) -> Problem:
     """Name the first value that cannot be used."""
     found = error.errors()[0]
     place = [str(each) for each in found["loc"]]
-    said = str(found["msg"]).removeprefix("Value error, ")
+    said = say_value(found)
     if place[:2] == ["header", "Idempotency-Key"]:
         return Problem("no_key", said)
     code = "bad_query" if "query" in place[:2] and place[0] == "body" else "bad_value"
-    return Problem(code, f"{'.'.join(place)[:100]}: {said}")
+    return Problem(code, f"{'.'.join(place[1:] or place)[:100]}: {said}")
 
 
 def _describe(app: FastAPI) -> None:

@@ -206,14 +206,18 @@ def insert_token(
 def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
     """Stop a token at once."""
     with telling(ledger) as connection:
-        done = run(
+        found = fetch_one(
             connection,
-            "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id AND revoked IS NULL",
-            {"at": now(), "id": token},
+            "SELECT p.name FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
+            "WHERE t.id = :id AND t.revoked IS NULL",
+            id=token,
         )
-        if done.rowcount != 1:
+        if found is None:
             raise NotFound("there is no such token, or it was revoked before")
-        add_event(connection, actor=actor, action="revoked a token", about=token)
+        values = {"at": now(), "id": token}
+        run(connection, "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id", values)
+        about = f"{found['name']} {token}"
+        add_event(connection, actor=actor, action="revoked a token", about=about)
         _tell_gone(connection, decline_gone(connection, token=token))
 
 

@@ -25,6 +25,7 @@ class TokenView:
 
     id: str
     what: str
+    made: str  # the day
     expires: str
     ends: str
     used: str
@@ -53,6 +54,7 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
         TokenView(
             id=each["id"],
             what=_USES[each["use"]] + _say_scope(each),
+            made=each["made"][:10],
             expires=each["expires"],
             ends=_say_end(datetime.fromisoformat(each["expires"]), moment),
             used="not used yet" if each["last_used"] is None else f"last used {each['last_used']}",

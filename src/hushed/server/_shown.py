@@ -32,7 +32,7 @@ class Listed(_Shown, Generic[Item]):
 
 
 class Left(_Shown):
-    """What is left of a budget."""
+    """What is left of a budget for new charges; half of a delta buys tighter sums of epsilon."""
 
     epsilon: float
     delta: float
@@ -158,6 +158,7 @@ class ShownFunction(_Shown):
     approve_above: float | None
     answer_grid: float  # seconds
     open: bool
+    closed: str = ""  # why it cannot be asked
     share: ShownShare | None
 
 
