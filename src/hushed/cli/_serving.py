@@ -234,7 +234,8 @@ def restore(
                 print_note(
                     f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
                     f"budgets; failed: {found.failed} requests; revoked: {found.revoked} tokens. "
-                    "Look at people and shares, and invite everybody again"
+                    "Look at people and shares, and invite everybody again: the share that "
+                    "somebody has, given again, is no second one"
                 )
 
 
