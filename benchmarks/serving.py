@@ -39,7 +39,8 @@ import urllib3
 
 from hushed import Guarantee
 from hushed.server._config import read_settings
-from hushed.server._people import add_person, add_token, set_quota
+from hushed.server._giving import set_quota
+from hushed.server._people import add_person, add_token
 from hushed.server._setup import add_dataset, make_server, open_server
 from hushed.server._tokens import Scope
 

@@ -291,6 +291,9 @@ def test_client_and_command_line_ask_wait_and_decide(team, tmp_path, monkeypatch
     assert run("approve", yes).exit_code == 0
     assert run("decline", no, "--reason", "ask for less").exit_code == 0
     assert run("decline", yes, "--reason", "too late").exit_code == 1
+    for unknown in ("nothing", "00000000-0000-4000-8000-000000000000"):
+        for words in (("approve", unknown), ("decline", unknown, "--reason", "none")):
+            assert "hushed serve waiting" in " ".join(run(*words).stderr.split())
     with pytest.raises(Refusal, match="was declined: ask for less; nothing was charged"):
         asked.release(epsilon=0.25, key="no", note="why")
     answers = ana.recover()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from tests.server.conftest import QUERY, make_folder, open_team
 from hushed import Guarantee
 from hushed.client import connect
 from hushed.client._pending import list_pending
-from hushed.client._sending import NotReached
+from hushed.client._sending import Line, NotReached
 from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, Overspent, ParameterError, Refusal
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
@@ -96,10 +97,58 @@ def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     assert team.ana not in repr(client) + shown
     assert repr(asked).startswith("<Question to the data set stays: asked count, protected is one")
     assert str(asked.quote(epsilon=0.1)) in asked.quote(epsilon=0.1)._card().text
-    with pytest.raises(Overspent):
+    with pytest.raises(Overspent, match=r"Asked was epsilon 0\.9; left is epsilon 0\.5"):
         asked.release(epsilon=0.9)
+    with pytest.raises(NotFound, match="there is no data set 'stay' for you; yours: stays"):
+        client.table("stay")
+    with pytest.raises(NotFound, match="there is no function 'mean' for you; yours: none"):
+        client.function("mean")
+    with pytest.raises(ParameterError, match=r"epsilon: must be 10\.0 or less"):
+        asked.quote(epsilon=100.0)
+    with pytest.raises(Refusal, match=r"expired, stopped, .* Ask your steward"):
+        connect("http://127.0.0.1:8642", f"{team.ana[:-1]}x", send=sender(team))
     assert client.recover() == []
     assert asked.query.aggregates[0].kind == QUERY["aggregates"][0]["kind"]
+
+
+@pytest.mark.slow
+def test_a_release_waits_as_long_as_it_says(team, tmp_path, monkeypatch):
+    """A timeout is a limit on what the server keeps it waiting, too."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    asked_for = []
+
+    def send(method, path, headers, body):
+        if "prefer" in headers:
+            asked_for.append(headers["prefer"])
+        return sender(team)(method, path, headers, body)
+
+    client = connect("http://127.0.0.1:8642", team.ana, send=send)
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    with monkeypatch.context() as dead:
+        dead.setattr(Desk, "start", lambda *_: None)
+        begun = time.monotonic()
+        with pytest.raises(LedgerUnavailable, match="there is no answer yet"):
+            asked.release(epsilon=0.1, timeout=1)
+        assert time.monotonic() - begun < 5  # it was 20 s
+    assert asked_for[0] == "wait=1"
+    recover(team.desk)
+    assert len(client.recover(timeout=60)) == 1
+    assert asked_for[-1] == "wait=20"
+
+
+def test_a_server_that_is_not_there_is_not_called_paid():
+    """A wrong port, or another program there: nothing was asked under any key."""
+
+    def refuse(method, path, headers, body):
+        raise NotReached
+
+    with pytest.raises(LedgerUnavailable) as gone:
+        Line(send=refuse, token="t", pause=lambda _: None).read("/v1/me", "id")
+    with pytest.raises(LedgerUnavailable) as other:
+        connect("http://127.0.0.1:8642", "t", send=lambda *_: (200, {}, b"<html>"))
+    for found in (gone.value.message, other.value.message):
+        assert "pay" not in found
+        assert "address" in found
 
 
 @pytest.mark.slow

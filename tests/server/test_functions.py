@@ -344,13 +344,26 @@ def test_a_dear_release_waits_for_a_steward(tmp_path):
         assert team.charges() == 1
 
 
-def test_a_share_that_is_set_aside_pays_no_gamma(team):
+def test_a_share_that_is_set_aside_pays_no_gamma(team, tmp_path, monkeypatch):
     """Gamma belongs to the data set: a share set aside has none, and asks no function."""
     path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
     given = team.send("PUT", path, team.sam, json={"epsilon": 0.5, "reserve": True})
     assert given.status_code == 200
     assert team.desk.ledger.balance("stays").gamma_used == 0
-    assert ask(team, team.ana, "one").json()["code"] == "quota_exceeded"
+    refused = ask(team, team.ana, "one")
+    assert (refused.status_code, refused.json()["code"]) == (409, "no_gamma")
+    assert "has no gamma" in refused.json()["detail"]
+    price = "/v1/functions/mean_cost/quote"
+    told = team.send("POST", price, team.ana, json={"epsilon": 0.1}).json()
+    assert told["code"] == "no_gamma"
+    for token, is_open in ((team.ana, False), (team.bo, True)):
+        for each in team.send("GET", "/v1/functions", token).json()["items"]:
+            assert (each["open"], "has no gamma" in each["closed"]) == (is_open, not is_open)
+    with pytest.raises(Overspent, match="has no gamma"):
+        client_of(team, team.ana, monkeypatch, tmp_path).function("mean_cost").release(epsilon=0.1)
+    ana = enter(team, "ana")
+    assert "has no gamma: ask a steward" in ana.get("functions/mean_cost").text
+    assert "cannot be asked: your share was set aside" in ana.get("datasets/stays").text
     assert team.ask(team.ana, "two").status_code == 201
     assert ask(team, team.bo, "three").status_code == 201
 

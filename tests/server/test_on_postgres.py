@@ -19,8 +19,10 @@ from tests.server import (
     test_threats,
 )
 from tests.server.conftest import Team, make_folder, open_team
+from typer.testing import CliRunner
 
 from hushed import Guarantee
+from hushed.cli import app
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _moving, create_app
@@ -202,6 +204,51 @@ def test_a_login_that_may_change_the_table_is_told(tmp_path, postgres_url, sourc
     problems = check_server(tmp_path / "stats").problems
     assert [each for each in problems if "may change the table" in each] == list(problems)
     assert len(problems) == 1
+
+
+def test_a_login_that_may_not_read_the_table_is_told(tmp_path, postgres_url, source):
+    """When it is added, when it is looked at, at the start, and in the log while it is served."""
+    told = "InsufficientPrivilege: its user may not read the table or a column: GRANT SELECT"
+    tokens, folder = make(tmp_path / "stats", postgres_url, source), tmp_path / "stats"
+    for team in open_team(folder, tokens):
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute("REVOKE SELECT ON stays FROM stays_reader")
+        found = team.ask(team.ana, "one")
+        assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+        assert told not in found.text
+        assert f"EngineUnavailable: postgres does not accept the query ({told})" in (
+            team.logged.getvalue()
+        )
+        assert "secret" not in team.logged.getvalue()
+        assert team.charges() == 0
+    problems = check_server(folder).problems
+    assert [each for each in problems if told in each] == list(problems)
+    assert len(problems) == 1
+    for team in open_team(folder, tokens):
+        assert told in team.logged.getvalue()
+        assert team.send("GET", "/v1/datasets", team.ana).json()["items"][0]["open"] is False
+    words = ["serve", "add", "other", source, "--table", "stays", "--epsilon", "1"]
+    words += ["--folder", str(folder)]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code != 0
+    assert told in " ".join(refused.stderr.split())
+    assert "dataset.other" not in (folder / "hushed.toml").read_text()
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("GRANT SELECT, DELETE ON stays TO stays_reader")
+    added = CliRunner().invoke(app, words)
+    assert added.exit_code == 0
+    assert "its login may change the table" in " ".join(added.stderr.split())
+    assert "other can be asked after the next start" in added.stdout
+
+
+def test_a_login_that_may_read_what_is_described_is_taken(tmp_path, postgres_url, source):
+    """Rights may be given by the column."""
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("REVOKE SELECT ON stays FROM stays_reader")
+        owner.execute("GRANT SELECT (patient, cost, ward) ON stays TO stays_reader")
+        owner.execute("ALTER TABLE stays ADD COLUMN name text")
+    make(tmp_path / "stats", postgres_url, source)
+    assert check_server(tmp_path / "stats").problems == ()
 
 
 def test_a_server_moves_with_all_that_it_has(tmp_path, postgres_url, monkeypatch):

@@ -369,6 +369,16 @@ def test_a_share_is_set_aside_on_a_page_and_charged_alone(team):
     sam.post(f"requests/{made}/approve", {"price": price_of(waiting, made)})
     assert len(team.desk.ledger.entries("stays/bo/2")) == 1
     assert team.desk.ledger.balance("stays").epsilon_left == left
+    sam.post("datasets/stays/shares", given)  # the same again
+    raised = sam.post("datasets/stays/shares", given | {"epsilon": "1.5", "reserve": ""}).text
+    assert len(team.desk.ledger.entries("stays/bo/3")) == 0
+    assert '<td data-label="Spent of earlier shares" class="number">epsilon 0.3</td>' in raised
+    assert "more than the budget, which binds all the same" in raised
+    people = sam.get("people").text
+    assert "0.3 spent of earlier shares" in people
+    assert f"<code>{team.ana.split('_')[1]}</code>" in people
+    assert f'<td data-label="Made">{datetime.now(UTC).date().isoformat()}</td>' in people
+    assert team.desk.ledger.entries("stays/bo/2")[0].note == "by bo: no note given"
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.server.conftest import make_folder, open_team
 from typer.testing import CliRunner
 
 from hushed.cli import app
+from hushed.server._config import read_settings
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,8 @@ def test_people_are_listed_with_shares_and_tokens_and_no_secret(told):
     lines = found.stdout.splitlines()
     assert lines[0] == "ana, analyst"
     assert lines[1] == "  share of stays 0.6, 0.6 left"
-    assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, ends in ")
+    day = datetime.now(UTC).date().isoformat()
+    assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, made {day}, ends in ")
     for each in tokens.values():
         assert each.split("_", 2)[2] not in found.stdout + run(folder, "people", "--json").stdout
 
@@ -48,6 +51,8 @@ def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
         assert team.send("GET", "/v1/me", team.ana).status_code == 200
         done = run(folder, "revoke", "ana", "--token", token_id(tokens["ana"]))
         assert done.stdout == "stopped 1 token\n"
+        last = run(folder, "trail", "--most", "1").stdout
+        assert f"revoked a token: ana {token_id(tokens['ana'])}" in last
         assert team.send("GET", "/v1/me", team.ana).status_code == 401
         assert team.send("GET", "/v1/me", second).status_code == 200
         assert run(folder, "revoke", "ana").stdout == "stopped 1 token; ana is out\n"
@@ -57,6 +62,91 @@ def test_a_stopped_token_opens_nothing_and_others_still_do(tmp_path):
         again = run(folder, "invite", "ana").stdout.strip()
         assert team.send("GET", "/v1/me", again).status_code == 200
         assert team.send("GET", "/v1/me", second).status_code == 401
+
+
+def test_a_backup_of_a_server_says_how_it_is_put_back(told, tmp_path):
+    """Nobody charges by hand what a server has charged: the mark tells it."""
+    folder, _ = told
+    copy = ["ledger", "backup", f"sqlite:///{folder / 'hushed.db'}", str(tmp_path / "copy.db")]
+    said = " ".join(CliRunner().invoke(app, copy).stderr.split())
+    assert "hushed serve restore puts the copy back" in said
+    assert "charge that again" not in said
+
+
+def test_a_delta_of_the_budget_can_be_asked(tmp_path):
+    """Without --max-delta one request may bring the delta of the budget."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    source = str(tmp_path / "stays.csv")
+    added = run(folder, "add", "more", source, "--epsilon", "1", "--delta", "1e-6")
+    assert added.exit_code == 0
+    assert "more can be asked after the next start" in added.stdout
+    assert "requests may bring delta 5e-07 in all" in " ".join(added.stderr.split())
+    found = read_settings(folder).dataset
+    assert found["more"].max_delta == 1e-6
+    run(folder, "add", "less", source, "--epsilon", "1", "--delta", "1e-6", "--max-delta", "0")
+    assert read_settings(folder).dataset["less"].max_delta == 0
+
+
+def test_another_token_gives_no_second_budget(tmp_path):
+    """The same share again is the one that is there; a larger one counts in full, as is said."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    for team in open_team(folder, tokens):
+        for i in range(4):
+            assert team.ask(team.ana, f"k{i}").status_code == 201
+        same = run(folder, "invite", "ana", "--share", "stays=0.6")
+        assert "ana has this share of stays already: 0.2 of 0.6 is left" in same.stderr
+        run(folder, "revoke", "ana")
+        back = run(folder, "invite", "ana", "--share", "stays=0.6")
+        assert "0.2 of 0.6 is left" in back.stderr
+        token = back.stdout.strip()
+        assert team.ask(token, "much", epsilon=0.3).json()["code"] == "quota_exceeded"
+        raised = run(folder, "invite", "ana", "--share", "stays=2")
+        assert "had spent 0.4 of earlier shares of stays; from now on 2 more" in raised.stderr
+        assert "2 is more than the budget of stays, which binds all the same: 1" in raised.stderr
+        assert "share of stays 2, 2 left, 0.4 spent of earlier" in run(folder, "people").stdout
+        told = json.loads(run(folder, "invite", "ana", "--share", "stays=2", "--json").stdout)
+        assert told["shares"] == [
+            {
+                "dataset": "stays",
+                "epsilon": 2.0,
+                "delta": 0.0,
+                "reserved": False,
+                "new": False,
+                "epsilon_left": 2.0,
+                "spent_before": 0.4,
+            }
+        ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--share", "stays=5", "--reserve"),
+        ("--share", "stays=0.1", "--share", "nothing=1"),
+        ("--share", "stays=0.1", "--share", "stays=0.2"),
+        ("--share", "stays=0.1:2"),
+        ("--share", "stays=0.1", "--days", "91"),
+        ("--share", "stays=0.1", "--steward"),
+    ],
+)
+@pytest.mark.parametrize("name", ["fay", "ana"])
+def test_a_refused_invitation_leaves_nothing(tmp_path, name, words):
+    """Nobody is let in, no budget is opened, and the trail tells of nothing."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    run(folder, "revoke", "ana")
+
+    def state():
+        with closing(sqlite3.connect(folder / "hushed.db")) as database:
+            budgets = database.execute("SELECT name FROM hushed_budgets").fetchall()
+        return run(folder, "people").stdout, run(folder, "trail").stdout, budgets
+
+    before = state()
+    found = run(folder, "invite", name, *words)
+    assert found.exit_code != 0
+    assert not found.stdout
+    assert state() == before
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 
 import pytest
 from tests.server.conftest import make_folder, open_team
@@ -11,12 +10,13 @@ from tests.server.conftest import make_folder, open_team
 from hushed import Guarantee
 from hushed.errors import Overspent
 from hushed.ledger._together import reading
-from hushed.server import _people
+from hushed.server import _giving
 from hushed.server._audit import verify_trail
 from hushed.server._config import FILE
 from hushed.server._desk import Desk
+from hushed.server._giving import set_quota
 from hushed.server._life import recover
-from hushed.server._people import list_shares, set_quota
+from hushed.server._people import list_shares
 from hushed.server._schema import fetch_all
 from hushed.server._setup import confirm_dataset, invite
 from hushed.server._tokens import Scope
@@ -98,8 +98,8 @@ def test_5_many_at_once_take_no_more_than_there_is(team):
     assert aside == sorted(f"share {each['budget']}" for each in given)
 
 
-def test_a_crash_between_budget_and_charge_leaves_nothing_given(team, monkeypatch):
-    """A budget without its charge is an empty one, which the next try uses."""
+def test_a_crash_before_the_charge_leaves_nothing_given(team, monkeypatch):
+    """Budget, charge and share are one transaction; given again, it is the same share."""
     person = team.person("bo")
 
     def give_share():
@@ -108,18 +108,18 @@ def test_a_crash_between_budget_and_charge_leaves_nothing_given(team, monkeypatc
             team.desk.ledger, person, "stays", cap, above="stays", actor="sam", reserve=True
         )
 
+    budgets = team.desk.ledger.budgets()
     with monkeypatch.context() as dead:
-        dead.setattr(_people, "charge_together", lambda *_: 1 / 0)
+        dead.setattr(_giving, "add_event", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             give_share()
-    assert used(team) == 0.0
-    assert give_share().budget == "stays/bo/2"
+    assert (used(team), team.desk.ledger.budgets()) == (0.0, budgets)
+    assert give_share().grant.budget == "stays/bo/2"
     assert used(team) == 0.5
     for turn in range(2):
         assert team.ask(team.bo, f"k{turn}").status_code == 201
-        with pytest.raises(Overspent) if turn else nullcontext():
-            give_share()
-    assert used(team) == 1.0
+        assert give_share().grant.budget == "stays/bo/2"
+    assert used(team) == 0.5
 
 
 def test_5_a_share_that_is_given_again_is_paid_once(team):
@@ -130,11 +130,32 @@ def test_5_a_share_that_is_given_again_is_paid_once(team):
     assert [each.status_code for each in given] == [200] * 5
     assert (used(team), team.charges()) == (0.25, 1)
     assert list_shares(team.desk.ledger, "stays")["bo"].budget == "stays/bo/2"
-    assert team.ask(team.bo, "one").status_code == 201  # now it is another share
-    assert give(team, "bo", 0.25).json()["left"]["epsilon"] == 0.25
-    assert (used(team), team.charges()) == (0.5, 2)
-    assert give(team, "bo", 0.2).status_code == 200  # and so is one of another size
-    assert used(team) == pytest.approx(0.7)
+    assert team.ask(team.bo, "one").status_code == 201
+    again = give(team, "bo", 0.25).json()
+    assert (again["left"]["epsilon"], again["spent_before"]) == (0.15, 0.0)
+    assert (used(team), team.charges()) == (0.25, 1)
+    other = give(team, "bo", 0.2).json()  # one of another size is another share
+    assert (other["left"]["epsilon"], other["spent_before"]) == (0.2, 0.1)
+    assert used(team) == pytest.approx(0.45)
+
+
+@pytest.mark.parametrize("reserve", [False, True])
+def test_5_the_same_share_given_again_gives_no_second_budget(team, reserve):
+    """Whatever was spent of it; another kind or size of share counts from now on."""
+    size = 0.5 if reserve else 0.6  # ana has a cap of 0.6
+    given = give(team, "ana", size, reserve=reserve)
+    for i in range(4):
+        assert team.ask(team.ana, f"k{i}").status_code == 201
+    entries = team.charges()
+    again = give(team, "ana", size, reserve=reserve)
+    assert (again.status_code, again.json()["spent_before"]) == (200, 0.0)
+    assert again.json()["left"]["epsilon"] == pytest.approx(given.json()["epsilon"] - 0.4)
+    assert team.charges() == entries
+    assert team.ask(team.ana, "large", epsilon=0.3).json()["code"] == "quota_exceeded"
+    raised = give(team, "ana", size + 0.2, reserve=False).json()
+    assert (raised["left"]["epsilon"], raised["spent_before"]) == (size + 0.2, 0.4)
+    shares = team.send("GET", "/v1/datasets/stays/quotas", team.sam).json()
+    assert shares["ana"] == raised
 
 
 def test_the_command_sets_aside_and_refuses(tmp_path):
@@ -182,6 +203,8 @@ def test_5_what_one_budget_has_set_aside_pays_nothing_of_another_one(tmp_path):
         codes = [team.ask(team.bo, f"k{i}").status_code for i in range(2)]
         assert codes == [201, 409]
         assert team.desk.ledger.balance("next year").epsilon_left == 0.0
+        cap = give(team, "bo", 0.4, reserve=False).json()
+        assert (cap["left"]["epsilon"], cap["spent_before"]) == (0.4, 0.2)
         again = give(team, "bo", 0.4)
         assert (again.status_code, again.json()["code"]) == (409, "budget_exceeded")
 

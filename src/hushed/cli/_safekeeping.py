@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import hushed as hs
 from hushed.cli._options import JsonOption, LedgerArgument
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._written import check_targets, files_of
-from hushed.errors import ParameterError
+from hushed.errors import MissingExtra, ParameterError
 
 
 def verify(
@@ -51,10 +52,28 @@ def backup(
         check_targets({"FILE": file}, files_of(ledger), force=True)
         with hs.Ledger(ledger, create=False) as book:
             book.backup(file)
+            served = _is_served(book)
         result.update(backup=str(file))
-        print_note("a backup forgets what is charged later: after restoring it, charge that again")
+        print_note(
+            "this is the ledger of a team server: keep its settings, its key and its mark, too; "
+            "hushed serve restore puts the copy back, and books what it lacks as spent"
+            if served
+            else "a backup forgets what is charged later: after restoring it, charge that again"
+        )
         if not json:
             print_line(f"copied to {file}")
+
+
+def _is_served(book: hs.Ledger) -> bool:
+    """Whether a ledger has the tables of a team server; without its packages there is none here."""
+    from hushed.ledger._together import reading  # noqa: PLC0415
+
+    with suppress(MissingExtra):
+        from hushed.server._schema import has_tables  # noqa: PLC0415
+
+        with reading(book) as connection:
+            return has_tables(connection)
+    return False
 
 
 def roles(json: JsonOption = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import flat, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
 from hushed.cli._serving_functions import add_function, remove_function
@@ -95,7 +95,9 @@ def add(
     max_epsilon: Annotated[
         float | None, typer.Option(help="The most that one request may cost.")
     ] = None,
-    max_delta: Annotated[float, typer.Option(help="The same for delta.")] = 0.0,
+    max_delta: Annotated[
+        float | None, typer.Option(help="The same for delta; by default the limit on delta.")
+    ] = None,
     approve_above: Annotated[
         float | None,
         typer.Option(help="Epsilon above which a request waits for a steward's approval."),
@@ -117,7 +119,8 @@ def add(
             columns.setdefault(column, {})["keys"] = told.split(",")
         given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
         told_all = {name: each for name, each in given.items() if each is not None}
-        section = {"source": source, "table": table, "max_delta": max_delta, "column": columns}
+        most_delta = delta if max_delta is None else max_delta
+        section = {"source": source, "table": table, "max_delta": most_delta, "column": columns}
         limit = Guarantee(
             epsilon=epsilon,
             delta=delta,
@@ -125,8 +128,10 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        add_dataset(folder, name, section | told_all, limit)
+        problem = add_dataset(folder, name, section | told_all, limit)
         result.update(dataset=name)
+        if problem:
+            result.update(problem=problem)
         if not json:
             more = f", gamma {format_up(gamma)}" if gamma else ""
             slack = f"delta {format_up(delta)}{more}"
@@ -136,6 +141,14 @@ def add(
                 if user is None
                 else f"protected is each person, by the column {flat(user)}"
             )
+            print_line(f"{name} can be asked after the next start")
+            if delta:
+                print_note(
+                    f"requests may bring delta {format_down(delta / 2)} in all; the other half of "
+                    f"{format_up(delta)} buys tighter sums of epsilon"
+                )
+            if problem:
+                print_note(f"problem: {problem}")
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -221,7 +234,8 @@ def restore(
                 print_note(
                     f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
                     f"budgets; failed: {found.failed} requests; revoked: {found.revoked} tokens. "
-                    "Look at people and shares, and invite everybody again"
+                    "Look at people and shares, and invite everybody again: the share that "
+                    "somebody has, given again, is no second one"
                 )
 
 

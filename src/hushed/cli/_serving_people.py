@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from hushed.server._giving import Given
 
 _STOPPED = "stopped; look at hushed serve people before trying again"
 FolderOption = Annotated[Path, typer.Option("--folder", help="Folder of the server.")]
@@ -23,7 +27,10 @@ def invite(
     person: Annotated[str, typer.Argument(metavar="NAME", help="Whom to let in.")],
     share: Annotated[
         list[str] | None,
-        typer.Option(help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend."),
+        typer.Option(
+            help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend. The share "
+            "that somebody has changes nothing; another size counts in full from now on."
+        ),
     ] = None,
     reserve: Annotated[
         bool,
@@ -53,6 +60,7 @@ def invite(
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
         shares = [(name, _cap(told)) for name, told in read_pairs("--share", share)]
+        given: list[Given] = []
         token = let_in(
             folder,
             person,
@@ -61,12 +69,45 @@ def invite(
             days=days,
             scope=Scope(quote_only=quote_only, use="door" if page else "api"),
             reserve=reserve,
+            tell=given.append,
         )
         result.update({"person": person, "address" if page else "token": token})
+        result.update(shares=[_show_share(each) for each in given])
         if not json:
             print_line(token)
             told = "opens the pages once, within a day" if page else f"is a token for {days} days"
             print_note(f"this {told}, for {person}; it is not shown again")
+            for each in given:
+                for line in _say_share(person, each):
+                    print_note(line)
+
+
+def _show_share(given: Given) -> dict[str, object]:
+    return {
+        "dataset": given.grant.dataset,
+        "epsilon": given.limit.epsilon,
+        "delta": given.limit.delta,
+        "reserved": given.grant.reserved,
+        "new": given.new,
+        "epsilon_left": given.left,
+        "spent_before": given.spent_before,
+    }
+
+
+def _say_share(person: str, given: Given) -> Iterator[str]:
+    """Say what a share means where that may not be what was meant."""
+    dataset, size = given.grant.dataset, format_up(given.limit.epsilon)
+    spent = format_up(given.spent_before)
+    if not given.new:
+        left = format_down(given.left)
+        yield f"{person} has this share of {dataset} already: {left} of {size} is left"
+    elif given.spent_before:
+        yield (
+            f"{person} had spent {spent} of earlier shares of {dataset}; from now on {size} more"
+        )
+    if given.limit.epsilon > given.above.epsilon:
+        above = format_up(given.above.epsilon)
+        yield f"{size} is more than the budget of {dataset}, which binds all the same: {above}"
 
 
 def _cap(text: str) -> Guarantee:
@@ -104,7 +145,8 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
             for share in each.shares:
                 print_line(f"  share of {share}")
             for token in each.tokens:
-                print_line(f"  {token.id}  {token.what}, {token.ends}, {token.used}")
+                told = f"{token.what}, made {token.made}, {token.ends}, {token.used}"
+                print_line(f"  {token.id}  {told}")
 
 
 def revoke(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,10 @@ class Client:
         """
         if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
             raise NotFound("there is no such data set")
-        told = self.line.read(f"/v1/datasets/{name}", "columns", "user")
+        try:
+            told = self.line.read(f"/v1/datasets/{name}", "columns", "user")
+        except NotFound:
+            raise _say_missing("data set", name, self.datasets()) from None
         schema = tuple((each["name"], each["kind"]) for each in told["columns"])
         query = TypedQuery(schema=schema, user=told["user"])
         return ServedTable(query=query, dataset=name, client=self)
@@ -123,7 +127,10 @@ class Client:
         """
         if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
             raise NotFound("there is no such function")
-        told = self.line.read(f"/v1/functions/{name}", "id", "dataset", *_PROMISED)
+        try:
+            told = self.line.read(f"/v1/functions/{name}", "id", "dataset", *_PROMISED)
+        except NotFound:
+            raise _say_missing("function", name, self.functions()) from None
         promised = {each: told[each] for each in _PROMISED}
         return ServedFunction(name=told["id"], dataset=told["dataset"], client=self, **promised)
 
@@ -235,8 +242,7 @@ class Client:
         NotFound
             If there is no such request.
         """
-        path = f"/v1/requests/{_find_id(request)}/approve"
-        return read_object(self.line.ask("POST", path)[1], "id", "state")
+        return self._decide(request, "approve")
 
     def decline(self, request: str, reason: str) -> dict[str, Any]:
         """Decline, as a steward, what somebody has asked; nothing was charged.
@@ -260,8 +266,17 @@ class Client:
         NotFound
             If there is no such request.
         """
-        path = f"/v1/requests/{_find_id(request)}/decline"
-        return read_object(self.line.ask("POST", path, {"reason": reason})[1], "id", "state")
+        return self._decide(request, "decline", {"reason": reason})
+
+    def _decide(self, request: str, what: str, body: Any = None) -> dict[str, Any]:
+        try:
+            path = f"/v1/requests/{_find_id(request)}/{what}"
+            return read_object(self.line.ask("POST", path, body)[1], "id", "state")
+        except NotFound:
+            raise NotFound(
+                "there is no such request: client.waiting() lists what waits, as does hushed serve "
+                "waiting"
+            ) from None
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
         """Read what was asked from this computer and not read yet; it costs nothing more.
@@ -312,9 +327,11 @@ class Client:
             If it was declined or taken back, or waited too long for approval.
         """
         ends = time.monotonic() + timeout
-        headers = {"idempotency-key": pending.key, "prefer": f"wait={_WAIT}"}
+        headers = {"idempotency-key": pending.key}
         try:
             while True:
+                wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
+                headers["prefer"] = f"wait={wait}"
                 _, body = self.line.ask("POST", pending.path, pending.body, headers)
                 told = read_object(body, "id", "state")
                 if told["state"] == "pending":
@@ -343,6 +360,12 @@ class Client:
             raise
         forget_pending(self.pending, pending.key)
         return answer
+
+
+def _say_missing(what: str, name: str, known: Sequence[Mapping[str, Any]]) -> NotFound:
+    """Say that there is none of this name, and which there are for whoever asks."""
+    yours = ", ".join(flat(str(each.get("id", ""))) for each in known) or "none"
+    return NotFound(f"there is no {what} {name[:64]!r} for you; yours: {yours}")
 
 
 def _say_unpaid(told: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ _LONGEST_PAUSE = 10.0
 _KINDS: dict[str, type[Exception]] = {
     "budget_exceeded": Overspent,
     "quota_exceeded": Overspent,
+    "no_gamma": Overspent,
     "key_reused": KeyInUse,
     "not_found": NotFound,
     "failed": QueryFailed,
@@ -38,6 +39,8 @@ _KINDS: dict[str, type[Exception]] = {
     "function_changed": EngineUnavailable,
     "dataset_unavailable": EngineUnavailable,
 }
+_NOT_REACHED = "the server was not reached: look at its address and port, and whether it runs"
+_AGAIN_PAID = "; ask again under the same key: you pay once"
 _NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request
 
 
@@ -78,9 +81,8 @@ class Line:
                 status, answered, found = self.send(method, path, told, content)
             except NotReached:
                 if last:
-                    raise LedgerUnavailable(
-                        "the server was not reached; ask again under the same key: you pay once"
-                    ) from None
+                    paid = "" if method == "GET" else _AGAIN_PAID
+                    raise LedgerUnavailable(f"{_NOT_REACHED}{paid}") from None
                 self.pause(min(2.0**attempt / 4, _LONGEST_PAUSE))
                 continue
             if status < 400:
@@ -94,28 +96,28 @@ class Line:
                 raise read_problem(status, found)
             after = answered.get("retry-after", "1")
             self.pause(min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE))
-        raise LedgerUnavailable("the server was not reached")
+        raise LedgerUnavailable(_NOT_REACHED)
 
     def read(self, path: str, *names: str) -> dict[str, Any]:
         """Read a JSON object that has these names."""
-        return read_object(self.ask("GET", path)[1], *names)
+        return read_object(self.ask("GET", path)[1], *names, paid=False)
 
 
-def read_object(body: bytes, *names: str) -> dict[str, Any]:
+def read_object(body: bytes, *names: str, paid: bool = True) -> dict[str, Any]:
     """Read a JSON object; refuse what somebody on the way has put in place of it."""
     try:
         told = json.loads(body.decode())
     except (ValueError, RecursionError):
-        raise _no_server() from None
+        raise _no_server(paid=paid) from None
     if not isinstance(told, dict) or not told.keys() >= set(names):
-        raise _no_server()
+        raise _no_server(paid=paid)
     return told
 
 
-def _no_server() -> LedgerUnavailable:
+def _no_server(*, paid: bool) -> LedgerUnavailable:
     return LedgerUnavailable(
-        "what answered is no server of hushed, but perhaps a page of your network; ask again "
-        "under the same key: you pay once"
+        "what answered is no server of hushed, but another program at this address, or a page of "
+        f"your network{_AGAIN_PAID if paid else ''}"
     )
 
 

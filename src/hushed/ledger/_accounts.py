@@ -29,6 +29,30 @@ from hushed.ledger._store import InDoubt
 from hushed.privacy_loss import PrivacyProfile
 
 
+def new_budget(
+    name: str,
+    limit: Guarantee,
+    *,
+    method: FilterMethod = "adaptive",
+    slack: float = 0.5,
+    order: float | None = None,
+    note: str = "",
+) -> Budget:
+    """Make the record of a budget, which no ledger has yet."""
+    check_text(name, note)
+    if not isinstance(limit, Guarantee):
+        raise ParameterError(
+            f"limit must be a Guarantee, got {type(limit).__name__}", parameter="limit"
+        )
+    if limit.estimates:
+        raise ParameterError(
+            "a limit on gamma is a number stated by hand, not that of a sampled sensitivity"
+        )
+    filters = privacy_filters(limit.epsilon, limit.delta, method=method, slack=slack, order=order)
+    budget = Budget(name=name, limit=limit, method=method, filters=filters, note=note, opened=now())
+    return replace(budget, digest=digest("", write_budget(budget)))
+
+
 class Ledger(LedgerReader):
     """Budgets that cannot be overspent, on disk, for any number of threads and processes.
 
@@ -97,22 +121,7 @@ class Ledger(LedgerReader):
         ParameterError
             If a parameter is out of range.
         """
-        check_text(name, note)
-        if not isinstance(limit, Guarantee):
-            raise ParameterError(
-                f"limit must be a Guarantee, got {type(limit).__name__}", parameter="limit"
-            )
-        if limit.estimates:
-            raise ParameterError(
-                "a limit on gamma is a number stated by hand, not that of a sampled sensitivity"
-            )
-        filters = privacy_filters(
-            limit.epsilon, limit.delta, method=method, slack=slack, order=order
-        )
-        budget = Budget(
-            name=name, limit=limit, method=method, filters=filters, note=note, opened=now()
-        )
-        budget = replace(budget, digest=digest("", write_budget(budget)))
+        budget = new_budget(name, limit, method=method, slack=slack, order=order, note=note)
         with self._store.writing() as connection:
             # Asked twice: not everybody may insert, and another program may be just opening it.
             known = any(each.name == name for each in rows.budgets(connection))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,83 +45,91 @@ class _Due:
 
     cached: CachedBalance
     running: RunningBalance
+    charge: Charge
+    law: list[dict[str, Any]] | None
+    known: PrivacyProfile | None
     costs: tuple[Cost, ...]
 
 
 def charge_together(
     ledger: Ledger, budgets: Sequence[str], charge: Charge, within: Within
 ) -> tuple[Entry, ...]:
-    """Charge each of the budgets and write the caller's rows, or do nothing of it.
+    """Charge each of the budgets the same, and write the caller's rows, or do nothing of it."""
+    if not budgets or len(set(budgets)) != len(budgets):
+        raise ParameterError("charge_together takes one or more budgets, each of them once")
+    return charge_each(ledger, dict.fromkeys(budgets, charge), within)
+
+
+def charge_each(ledger: Ledger, charges: Mapping[str, Charge], within: Within) -> tuple[Entry, ...]:
+    """Charge each budget its charge, and write the caller's rows, or do nothing of it.
 
     The budgets are locked in the order of their names, by all who charge several: nobody waits for
     somebody who waits for him. The entries are in the order in which the budgets are given.
     """
-    if not budgets or len(set(budgets)) != len(budgets):
-        raise ParameterError("charge_together takes one or more budgets, each of them once")
-    check_key(charge.key, charge.question)
-    for name in budgets:
+    for name, charge in charges.items():
+        check_key(charge.key, charge.question)
         check_text(name, charge.note)
-    law, known = _law(charge)
     made: dict[str, Entry] = {}
     with ExitStack() as stack:
         dues = {
             name: _begin(ledger, stack.enter_context(ledger._balances.hold(name)), name, charge)
-            for name in sorted(budgets)
+            for name, charge in sorted(charges.items())
         }
         try:
             with ledger._store.spending() as connection:
                 for name, due in dues.items():
-                    made[name] = _append(connection, name, due, charge, law, known)
-                within(connection, tuple(made[name] for name in budgets))
+                    made[name] = _append(connection, name, due)
+                within(connection, tuple(made[name] for name in charges))
         except InDoubt as error:
             for due in dues.values():
                 due.cached.balance = None
-            if not ledger._resolve_in_doubt(made[budgets[0]], error):
+            if not ledger._resolve_in_doubt(made[next(iter(charges))], error):
                 raise LedgerUnavailable(f"nothing was charged: {error}") from None
-            return tuple(made[name] for name in budgets)
+            return tuple(made[name] for name in charges)
         for name, due in dues.items():
             due.cached.balance = None  # until the entry is folded in
             due.running.add(made[name])
             due.cached.balance = due.running
-    return tuple(made[name] for name in budgets)
-
-
-def _law(charge: Charge) -> tuple[list[dict[str, Any]] | None, PrivacyProfile | None]:
-    """Give the law by which a charge is priced, as text and as it is; none if it promises less."""
-    law = law_of(charge.loss)
-    known = None if law is None else find_priced_law(charge.guarantee, charge.loss)
-    return (None if known is None else law), known
+    return tuple(made[name] for name in charges)
 
 
 def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> _Due:
     """Check what no other spender can change."""
     running = cached.balance or ledger._balances.read_current(cached, name)
     check_promise(running.budget, charge.guarantee, charge.loss)
-    costs = costs_of(running.budget, charge.guarantee, _law(charge)[1])
-    return _Due(cached=cached, running=running, costs=costs)
+    law = law_of(charge.loss)
+    # The law by which a charge is priced; none if it promises less.
+    known = None if law is None else find_priced_law(charge.guarantee, charge.loss)
+    return _Due(
+        cached=cached,
+        running=running,
+        charge=charge,
+        law=None if known is None else law,
+        known=known,
+        costs=costs_of(running.budget, charge.guarantee, known),
+    )
 
 
-def _append(
-    connection: Transaction,
-    name: str,
-    due: _Due,
-    charge: Charge,
-    law: list[dict[str, Any]] | None,
-    known: PrivacyProfile | None,
-) -> Entry:
+def _append(connection: Transaction, name: str, due: _Due) -> Entry:
     """Append the entry of one budget, if it fits."""
+    charge = due.charge
     head = rows.head_of(connection, name, lock=True)
     due.running = running = sync_balance(due.cached, connection, head)
     if charge.key in running.keys:
         raise KeyInUse(f"the key {charge.key!r} of budget {name!r} is in use")
-    running.check(charge.guarantee, known, due.costs)
+    running.check(charge.guarantee, due.known, due.costs)
     entry = next_entry(
-        running, charge.guarantee, charge.note, law, due.costs, charge.key, charge.question
+        running, charge.guarantee, charge.note, due.law, due.costs, charge.key, charge.question
     )
     body = write_entry(entry)
     entry = link_entry(entry, running, body)
     rows.append(connection, entry, body)
     return entry
+
+
+def open_within(connection: Transaction, budget: Budget) -> bool:
+    """Open a budget in a transaction that is under way, unless one has its name."""
+    return rows.insert_budget(connection, budget)
 
 
 def find_budget(ledger: Ledger, name: str) -> Budget:

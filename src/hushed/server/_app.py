@@ -47,6 +47,7 @@ from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
 from hushed.server._told import Told
+from hushed.server._values import say_value
 from hushed.server._workers import Workers
 
 SWEEP_SECONDS = 10.0
@@ -136,10 +137,10 @@ def _open_askable(
         registered = {name: told.hold_function(each) for name, each in registered.items()}
     for dataset in datasets.values():
         if dataset.stale:
-            log("data set cannot be asked", dataset=dataset.id)
+            log("data set cannot be asked", dataset=dataset.id, reason=dataset.stale)
     for function in registered.values():
         if function.stale:
-            log("function cannot be asked", function=function.id)
+            log("function cannot be asked", function=function.id, reason=function.stale)
     return datasets, registered
 
 
@@ -270,11 +271,11 @@ def _problem_of_values(error: RequestValidationError) -> Problem:
     """Name the first value that cannot be used."""
     found = error.errors()[0]
     place = [str(each) for each in found["loc"]]
-    said = str(found["msg"]).removeprefix("Value error, ")
+    said = say_value(found)
     if place[:2] == ["header", "Idempotency-Key"]:
         return Problem("no_key", said)
     code = "bad_query" if "query" in place[:2] and place[0] == "body" else "bad_value"
-    return Problem(code, f"{'.'.join(place)[:100]}: {said}")
+    return Problem(code, f"{'.'.join(place[1:] or place)[:100]}: {said}")
 
 
 def _describe(app: FastAPI) -> None:

@@ -12,7 +12,7 @@ from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
 from hushed.server._desk import Desk
 from hushed.server._judging import judge, read_asked
-from hushed.server._life import budget_of, charge_request, run_request, which_is_full
+from hushed.server._life import budget_of, charge_request, run_request
 from hushed.server._people import (
     MACHINE,
     Caller,
@@ -23,6 +23,7 @@ from hushed.server._people import (
     token_counts,
 )
 from hushed.server._problems import Problem
+from hushed.server._refusing import refuse_full
 from hushed.server._requests import (
     Request,
     State,
@@ -68,7 +69,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     except KeyInUse:  # somebody has charged it a moment ago
         return _require_decided(desk, steward, request)
     except Overspent as error:
-        raise Problem(which_is_full(desk, grant, error, judged)) from None
+        raise refuse_full(desk.ledger, grant, error, judged) from None
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made

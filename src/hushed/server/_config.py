@@ -25,6 +25,7 @@ from pydantic import (
 from hushed._ground.printing import brief, plain_path
 from hushed._ground.types import ColumnType
 from hushed.errors import NotFound, ParameterError
+from hushed.server._values import say_value
 
 FILE = "hushed.toml"
 _LARGEST = 10_000_000  # bytes of the file
@@ -205,9 +206,9 @@ def parse_settings(text: str) -> Settings:
 
 def explain(error: ValidationError) -> str:
     """Name the first part that is wrong, and say how; no value is quoted."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(each) for each in first["loc"])
-    said = str(first["msg"]).removeprefix("Value error, ")
+    said = say_value(first)
     return f"{brief(place)}: {said}" if place else said
 
 

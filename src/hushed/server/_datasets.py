@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
@@ -16,6 +16,17 @@ from hushed.server._config import FILE, DatasetSettings, Settings, digest_of, so
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
+from hushed.tables._engine import execution
+from hushed.tables._engine.clock import Clock
+
+if TYPE_CHECKING:
+    from hushed.tables._engine.connections import Connection
+
+_PLAN_SECONDS = 20.0  # that a database has to say whether the table may be read
+_MAY_CHANGE = (
+    "its login may change the table; give it one that may read this table and nothing else "
+    "(GRANT SELECT)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,14 +92,26 @@ def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
     missing = sorted(set(settings.column) - set(found.columns))
     if missing:
         raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
+    if found.connection.in_database:
+        _require_readable(found.connection, {*settings.column, *filter(None, [settings.user])})
     return found
 
 
-def may_change(table: Table) -> bool:
-    """Whether the login of a data set may do more than read it."""
+def _require_readable(connection: Connection, names: Collection[str]) -> None:
+    """Have a database plan to read the columns that are described: it looks up rights, not rows."""
+    rows = connection.rows
+    asked = rows.select(*sorted(names)) if names else rows.aggregate(rows=rows.count())
+    clock = Clock.start(_PLAN_SECONDS if connection.engine.stoppable else None)
+    with execution.hold(connection, clock):
+        execution.plan(connection, asked, clock)
+
+
+def say_may_change(table: Table) -> str:
+    """Say that the login of a data set may do more than read it, if it may."""
     found = table.connection
     with found.lock:
-        return found.engine.may_change(found.rows)
+        changes = found.engine.may_change(found.rows)
+    return _MAY_CHANGE if changes else ""
 
 
 def register(

@@ -23,6 +23,7 @@ from hushed.server._desk import Desk
 from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
+from hushed.server._refusing import require_gamma
 from hushed.server._sources import fingerprint
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
@@ -230,6 +231,8 @@ def price_function(
     function = require_function(desk.functions, name)
     dataset = desk.datasets[function.dataset]
     require_table(dataset)
+    if grant is not None:
+        require_gamma(desk.ledger, grant, function.require_record().gamma)
     if asked.epsilon is not None:  # what is surely refused takes no process
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
@@ -285,6 +288,10 @@ def _ask(
     except Unforeseen as error:
         desk.log("unforeseen", error=str(error))
         raise Problem("unforeseen") from None
+    except Problem as problem:
+        if problem.why:
+            desk.log("data set unavailable", dataset=dataset.id, reason=problem.why)
+        raise
     promise = found["guarantee"]
     estimates = tuple((name, gamma) for name, gamma in promise.pop("estimates"))
     return Judged(

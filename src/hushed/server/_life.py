@@ -32,6 +32,7 @@ from hushed.ledger._together import (
 from hushed.server._audit import add_event, telling, trail_head
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
+from hushed.server._functions import require_function
 from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import (
     Caller,
@@ -42,6 +43,7 @@ from hushed.server._people import (
     token_counts,
 )
 from hushed.server._problems import Problem
+from hushed.server._refusing import refuse_full, refuse_share, require_gamma
 from hushed.server._requests import (
     KeyTaken,
     Request,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 MOST_ATTEMPTS = 3  # the first one, and two after a crash
+_NO_NOTE = "no note given"
 FAILURE = "it failed after the charge, which stays"
 
 
@@ -77,6 +80,9 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Req
     if count_open(desk.ledger, caller.id) >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     dataset = desk.datasets[grant.dataset]
+    if asked.function is not None:
+        function = require_function(desk.functions, asked.function)
+        require_gamma(desk.ledger, grant, function.require_record().gamma)
     judged = judge(desk, caller.id, dataset, asked)
     if dataset.needs_approval(asked.epsilon):
         return hold(desk, caller, grant, key, asked, judged)
@@ -92,21 +98,10 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Req
         found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
             return found
-        raise Problem(which_is_full(desk, grant, error, judged)) from None
+        raise refuse_full(desk.ledger, grant, error, judged) from None
     desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
     return request
-
-
-def which_is_full(desk: Desk, grant: Grant, error: Overspent, judged: Judged) -> str:
-    """Say that the share is used up, if it is: what the data set has left is not told then."""
-    if error.budget == grant.budget:
-        return "quota_exceeded"
-    try:
-        desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
-    except Overspent:
-        return "quota_exceeded"
-    return "budget_exceeded"
 
 
 def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
@@ -169,7 +164,7 @@ def charge_request(
     charge = Charge(
         guarantee=judged.guarantee,
         loss=judged.loss,
-        note=write_note(name, asked.note),
+        note=write_note(name, asked.note or _NO_NOTE),
         key=request.id,
         question=judged.digest,
     )
@@ -203,7 +198,7 @@ def hold(
     try:
         desk.ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
-        raise Problem("quota_exceeded") from None
+        raise refuse_share(desk.ledger, grant, judged) from None
     request = _new(desk, caller, grant, key, asked, judged)
     try:
         with telling(desk.ledger) as connection:
@@ -280,9 +275,9 @@ def _run(desk: Desk, request: Request, dataset: Dataset) -> None:
     told |= {"terms": _tell_terms(desk, request), "created": charged_second(request)}
     try:
         text = desk.runners.answer(told)
-    except Unread:
+    except Unread as reason:
         return_attempt(desk.ledger, request)
-        desk.log("data set unavailable", request=request.id)
+        desk.log("data set unavailable", request=request.id, reason=str(reason))
     except Interrupted as reason:  # nothing of this run was shown; the sweeper reads again
         if desk.stopping:
             return_attempt(desk.ledger, request)

@@ -17,7 +17,7 @@ from hushed.ledger._migrations import now
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Writes lines; no query, no header, no name, no text of an exception goes in."""
+    """Writes lines; no query, header or name goes in, nor the text of an error of a library."""
 
     stream: TextIO | None = None
     _counts: Counter[tuple[str, ...]] = field(default_factory=Counter, repr=False)

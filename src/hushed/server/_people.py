@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushed.errors import BudgetExists, KeyInUse, NotFound, ParameterError
-from hushed.guarantee import Guarantee
+from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import Charge, charge_together, has_key, reading, writing
-from hushed.server._audit import add_event, telling, trail_head
+from hushed.ledger._together import has_key, reading, writing
+from hushed.server._audit import add_event, telling
 from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
@@ -59,6 +56,15 @@ class Grant:
 
 def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
     """Add somebody; the id."""
+    check_person(name, role)
+    identity = str(uuid.uuid4())
+    with telling(ledger) as connection:
+        insert_person(connection, identity, name, role, actor=actor)
+    return identity
+
+
+def check_person(name: str, role: Role) -> None:
+    """Refuse a name or a role that nobody has."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ParameterError(
             "a name is 1 to 64 of the letters A-Z a-z 0-9 . _ @ -, and begins with a letter or "
@@ -68,35 +74,41 @@ def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
         raise ParameterError("the trail calls the server itself by that name: choose another one")
     if role not in ("analyst", "steward"):
         raise ParameterError("a role is analyst or steward", parameter="role")
-    identity = str(uuid.uuid4())
-    values = {"id": identity, "name": name, "role": role, "made": now()}
-    with telling(ledger) as connection:
-        made = run(
-            connection,
-            "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made) "
-            "ON CONFLICT DO NOTHING",
-            values,
-        )
-        if made.rowcount != 1:
-            raise ParameterError(f"there is somebody called {name!r} already", parameter="name")
-        add_event(connection, actor=actor, action=f"added {role}", about=name)
-    return identity
+
+
+def insert_person(
+    connection: Transaction, identity: str, name: str, role: Role, *, actor: str
+) -> None:
+    """Write somebody new, in a transaction that has the trail."""
+    made = run(
+        connection,
+        "INSERT INTO @.hushed_s_people VALUES (:id, :name, :role, 1, :made) ON CONFLICT DO NOTHING",
+        {"id": identity, "name": name, "role": role, "made": now()},
+    )
+    if made.rowcount != 1:
+        raise ParameterError(f"there is somebody called {name!r} already", parameter="name")
+    add_event(connection, actor=actor, action=f"added {role}", about=name)
 
 
 def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
     """Let somebody in again, or out: all tokens stop counting at once, and never count again."""
     with telling(ledger) as connection:
-        found = require_person(connection, person)
-        values = {"id": person, "active": int(active)}
-        run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
-        action = "let in" if active else "let out"
-        add_event(connection, actor=actor, action=action, about=found["name"])
-        if not active:
-            statement = (
-                "UPDATE @.hushed_s_tokens SET revoked = :at WHERE person = :id AND revoked IS NULL"
-            )
-            run(connection, statement, {"at": now(), "id": person})
-            _tell_gone(connection, decline_gone(connection, person=person))
+        write_active(connection, person, active, actor=actor)
+
+
+def write_active(connection: Transaction, person: str, active: bool, *, actor: str) -> None:
+    """Do what `set_active` does, in a transaction that has the trail."""
+    found = require_person(connection, person)
+    values = {"id": person, "active": int(active)}
+    run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
+    action = "let in" if active else "let out"
+    add_event(connection, actor=actor, action=action, about=found["name"])
+    if not active:
+        statement = (
+            "UPDATE @.hushed_s_tokens SET revoked = :at WHERE person = :id AND revoked IS NULL"
+        )
+        run(connection, statement, {"at": now(), "id": person})
+        _tell_gone(connection, decline_gone(connection, person=person))
 
 
 def _tell_gone(connection: Transaction, requests: list[str]) -> None:
@@ -144,15 +156,27 @@ def add_token(
     ledger: Ledger, person: str, *, days: float, scope: Scope | None = None, actor: str
 ) -> tuple[str, str]:
     """Make a token for somebody: its id, and the text, which is shown now and never again."""
+    check_days(days)
+    with telling(ledger) as connection:
+        return tell_token(connection, person, days=days, scope=scope or Scope(), actor=actor)
+
+
+def check_days(days: float) -> None:
+    """Refuse a token that counts too long."""
     if not 0 < days <= LONGEST_DAYS:
         raise ParameterError(f"a token counts for at most {LONGEST_DAYS} days", parameter="days")
-    with telling(ledger) as connection:
-        found = require_person(connection, person)
-        identity, text = insert_token(
-            connection, person, scope=scope or Scope(), maker=actor, life=timedelta(days=days)
-        )
-        about = f"{found['name']} {identity}"
-        add_event(connection, actor=actor, action="made a token", about=about)
+
+
+def tell_token(
+    connection: Transaction, person: str, *, days: float, scope: Scope, actor: str
+) -> tuple[str, str]:
+    """Write a new token and its event, in a transaction that has the trail."""
+    found = require_person(connection, person)
+    identity, text = insert_token(
+        connection, person, scope=scope, maker=actor, life=timedelta(days=days)
+    )
+    about = f"{found['name']} {identity}"
+    add_event(connection, actor=actor, action="made a token", about=about)
     return identity, text
 
 
@@ -182,14 +206,18 @@ def insert_token(
 def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
     """Stop a token at once."""
     with telling(ledger) as connection:
-        done = run(
+        found = fetch_one(
             connection,
-            "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id AND revoked IS NULL",
-            {"at": now(), "id": token},
+            "SELECT p.name FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
+            "WHERE t.id = :id AND t.revoked IS NULL",
+            id=token,
         )
-        if done.rowcount != 1:
+        if found is None:
             raise NotFound("there is no such token, or it was revoked before")
-        add_event(connection, actor=actor, action="revoked a token", about=token)
+        values = {"at": now(), "id": token}
+        run(connection, "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id", values)
+        about = f"{found['name']} {token}"
+        add_event(connection, actor=actor, action="revoked a token", about=about)
         _tell_gone(connection, decline_gone(connection, token=token))
 
 
@@ -247,62 +275,6 @@ def grant_counts(connection: Transaction, person: str, grant: Grant) -> bool:
     return fetch_one(connection, statement, **values) is not None
 
 
-def set_quota(
-    ledger: Ledger,
-    person: str,
-    dataset: str,
-    cap: Guarantee,
-    *,
-    above: str,
-    actor: str,
-    reserve: bool = False,
-) -> Grant:
-    """Give somebody a share of a data set, which counts from now on.
-
-    A limit is never changed: a new share is a new budget, and what was spent before stays charged
-    to the budget of the data set, which binds everybody. A share that is set aside is charged to
-    that budget now, in the transaction that gives it. Given again before anything of it is spent,
-    as by somebody who did not hear that it was given, it is the same share, paid once.
-    """
-    limit = next(each for each in ledger.budgets() if each.name == above).limit
-    with reading(ledger) as connection:
-        found = require_person(connection, person)
-        if found["role"] != "analyst":
-            raise ParameterError("a share is for an analyst: a steward asks nothing")
-        statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
-        known = [row["number"] for row in fetch_all(connection, statement, p=person, d=dataset)]
-    # A gamma is charged once for what was sampled, to the data set: it is never set aside.
-    gamma = 0.0 if reserve else limit.gamma
-    share = replace(limit, epsilon=cap.epsilon, delta=cap.delta, gamma=gamma)
-    told = f"epsilon {cap.epsilon!r} delta {cap.delta!r}" + (" set aside" if reserve else "")
-    for number in count(max(known, default=0) + 1):
-        same = _find_unspent(ledger, person, dataset, share, above) if reserve else None
-        if same is not None:
-            return same
-        budget = f"{dataset}/{found['name']}" + ("" if number == 1 else f"/{number}")
-        grant = Grant(dataset=dataset, budget=budget, reserved=reserve)
-        try:
-            ledger.open_budget(budget, share, note=f"share of {found['name']} in {dataset}")
-        except BudgetExists:
-            # Opened before a crash, or by somebody else now: only an empty one of this size fits.
-            opened = ledger.balance(budget)
-            if opened.entries or opened.budget.limit != share:
-                continue
-
-        def give(connection: Transaction, number: int = number, grant: Grant = grant) -> None:
-            trail_head(connection, lock=True)  # who gives a share at the same time waits here
-            if _is_given(connection, person, dataset, number):
-                raise _Taken
-            _give(connection, person, number, grant)
-            about = f"{found['name']} {dataset} {told}"
-            add_event(connection, actor=actor, action="gave a share", about=about)
-
-        with suppress(_Taken, KeyInUse):  # somebody else's, at the same time: it may be the same
-            _write_share(ledger, above, share if reserve else None, budget, give)
-            break
-    return grant
-
-
 def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:
     """Whether this budget has paid for a share as a whole.
 
@@ -313,66 +285,6 @@ def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:
     with suppress(NotFound):  # a budget that the settings alone know has paid nothing
         return has_key(ledger, above, f"{SHARE}{grant.budget}")
     return False
-
-
-def _find_unspent(
-    ledger: Ledger, person: str, dataset: str, share: Guarantee, above: str
-) -> Grant | None:
-    """Find the share that counts, if it was set aside in this size and nothing of it is spent."""
-    for each in list_grants(ledger, person):
-        if each.dataset == dataset and is_set_aside(ledger, each, above):
-            there = ledger.balance(each.budget)
-            return each if not there.entries and there.budget.limit == share else None
-    return None
-
-
-class _Taken(Exception):
-    """Somebody else gave this person a share at the same time."""
-
-
-def _write_share(
-    ledger: Ledger,
-    above: str,
-    aside: Guarantee | None,
-    budget: str,
-    give: Callable[[Transaction], None],
-) -> None:
-    """Write a share; what is set aside is charged in the same transaction."""
-    if aside is None:
-        with writing(ledger) as connection:
-            give(connection)
-        return
-    charge = Charge(guarantee=aside, note=f"set aside for {budget}", key=f"{SHARE}{budget}")
-    try:
-        charge_together(ledger, (above,), charge, lambda connection, _: give(connection))
-    except KeyInUse:
-        raise _Taken from None
-
-
-def _is_given(connection: Transaction, person: str, dataset: str, number: int) -> bool:
-    statement = (
-        "SELECT number FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
-        "AND number = :number"
-    )
-    found = fetch_one(connection, statement, person=person, dataset=dataset, number=number)
-    return found is not None
-
-
-def _give(connection: Transaction, person: str, number: int, grant: Grant) -> None:
-    """Let a share count in place of the one before."""
-    values = {"person": person, "dataset": grant.dataset, "at": now()}
-    run(
-        connection,
-        "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
-        "AND dataset = :dataset AND ended IS NULL",
-        values,
-    )
-    run(
-        connection,
-        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, reserved, made) "
-        "VALUES (:person, :dataset, :number, :budget, :reserved, :at)",
-        values | {"number": number, "budget": grant.budget, "reserved": int(grant.reserved)},
-    )
 
 
 def list_grants(ledger: Ledger, person: str) -> tuple[Grant, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from hushed._ground.printing import format_down, format_up
 from hushed.ledger import Ledger
+from hushed.server._giving import spent_before
 from hushed.server._people import Grant, list_grants, list_people
 
 _USES: Final = {
@@ -24,6 +25,7 @@ class TokenView:
 
     id: str
     what: str
+    made: str  # the day
     expires: str
     ends: str
     used: str
@@ -52,6 +54,7 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
         TokenView(
             id=each["id"],
             what=_USES[each["use"]] + _say_scope(each),
+            made=each["made"][:10],
             expires=each["expires"],
             ends=_say_end(datetime.fromisoformat(each["expires"]), moment),
             used="not used yet" if each["last_used"] is None else f"last used {each['last_used']}",
@@ -72,7 +75,9 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
 def _say_share(ledger: Ledger, share: Grant) -> str:
     balance = ledger.balance(share.budget)
     size = format_up(balance.budget.limit.epsilon, 4)
-    return f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    told = f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    before = spent_before(ledger, share)
+    return told + (f", {format_up(before, 4)} spent of earlier shares" if before else "")
 
 
 def _say_scope(token: dict[str, Any]) -> str:

@@ -18,7 +18,11 @@ _LONGEST = 600
 CODES = {
     "bad_request": (400, "The request cannot be read."),
     "no_key": (400, "The header Idempotency-Key is missing: a name of your own for the request."),
-    "not_authenticated": (401, "No token that counts was shown."),
+    "not_authenticated": (
+        401,
+        "No token that counts was shown: it is missing, unknown, expired, stopped, or not for use "
+        "from here. Ask your steward for another one.",
+    ),
     "forbidden": (403, "This token may not do that."),
     "foreign_page": (403, "This does not come from a page of this server. Nothing was done."),
     "four_eyes": (
@@ -34,6 +38,7 @@ CODES = {
         "The budget of the data set has no room for this. Nothing was charged.",
     ),
     "quota_exceeded": (409, "Your share of the budget has no room for this. Nothing was charged."),
+    "no_gamma": (409, "A share that is set aside asks no function. Nothing was charged."),
     "dataset_changed": (
         409,
         "The data set is not as it was when it was described. A steward has to look at it. "
@@ -69,7 +74,13 @@ class Problem(Exception):
     """A refusal, for the one who asked."""
 
     def __init__(
-        self, code: str, detail: str = "", *, wait: int | None = None, allow: str = ""
+        self,
+        code: str,
+        detail: str = "",
+        *,
+        wait: int | None = None,
+        allow: str = "",
+        why: str = "",
     ) -> None:
         super().__init__(code)
         self.code = code
@@ -77,6 +88,7 @@ class Problem(Exception):
         self.detail = flat(detail)[:_LONGEST]
         self.wait = wait
         self.allow = allow
+        self.why = why[:_LONGEST]  # for the log, and for nobody who asks
 
     @property
     def headers(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hushed.errors import EngineUnavailable, HushedError, QueryFailed
-from hushed.server._worker import prepare
+from hushed.server._worker import prepare, tell_unavailable
 from hushed.tables import Query
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ def _answer_query(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     try:
         query = Query.model_validate(told["asked"]["query"])
         prepared = prepare(table, query, told["asked"], told["run_seconds"])
-    except EngineUnavailable:
-        return {"problem": "dataset_unavailable"}
+    except EngineUnavailable as error:
+        return tell_unavailable(error)
     except HushedError:
         return {"problem": "unknown"}  # what was charged cannot be asked any more
     if prepared.digest != told["question"]:
         return {"problem": "unknown"}
     try:
         prepared.answer(charged=told["question"], keep=keep)
-    except EngineUnavailable:
-        return {"problem": "dataset_unavailable"}
+    except EngineUnavailable as error:
+        return tell_unavailable(error)
     except QueryFailed:  # a failure is kept, unless only the connection was lost
         return {"problem": "rows" if kept else "interrupted"}
     return {"answer": kept[0]}

@@ -14,10 +14,11 @@ from hushed.server._processes import Lost, Processes, Worker
 
 _WAITS = 2.0  # how long a run may take in all, in multiples of its limit: noise comes after rows
 _MORE_SECONDS = 5.0
+_LONGEST_WHY = 300
 
 
 class Unread(Exception):
-    """No row was read: it is tried again, as often as it takes."""
+    """No row was read: it is tried again, as often as it takes; the reason is for the log."""
 
 
 class Interrupted(Exception):
@@ -39,7 +40,7 @@ class Runners:
         try:
             worker = self.processes.begin(told)
         except Lost:
-            raise Unread from None
+            raise Unread("no process") from None
         try:
             found = worker.hear(told["run_seconds"] * _WAITS + _MORE_SECONDS)
         except Lost as lost:
@@ -73,7 +74,7 @@ def take_answer(found: dict[str, Any]) -> str:
         return str(found["answer"])
     problem = found.get("problem")
     if problem in ("dataset_unavailable", "function_changed"):
-        raise Unread
+        raise Unread(str(found.get("why", problem))[:_LONGEST_WHY])
     if problem is None or problem == "interrupted":
         raise Interrupted(str(found.get("error", "connection"))[:60])
     raise Failed(str(problem)[:60])

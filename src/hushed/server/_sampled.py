@@ -30,7 +30,7 @@ from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._pricing import foresee, price_release
 from hushed.sensitivity import Blockwise
 from hushed.server._functions import digest_file
-from hushed.server._worker import BETA, tell_price
+from hushed.server._worker import BETA, tell_price, tell_unavailable
 from hushed.statements._releases import tell_outsider
 from hushed.tables._engine import ConnectionLost
 from hushed.tables._whole import read_columns
@@ -191,8 +191,8 @@ def release_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         return {"problem": "unknown"}
     try:
         columns = read_columns(table, wanted["columns"], told["run_seconds"])
-    except (EngineUnavailable, ParameterError, KeyError):  # as a column that is gone
-        return {"problem": "dataset_unavailable"}
+    except (EngineUnavailable, ParameterError, KeyError) as error:  # as a column that is gone
+        return tell_unavailable(error)
     except ConnectionLost:
         return {"problem": "interrupted"}
     except QueryFailed:

@@ -30,6 +30,7 @@ from hushed.server._judging import (
 )
 from hushed.server._people import Caller, Grant, is_set_aside, list_grants, require_person
 from hushed.server._problems import Problem
+from hushed.server._refusing import NO_GAMMA
 from hushed.server._requests import Request, find_certificate, find_request, list_requests
 from hushed.server._shown import (
     Left,
@@ -94,13 +95,17 @@ def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFun
     most = most_epsilon(dataset.settings, desk.settings.limits)
     if record.max_epsilon is not None:
         most = min(most, record.max_epsilon)
+    closed = "it is not as it was when it was registered" if found.stale or dataset.stale else ""
+    if not closed and record.gamma and share is not None and share.reserved:
+        closed = NO_GAMMA
     names = ShownFunction.model_fields.keys() & set(Record.model_fields)
     told = record.model_dump(include=set(names)) | {
         "id": found.id,
         "max_epsilon": most,
         "approve_above": dataset.settings.approve_above,
         "answer_grid": desk.grid(found.dataset, found.id),
-        "open": not found.stale and not dataset.stale,
+        "open": not closed,
+        "closed": closed,
         "share": share,
     }
     return ShownFunction.model_validate(told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,24 +27,28 @@ from hushed.server._config import (
     parse_settings,
 )
 from hushed.server._datasets import (
-    may_change,
     open_all,
     open_dataset,
     register,
     require_budget,
     require_dataset,
+    say_may_change,
 )
+from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._mark import write_mark
 from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
 from hushed.server._people import (
     MACHINE,
     Role,
-    add_person,
-    add_token,
+    check_days,
+    check_person,
+    insert_person,
     list_people,
+    require_person,
     revoke_token,
     set_active,
-    set_quota,
+    tell_token,
+    write_active,
 )
 from hushed.server._people_told import PersonView, describe_people
 from hushed.server._requests import list_open
@@ -148,10 +153,11 @@ def open_server(folder: Path) -> tuple[Settings, Ledger]:
     return settings, ledger
 
 
-def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> None:
+def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
-    A relative path is written as it is from the folder of the server on.
+    A relative path is written as it is from the folder of the server on. What is wrong with its
+    login is told.
     """
     import tomli_w  # noqa: PLC0415
 
@@ -170,9 +176,11 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 "give these numbers, or choose another name"
             )
         register(ledger, name, found, table, MACHINE)
+        more = say_may_change(table)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+    return more
 
 
 def _numbers(limit: Guarantee) -> tuple[float, float, float]:
@@ -217,33 +225,48 @@ def invite(
     days: int,
     scope: Scope,
     reserve: bool = False,
+    tell: Callable[[Given], None] = lambda _: None,
 ) -> str:
     """Let somebody in, with shares of data sets; the token, or an address that opens the pages.
 
-    Either is shown this once.
+    Either is shown this once. All of it is done, or nothing.
 
     Shares are caps, or set aside. Somebody who is in already gets another token, and the shares
-    that are given; somebody who was let out is in again, with this token alone.
+    that are given, of which the same ones change nothing; somebody who was let out is in again,
+    with this token alone. ``tell`` hears of each share.
     """
     settings, ledger = open_server(folder)
+    days = DOOR_DAYS if scope.use == "door" else days
+    check_days(days)
+    check_person(name, role)
+    if role == "steward" and shares:
+        raise ParameterError("a steward asks nothing: leave --share out")
+    wanted = [
+        Wanted(dataset=dataset, cap=cap, above=found.budget, reserve=reserve)
+        for dataset, cap in shares
+        for found in (require_dataset(settings, dataset),)
+    ]
     with ledger:
-        for dataset, _ in shares:
-            require_dataset(settings, dataset)
-        if role == "steward" and shares:
-            raise ParameterError("a steward asks nothing: leave --share out")
-        known = [each for each in list_people(ledger) if each["name"] == name]
-        if known and known[0]["role"] != role:
-            raise ParameterError(f"{name} is in already, as {known[0]['role']}")
-        person = known[0]["id"] if known else add_person(ledger, name, role, actor=MACHINE)
-        if known and not known[0]["active"]:  # else what is printed would open nothing
-            set_active(ledger, person, True, actor=MACHINE)
-        for dataset, cap in shares:
-            above = settings.dataset[dataset].budget
-            set_quota(ledger, person, dataset, cap, above=above, actor=MACHINE, reserve=reserve)
-        if scope.use == "door":
-            days = DOOR_DAYS
-        text = add_token(ledger, person, days=days, scope=scope, actor=MACHINE)[1]
-    return write_address(settings.server, text) if scope.use == "door" else text
+        known = next((each for each in list_people(ledger) if each["name"] == name), None)
+        if known is not None and known["role"] != role:
+            raise ParameterError(f"{name} is in already, as {known['role']}")
+        person = str(uuid.uuid4()) if known is None else known["id"]
+        made: list[str] = []
+
+        def let_in(connection: Transaction) -> None:
+            if known is None:
+                insert_person(connection, person, name, role, actor=MACHINE)
+            elif not require_person(connection, person)["active"]:  # else the token opens nothing
+                write_active(connection, person, True, actor=MACHINE)
+
+        def make(connection: Transaction) -> None:
+            made.append(tell_token(connection, person, days=days, scope=scope, actor=MACHINE)[1])
+
+        for each in give_shares(
+            ledger, person, name, wanted, actor=MACHINE, before=let_in, after=make
+        ):
+            tell(each)
+    return write_address(settings.server, made[-1]) if scope.use == "door" else made[-1]
 
 
 def show_people(folder: Path) -> tuple[PersonView, ...]:
@@ -295,11 +318,8 @@ def check_server(folder: Path) -> Check:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
                 facts.append(f"data set {each.id}: can be asked")
-            if each.table is not None and may_change(each.table):
-                problems.append(
-                    f"data set {each.id}: its login may change the table; give it one that may "
-                    "read this table and nothing else (GRANT SELECT)"
-                )
+            if each.table is not None and (more := say_may_change(each.table)):
+                problems.append(f"data set {each.id}: {more}")
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():

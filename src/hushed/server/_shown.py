@@ -32,7 +32,7 @@ class Listed(_Shown, Generic[Item]):
 
 
 class Left(_Shown):
-    """What is left of a budget."""
+    """What is left of a budget for new charges; half of a delta buys tighter sums of epsilon."""
 
     epsilon: float
     delta: float
@@ -46,6 +46,12 @@ class ShownShare(_Shown):
     delta: float
     reserved: bool = False  # set aside: nobody else can spend it
     left: Left
+
+
+class KeptShare(ShownShare):
+    """A share, to a steward."""
+
+    spent_before: float  # epsilon of the shares that this person had earlier, and count no more
 
 
 class ShownMe(_Shown):
@@ -152,6 +158,7 @@ class ShownFunction(_Shown):
     approve_above: float | None
     answer_grid: float  # seconds
     open: bool
+    closed: str = ""  # why it cannot be asked
     share: ShownShare | None
 
 

@@ -95,9 +95,9 @@ def _serve(line: Connection, told: dict[str, Any], tables: dict[str, Table]) -> 
     known = json.dumps(told["source"], sort_keys=True)
     try:
         table = _find_table(tables, known, told)
-    except HushedError:
+    except HushedError as error:
         line.send_bytes(BEGUN)
-        return {"problem": "dataset_unavailable"}
+        return tell_unavailable(error)
     line.send_bytes(BEGUN)
     found = _work(table, told)
     if table.connection.changed or found.get("problem") in _GONE:
@@ -192,12 +192,18 @@ def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         if told["do"] == "check":
             return _check(table, query, asked, told["run_seconds"])
         return _price(table, query, asked)
-    except EngineUnavailable:
-        return {"problem": "dataset_unavailable"}
+    except EngineUnavailable as error:
+        return tell_unavailable(error)
     except (ParameterError, NotFound, NotFeasible) as error:
         return {"problem": "bad_query", "detail": error.message}
     except HushedError:
         return {"problem": "bad_query"}
+
+
+def tell_unavailable(error: Exception) -> dict[str, Any]:
+    """Tell that a table cannot be asked, and why, for the log: in words of our own, or by type."""
+    why = error.message if isinstance(error, EngineUnavailable) else ""
+    return {"problem": "dataset_unavailable", "why": f"{type(error).__name__}: {why}".strip(": ")}
 
 
 def prepare(table: Table, query: Query, asked: dict[str, Any], seconds: float) -> Prepared:

@@ -69,7 +69,8 @@ class Workers:
         if "error" in found:
             raise Unforeseen(found["error"])
         if "problem" in found:
-            raise Problem(found["problem"], found.get("detail", ""))
+            why = str(found.get("why", ""))
+            raise Problem(found["problem"], found.get("detail", ""), why=why)
         return found
 
     def _end(self, told: dict[str, Any]) -> Problem:

@@ -28,6 +28,7 @@ from hushed.server._routes.asking import DatasetId, take
 from hushed.server._seen import show_dataset, show_quote
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset, ShownQuote
+from hushed.server._values import say_value
 
 _MOST_ROWS = 50  # each is written out with all of its choices; a question has fewer
 _SHOWN_HERE = ("bad_query", "bad_value", "too_many", "dataset_changed", "dataset_unavailable")
@@ -184,7 +185,8 @@ def _read_price(view: AskForm) -> AskQuote | None:
             first = error.errors()[0]
             place = str(first["loc"][0])
             at = {"errors": "error"}.get(place, place)
-            form.refuse(at if at in ("epsilon", "error", "delta", "rows") else "stat", first["msg"])
+            at = at if at in ("epsilon", "error", "delta", "rows") else "stat"
+            form.refuse(at, say_value(first))
         except HushedError as error:
             form.refuse("stat", error.message)
     errors: Any = view.form.errors

@@ -24,6 +24,7 @@ from hushed.server._routes.keeping import (
 from hushed.server._seen import list_datasets, list_functions, show_dataset
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset
+from hushed.server._values import say_value
 
 _AT_ONCE = 50
 
@@ -132,7 +133,7 @@ def _read_share(fields: Mapping[str, str]) -> tuple[str, Quota | None, dict[str,
         quota = Quota.model_validate(told)
     except ValidationError as error:
         found = error.errors()[0]
-        form.refuse(str(found["loc"][0]), str(found["msg"]))
+        form.refuse(str(found["loc"][0]), say_value(found))
     return person, quota, form.errors
 
 

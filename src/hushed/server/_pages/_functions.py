@@ -17,8 +17,9 @@ from hushed.server._problems import Problem
 from hushed.server._routes.functions import FunctionId, take_function
 from hushed.server._seen import show_function, show_function_quote
 from hushed.server._sessions import PAGES
+from hushed.server._values import say_value
 
-_SHOWN_HERE = ("bad_value", "too_many", "busy", "function_changed", "dataset_changed")
+_SHOWN_HERE = ("bad_value", "too_many", "busy", "function_changed", "dataset_changed", "no_gamma")
 Price = TypeVar("Price", FunctionPrice, FunctionTerms)
 
 
@@ -106,5 +107,5 @@ def _check(form: Form, kind: type[Price], **told: Any) -> Price | None:
         return kind.model_validate(told | {"delta": form.number("delta") or 0.0})
     except ValidationError as error:
         first = error.errors()[0]
-        form.refuse(str(first["loc"][0]), str(first["msg"]))
+        form.refuse(str(first["loc"][0]), say_value(first))
         return None

@@ -44,7 +44,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
         """Describe a function: what it answers, whom its releases protect, and how far."""
         return show_function(desk, caller, function)
 
-    @router.post("/{function}/quote", responses=document(*_CHANGED, "busy"))
+    @router.post("/{function}/quote", responses=document(*_CHANGED, "no_gamma", "busy"))
     def quote(
         function: FunctionId, asked: FunctionPrice, caller: Annotated[Caller, Depends(anybody)]
     ) -> ShownQuote:
@@ -59,7 +59,14 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
             201: {"description": "Answered.", "model": ShownRequest},
             **document(
                 *_CHANGED,
-                *("no_key", "forbidden", "budget_exceeded", "quota_exceeded", "conflict"),
+                *(
+                    "no_key",
+                    "forbidden",
+                    "budget_exceeded",
+                    "quota_exceeded",
+                    "no_gamma",
+                    "conflict",
+                ),
                 *("key_reused", "too_many_open", "busy"),
             ),
         },

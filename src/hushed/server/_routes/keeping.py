@@ -13,9 +13,11 @@ from hushed.ledger._together import reading
 from hushed.server._audit import list_events
 from hushed.server._callers import Callers, Shown, require_keeper
 from hushed.server._desk import Desk
+from hushed.server._giving import set_quota, spent_before
 from hushed.server._people import (
     SHARE,
     Caller,
+    Grant,
     Role,
     add_person,
     add_token,
@@ -24,12 +26,12 @@ from hushed.server._people import (
     require_person,
     revoke_token,
     set_active,
-    set_quota,
 )
 from hushed.server._problems import Problem, document
 from hushed.server._seen import show_share
 from hushed.server._sessions import write_address
 from hushed.server._shown import (
+    KeptShare,
     Left,
     Listed,
     NewToken,
@@ -37,7 +39,6 @@ from hushed.server._shown import (
     ShownEntry,
     ShownEvent,
     ShownPerson,
-    ShownShare,
 )
 from hushed.server._tokens import DOOR_DAYS, LONGEST_DAYS, Scope
 
@@ -165,7 +166,7 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
     def shares(
         dataset: Id,
         caller: Annotated[Caller, Depends(steward)],  # noqa: ARG001
-    ) -> dict[str, ShownShare]:
+    ) -> dict[str, KeptShare]:
         """List the shares of a data set, by the name of their person."""
         return show_shares(desk, dataset)
 
@@ -175,22 +176,28 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
     )
     def give(
         dataset: Id, person: Id, quota: Quota, caller: Annotated[Caller, Depends(steward)]
-    ) -> ShownShare:
+    ) -> KeptShare:
         """Give somebody a share, in place of the one before; it counts from now on.
 
+        The same share again, of the same budget, changes nothing, whatever was spent of it.
         With `reserve`, it is set aside: charged to the data set now, and nobody else spends it.
         """
         return give_share(desk, dataset, person, quota, caller)
 
 
-def show_shares(desk: Desk, dataset: str) -> dict[str, ShownShare]:
+def show_shares(desk: Desk, dataset: str) -> dict[str, KeptShare]:
     """Show the shares of a data set that count, by the name of their person."""
     _require(desk, dataset)
     shares = list_shares(desk.ledger, dataset)
-    return {name: show_share(desk, each) for name, each in shares.items()}
+    return {name: _show_kept(desk, each) for name, each in shares.items()}
 
 
-def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Caller) -> ShownShare:
+def _show_kept(desk: Desk, share: Grant) -> KeptShare:
+    told = show_share(desk, share).model_dump()
+    return KeptShare(**told, spent_before=spent_before(desk.ledger, share))
+
+
+def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Caller) -> KeptShare:
     """Give somebody a share of a data set."""
     _require(desk, dataset)
     with reading(desk.ledger) as connection:
@@ -198,7 +205,7 @@ def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Call
     above = desk.datasets[dataset].settings.budget
     cap = Guarantee(epsilon=quota.epsilon, delta=quota.delta)
     try:
-        grant = set_quota(
+        given = set_quota(
             desk.ledger,
             person,
             dataset,
@@ -209,7 +216,7 @@ def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Call
         )
     except Overspent:
         raise Problem("budget_exceeded") from None
-    return show_share(desk, grant)
+    return _show_kept(desk, given.grant)
 
 
 def _require(desk: Desk, dataset: str) -> None:

@@ -1,0 +1,269 @@
+"""Shares of data sets are given: all that is given together, or nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+from typing import TYPE_CHECKING
+
+from hushed._ground.decimals import decimal_of, stated_above
+from hushed.errors import KeyInUse, NotFound, ParameterError
+from hushed.guarantee import Guarantee
+from hushed.ledger import Ledger
+from hushed.ledger._accounts import new_budget
+from hushed.ledger._entries import Budget
+from hushed.ledger._migrations import now
+from hushed.ledger._rows import run
+from hushed.ledger._together import (
+    Charge,
+    charge_each,
+    has_key,
+    open_within,
+    reading,
+    writing,
+)
+from hushed.server._audit import add_event, trail_head
+from hushed.server._people import SHARE, Grant, is_set_aside, list_grants, require_person
+from hushed.server._schema import fetch_all, fetch_one
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
+
+Step = Callable[["Transaction"], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A share that somebody shall have."""
+
+    dataset: str
+    cap: Guarantee
+    above: str  # the budget of the data set
+    reserve: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A share that somebody has now."""
+
+    grant: Grant
+    limit: Guarantee
+    above: Guarantee  # the limit of the data set
+    new: bool  # not so if it was there already, as it is
+    left: float  # of its epsilon
+    spent_before: float  # epsilon of the shares that were given earlier, and count no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What has to be written so that a share counts."""
+
+    wanted: Wanted
+    number: int
+    budget: Budget
+    grant: Grant
+
+
+class _Taken(Exception):
+    """Somebody else gave this person a share at the same time."""
+
+
+def set_quota(
+    ledger: Ledger,
+    person: str,
+    dataset: str,
+    cap: Guarantee,
+    *,
+    above: str,
+    actor: str,
+    reserve: bool = False,
+) -> Given:
+    """Give somebody who is there a share of a data set; see `give_shares`."""
+    with reading(ledger) as connection:
+        found = require_person(connection, person)
+    if found["role"] != "analyst":
+        raise ParameterError("a share is for an analyst: a steward asks nothing")
+    wanted = Wanted(dataset=dataset, cap=cap, above=above, reserve=reserve)
+    return give_shares(ledger, person, found["name"], (wanted,), actor=actor)[0]
+
+
+def give_shares(
+    ledger: Ledger,
+    person: str,
+    name: str,
+    wanted: Sequence[Wanted],
+    *,
+    actor: str,
+    before: Step = lambda _: None,
+    after: Step = lambda _: None,
+) -> tuple[Given, ...]:
+    """Give somebody shares, with what the caller writes before and after, or do nothing of it.
+
+    A limit is never changed: a new share is a new budget that counts from now on, and what was
+    spent before stays charged to the budget of the data set, which binds everybody. A share that is
+    set aside is charged to that budget in the same transaction. The same share given again, below
+    the same budget, is the one that counts, whatever was spent of it: nothing changes.
+    """
+    _check_wanted(wanted)
+    while True:
+        same = [_find_same(ledger, person, each) for each in wanted]
+        plans = [
+            _plan(ledger, person, name, each)
+            for each, known in zip(wanted, same, strict=True)
+            if known is None
+        ]
+
+        def write(connection: Transaction, plans: Sequence[_Plan] = plans) -> None:
+            trail_head(connection, lock=True)  # who gives a share at the same time waits here
+            before(connection)
+            for each in plans:
+                _write_share(connection, person, name, each, actor)
+            after(connection)
+
+        with suppress(_Taken, KeyInUse):  # somebody else's, at the same time: it may be the same
+            _commit(ledger, plans, write)
+            break
+    made = {each.wanted.dataset: each.grant for each in plans}
+    grants = [known or made[each.dataset] for each, known in zip(wanted, same, strict=True)]
+    return tuple(
+        _tell(ledger, each, grant, new=each.dataset in made)
+        for each, grant in zip(wanted, grants, strict=True)
+    )
+
+
+def _check_wanted(wanted: Sequence[Wanted]) -> None:
+    names = [each.dataset for each in wanted]
+    if len(set(names)) != len(names):
+        raise ParameterError("a data set is named twice: give one share of each")
+    aside = [each.above for each in wanted if each.reserve]
+    if len(set(aside)) != len(aside):
+        raise ParameterError(
+            "two of these data sets have one budget: set their shares aside one after the other"
+        )
+
+
+def _share_of(ledger: Ledger, wanted: Wanted) -> Guarantee:
+    """Give the limit of a share; a gamma is charged once, to the data set, and never set aside."""
+    limit = _limit_of(ledger, wanted.above)
+    gamma = 0.0 if wanted.reserve else limit.gamma
+    return replace(limit, epsilon=wanted.cap.epsilon, delta=wanted.cap.delta, gamma=gamma)
+
+
+def _limit_of(ledger: Ledger, budget: str) -> Guarantee:
+    found = next((each for each in ledger.budgets() if each.name == budget), None)
+    if found is None:
+        raise NotFound(f"the ledger has no budget {budget!r}")
+    return found.limit
+
+
+def _find_same(ledger: Ledger, person: str, wanted: Wanted) -> Grant | None:
+    """Find the share that counts, if it is the one that is wanted."""
+    for each in list_grants(ledger, person):
+        if each.dataset != wanted.dataset:
+            continue
+        same = ledger.balance(each.budget).budget.limit == _share_of(ledger, wanted)
+        return each if same and _stands_below(ledger, each, wanted) else None
+    return None
+
+
+def _stands_below(ledger: Ledger, grant: Grant, wanted: Wanted) -> bool:
+    """Whether a share is set aside as it is wanted, from the budget that the data set has now."""
+    if wanted.reserve or grant.reserved:
+        return wanted.reserve and is_set_aside(ledger, grant, wanted.above)
+    keys = (each.key for each in ledger.entries(grant.budget))
+    first = next((each for each in keys if each), None)  # it was charged to the data set, too
+    return first is None or has_key(ledger, wanted.above, first)
+
+
+def _plan(ledger: Ledger, person: str, name: str, wanted: Wanted) -> _Plan:
+    """Choose a budget that is not there yet."""
+    with reading(ledger) as connection:
+        statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
+        found = fetch_all(connection, statement, p=person, d=wanted.dataset)
+    known = {each.name for each in ledger.budgets()}
+    share, told = _share_of(ledger, wanted), f"share of {name} in {wanted.dataset}"
+    for number in count(max((each["number"] for each in found), default=0) + 1):
+        budget = f"{wanted.dataset}/{name}" + ("" if number == 1 else f"/{number}")
+        if budget not in known:
+            break
+    return _Plan(
+        wanted=wanted,
+        number=number,
+        budget=new_budget(budget, share, note=told),
+        grant=Grant(dataset=wanted.dataset, budget=budget, reserved=wanted.reserve),
+    )
+
+
+def _commit(ledger: Ledger, plans: Sequence[_Plan], write: Step) -> None:
+    """Write in the transaction that charges what is set aside."""
+    charges = {
+        each.wanted.above: Charge(
+            guarantee=each.budget.limit,
+            note=f"set aside for {each.budget.name}",
+            key=f"{SHARE}{each.budget.name}",
+        )
+        for each in plans
+        if each.wanted.reserve
+    }
+    if charges:
+        charge_each(ledger, charges, lambda connection, _: write(connection))
+        return
+    with writing(ledger) as connection:
+        write(connection)
+
+
+def _write_share(connection: Transaction, person: str, name: str, plan: _Plan, actor: str) -> None:
+    """Open the budget of a share, and let it count in place of the one before."""
+    wanted, values = plan.wanted, {"person": person, "dataset": plan.wanted.dataset, "at": now()}
+    statement = (
+        "SELECT number FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
+        "AND number >= :number"
+    )
+    told = {"person": person, "dataset": wanted.dataset, "number": plan.number}
+    if fetch_one(connection, statement, **told) or not open_within(connection, plan.budget):
+        raise _Taken
+    run(
+        connection,
+        "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
+        "AND dataset = :dataset AND ended IS NULL",
+        values,
+    )
+    kept = {"number": plan.number, "budget": plan.budget.name, "reserved": int(wanted.reserve)}
+    run(
+        connection,
+        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, reserved, made) "
+        "VALUES (:person, :dataset, :number, :budget, :reserved, :at)",
+        values | kept,
+    )
+    size = f"epsilon {wanted.cap.epsilon!r} delta {wanted.cap.delta!r}"
+    aside = " set aside" if wanted.reserve else ""
+    about = f"{name} {wanted.dataset} {size}{aside}"
+    add_event(connection, actor=actor, action="gave a share", about=about)
+
+
+def _tell(ledger: Ledger, wanted: Wanted, grant: Grant, *, new: bool) -> Given:
+    there = ledger.balance(grant.budget)
+    return Given(
+        grant=grant,
+        limit=there.budget.limit,
+        above=_limit_of(ledger, wanted.above),
+        new=new,
+        left=there.epsilon_left,
+        spent_before=spent_before(ledger, grant),
+    )
+
+
+def spent_before(ledger: Ledger, grant: Grant) -> float:
+    """Add up the epsilon that the person of a share spent of those that count no more."""
+    statement = (
+        "SELECT old.budget FROM @.hushed_s_grants old JOIN @.hushed_s_grants own "
+        "ON own.person = old.person AND own.dataset = old.dataset "
+        "WHERE own.budget = :budget AND old.ended IS NOT NULL"
+    )
+    with reading(ledger) as connection:
+        found = fetch_all(connection, statement, budget=grant.budget)
+    spent = (decimal_of(ledger.balance(each["budget"]).spent.epsilon) for each in found)
+    return stated_above(sum(spent, Fraction(0)))
