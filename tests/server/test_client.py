@@ -151,7 +151,7 @@ def test_a_client_says_where_the_methods_of_a_table_are(client):
 def test_the_lines_of_the_page_for_analysts_run(team, tmp_path, monkeypatch):
     """They are asked of a server as they stand there."""
     page = (Path(__file__).parents[2] / "docs/how-to/ask-a-server.md").read_text()
-    lines = re.search(r'```python title="ask\.py"\n(.*?)```', page, re.DOTALL)[1]
+    lines = re.search(r"```text\n(from pathlib.*?)```", page, re.DOTALL)[1]
 
     def send(method, path, headers, body):
         found = team.client.request(method, path, headers=headers, content=body)

@@ -317,7 +317,11 @@ class _Ask:
             )
         if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")
-        return ways
+        return ways or [
+            f"ask for tables of fewer {'rows' if reach.user is None else 'users'}",
+            "draw from a simulator",
+            "accept the weaker promise='table' (--promise table on the command line)",
+        ]
 
 
 def is_given_the_rest(reach: Neighbourhood) -> bool:
