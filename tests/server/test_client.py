@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,13 @@ def test_a_price_explains_itself(client):
     assert found.accuracy("count") == 6.0
     with pytest.raises(NotFound, match="the outputs are count"):
         found.accuracy("counts")
+
+
+def test_a_price_that_does_not_fit_says_so_first(client):
+    """Before the lines of what it would cost."""
+    found = client[0].table("stays").count().quote(epsilon=0.5)
+    assert str(replace(found, fits=False)).startswith("does not fit into your share: epsilon 1 is")
+    assert str(found).startswith("one row costs")
 
 
 def test_a_client_says_where_the_methods_of_a_table_are(client):

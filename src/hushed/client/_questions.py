@@ -90,7 +90,8 @@ class ServedQuote(Shown):
     def __str__(self) -> str:
         waits = "\na steward has to approve it first" if self.needs_approval else ""
         left = format_down(self.left["epsilon"])
-        return f"{self.words}\n{self._room()}: epsilon {left} is left{waits}"
+        room = f"{self._room()}: epsilon {left} is left{waits}"
+        return f"{self.words}\n{room}" if self.fits else f"{room}\n{self.words}"
 
     def explain(self) -> str:
         """Explain the price in a few lines.
