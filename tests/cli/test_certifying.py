@@ -89,6 +89,17 @@ def test_a_report_lists_a_budget_and_a_study_adds_up(folder):
 
 
 @pytest.mark.slow
+def test_a_report_tells_the_numbers_of_groups(folder):
+    """As many as have room on a line, the columns first."""
+    with hs.Ledger(f"sqlite:///{folder / 'l.db'}") as book:
+        rows = hs.table(str(folder / "rows.csv"), types={"cost": "int"})
+        asked = rows.group_by("cost", keys=[1, 2]).count()
+        answer = asked.release(epsilon=0.5, ledger=book, budget="clinic")
+    done = run(folder, "report", "sqlite:///l.db", "clinic")
+    first = answer.values["count"][0]
+    assert re.search(rf"2 groups, cost, count[^:]*: 1 {first} ", done.stdout)
+
+
 def test_keys_are_made_once_and_sign(folder):
     """The private file is for its owner alone, neither is written over, and verify --key trusts."""
     made = run(folder, "keys", "new", "k")
