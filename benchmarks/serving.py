@@ -106,8 +106,9 @@ def make_folder(place, analysts, ledger=None):
     return folder, port, tokens
 
 
-def start(folder, port, web=1):
-    """Start the server; the process, and the seconds until it was ready."""
+def start(folder, port, web=1, source=None):
+    """Start the server, of another version if its folder is named; how long until it was ready."""
+    named = {} if source is None else {"PYTHONPATH": source}
     begun = time.perf_counter()
     with (folder.parent / "log").open("ab") as log:
         process = subprocess.Popen(
@@ -115,6 +116,7 @@ def start(folder, port, web=1):
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            env=os.environ | named,
         )
     pool = urllib3.PoolManager(retries=False)
     while process.poll() is None:
@@ -188,6 +190,11 @@ class Analyst:
         self.faults += made["state"] != "answered"
         self.made.append(made["id"])
         self.seconds["answer"].append(time.perf_counter() - begun)
+
+    def charge(self, turn):
+        """Ask, and wait for nothing but to be told that it is charged."""
+        key = {"Idempotency-Key": f"{self.number} charge {turn}"}
+        self.ask("charge", "POST", ASKED, {"query": QUERY, "epsilon": 0.001}, **key)
 
     def read(self):
         for each in self.made:

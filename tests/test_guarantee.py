@@ -1,6 +1,7 @@
 """Guarantees refuse what is no promise, and gammas add without counting an estimate twice."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -186,3 +187,69 @@ def test_no_share_of_a_hundred_gains_a_digit_by_its_double():
     """A hundred times 0.55 is 55.00000000000001 as doubles, which is rounded up to 55.1."""
     assert [percent_up(each / 100) for each in range(101)] == [f"{each}" for each in range(101)]
     assert (percent_up(0.99999), percent_up(1 / 3)) == ("100", "33.4")
+
+
+class TestReplacedRows:
+    @given(st.floats(0, 3), st.integers(0, 40), st.integers(1, 40))
+    def test_two_steps_keep_what_is_stated(self, epsilon, slack, parts):
+        """Three laws, each a neighbour of the next one at (epsilon, delta), on two outcomes."""
+        delta, factor = slack / 1000, math.exp(epsilon)
+        first = parts / 41
+        second = min(1.0, factor * first + delta)
+        second = min(second, 1 - (1 - first - delta) / factor)
+        third = min(factor * second + delta, 1 - (1 - second - delta) / factor, 1.0)
+        promise = hs.Guarantee(epsilon=epsilon, delta=delta, neighbours="add-remove")
+        found = promise.for_replacement()
+        assert found.neighbours == "replace-one"
+        bound = math.exp(found.epsilon) * first + found.delta
+        assert third <= bound * (1 + 1e-12)
+        assert (1 - first) <= (math.exp(found.epsilon) * (1 - third) + found.delta) * (1 + 1e-12)
+
+    def test_it_is_exact_in_decimals_and_rounds_up(self):
+        found = hs.Guarantee(epsilon=0.15, delta=1e-6, neighbours="add-remove").for_replacement()
+        assert found.epsilon == 0.3
+        assert 1e-6 * (1 + math.exp(0.15)) < found.delta < 2.162e-6
+        people = hs.Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+        assert people.for_replacement() == hs.Guarantee(epsilon=2.0, unit="user")
+
+    def test_the_largest_losses_say_nothing(self):
+        for epsilon in (800.0, 1e308, math.inf):
+            promise = hs.Guarantee(epsilon=epsilon, delta=1e-9, neighbours="add-remove")
+            found = promise.for_replacement()
+            assert (found.epsilon, found.delta) == (2 * epsilon, 1.0)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"neighbours": "replace-one"},
+            {"gamma": 0.05},
+            {"distance": 2},
+            {"data_dependent": True},
+        ],
+    )
+    def test_what_does_not_follow_is_refused(self, options):
+        promise = hs.Guarantee(epsilon=1.0, **{"neighbours": "add-remove"} | options)
+        with pytest.raises(ParameterError, match=r"can be turned|is turned into one"):
+            promise.for_replacement()
+
+    def test_a_sum_of_both_relations_says_how(self):
+        both = [hs.Guarantee(epsilon=1.0), hs.Guarantee(epsilon=0.5, neighbours="add-remove")]
+        with pytest.raises(ParameterError, match=r"guarantee\.for_replacement\(\)"):
+            hs.compose(both)
+        joint = hs.compose([both[0], both[1].for_replacement()], delta=0)
+        assert joint.guarantee == hs.Guarantee(epsilon=2.0)
+
+    def test_a_budget_for_replaced_rows_says_how(self, tmp_path):
+        """And takes what was turned; one for added rows offers nothing of the kind."""
+        added = hs.Guarantee(epsilon=0.5, neighbours="add-remove")
+        with hs.Ledger(f"sqlite:///{tmp_path / 'budget.db'}") as ledger:
+            ledger.open_budget("rows", hs.Guarantee(epsilon=1.0))
+            ledger.open_budget("added", hs.Guarantee(epsilon=1.0, neighbours="add-remove"))
+            wanted = r"ledger\.charge\('rows', guarantee\.for_replacement\(\)\)"
+            with pytest.raises(ParameterError, match=wanted):
+                ledger.charge("rows", added)
+            ledger.charge("rows", added.for_replacement())
+            for other in (hs.Guarantee(epsilon=1.0), replace(added, unit="user")):
+                with pytest.raises(ParameterError) as told:
+                    ledger.charge("added", other)
+                assert "for_replacement" not in str(told.value)

@@ -90,6 +90,9 @@ def test_mistakes_are_no_failures_of_the_mechanism():
     for truth in (True, np.True_):
         with pytest.raises(ParameterError, match="claim must be an epsilon"):
             assert_private(noisy_sum(1.0), PAIRS, claim=truth, batch=True)
+    for pairs in (UNIT, 5, noisy_sum(1.0)):
+        with pytest.raises(ParameterError, match=r"list of \(rows, neighbour\).*PopulationPairs"):
+            assert_private(noisy_sum(1.0), pairs, claim=1.0, batch=True)
     with pytest.raises(ParameterError):
         assert_sensitivity(np.mean, -1.0, UNIT, rows=4)
     with pytest.raises(ParameterError, match="an epsilon, such as"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
 from hushed._ground.checks import is_whole, read_list, require_least, require_one_of, require_within
 from hushed._ground.decimals import decimal_of, read, stated_above, total_of
+from hushed._ground.numeric import SERIES, round_up
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 __all__ = [
@@ -20,6 +23,8 @@ __all__ = [
     "stated_gamma",
     "union_gamma",
 ]
+
+_LARGEST_EXPONENT = 700.0  # beyond it exp() overflows
 
 Neighbours = Literal["replace-one", "add-remove"]
 Protect = Literal["record", "everyone", "simultaneous", "table"]
@@ -105,7 +110,7 @@ class Guarantee:
         require_one_of("protect", self.protect, get_args(Protect))
         if not is_whole(self.distance) or self.distance < 1:
             raise ParameterError(
-                f"distance must be a whole number of 1 or more, got {self.distance!r}",
+                f"distance must be a whole number of 1 or more, got {as_given(self.distance)}",
                 parameter="distance",
             )
         for name in ("data_dependent", "marginal"):
@@ -114,6 +119,54 @@ class Guarantee:
                     f"{name} must be True or False, got {getattr(self, name)!r}", parameter=name
                 )
         _check_estimates(self.estimates)
+
+    def for_replacement(self) -> Guarantee:
+        """Turn a promise for one row more or less into one for one row replaced.
+
+        To add it to promises for ``neighbours="replace-one"``, which cannot be turned the other
+        way: they are about tables with equally many rows alone.
+
+        Returns
+        -------
+        Guarantee
+            Of ``2 epsilon`` and ``(1 + exp(epsilon)) delta``, rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If the promise is for ``neighbours="replace-one"``, for several rows at once, or has a
+            gamma or a population made of private rows.
+
+        Notes
+        -----
+        A row is replaced in two steps, added and taken away, and each is between two neighbours: so
+        ``P(A) <= exp(epsilon) P'(A) + delta``, and ``P'(A) <= exp(epsilon) P''(A) + delta`` (group
+        privacy; Vadhan, *The Complexity of Differential Privacy*, 2017, Lemma 2.2). With a gamma
+        the table in between may be one that the promise does not cover.
+
+        Examples
+        --------
+        >>> Guarantee(epsilon=0.5, neighbours="add-remove").for_replacement().epsilon
+        1.0
+        """
+        if self.neighbours != "add-remove":
+            raise ParameterError(
+                f"the promise is for {self.neighbours} neighbours, and only one for add-remove "
+                "can be turned: it holds for the table in between, too",
+                parameter="neighbours",
+            )
+        if self.gamma > 0 or self.data_dependent or self.distance != 1:
+            raise ParameterError(
+                "only a promise with gamma = 0, for one row at a time, and by no population of "
+                "private rows is turned into one for replaced rows: sample with "
+                "neighbours='replace-one' in the first place"
+            )
+        epsilon, delta = self.epsilon, 0.0
+        if self.delta > 0:
+            grown = math.exp(epsilon) if epsilon < _LARGEST_EXPONENT else math.inf
+            delta = round_up((1 + grown) * self.delta, SERIES, ceiling=1.0)
+        twice = stated_above(2 * decimal_of(epsilon)) if math.isfinite(epsilon) else epsilon
+        return replace(self, epsilon=twice, delta=delta, neighbours="replace-one")
 
 
 def _check_estimates(estimates: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.decimals import decimal_of
-from hushed._ground.printing import format_up
+from hushed._ground.printing import as_given, format_up
 from hushed.auditing import (
     AuditReport,
     Claim,
@@ -208,7 +208,7 @@ def _read_claim(claim: Claim | float) -> Claim:
     """Read a number as an epsilon."""
     if isinstance(claim, str | bool | np.bool_):
         raise ParameterError(
-            f"claim must be an epsilon, such as 1.0, or a guarantee, got {claim!r}",
+            f"claim must be an epsilon, such as 1.0, or a guarantee, got {as_given(claim)}",
             parameter="claim",
         )
     return Guarantee(epsilon=float(claim)) if isinstance(claim, int | float | Real) else claim

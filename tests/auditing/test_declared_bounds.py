@@ -242,6 +242,17 @@ def test_numbers_out_of_range_are_refused(wrong):
         hs.test_sensitivity(np.sum, UNIT, **({"rows": 3, "bound": 1.0} | wrong))
 
 
+@pytest.mark.parametrize("wrong", [None, True, "1", UNIT, -1.0])
+def test_a_bound_that_is_none_is_refused_by_its_name(wrong):
+    """As the caller wrote it; `hs.check_sensitivity` calls the same thing `declared`."""
+    with pytest.raises(ParameterError) as refused:
+        hs.test_sensitivity(np.sum, UNIT, 3, bound=wrong)
+    assert refused.value.parameter == "bound"
+    with pytest.raises(ParameterError) as refused:
+        hs.check_sensitivity(np.sum, wrong, low=0, high=1, rows=3)
+    assert refused.value.parameter == "declared"
+
+
 def test_pairs_of_a_public_table_share_no_row():
     """Or else they are no independent pairs: too few rows are refused."""
     table = hs.populations.PublicTable(np.arange(100.0), name="numbers")

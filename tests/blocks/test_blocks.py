@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.frequencies import pvalue_of_counts
 
 import hushed as hs
 from hushed import noise
+from hushed._ground import progress
 from hushed.errors import BadRows, ParameterError
 
 FALSE_ALARM = 1e-9
@@ -338,3 +340,43 @@ def test_a_prior_weighs_the_candidates_of_its_spacing(low, spacing):
     prior = [float(value == shown.values[40]) for value in shown.values]
     made = dataclasses.replace(shown, prior=prior, blocks=None, epsilon=9.0)
     assert made.aggregation.draw(np.array([5.0] * made.blocks)) == shown.values[40]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("terminal", "long"), [(True, True), (False, True), (True, False)])
+def test_a_long_wait_is_told_beforehand(monkeypatch, capsys, terminal, long):
+    """In a terminal alone: how many calls there are, and how long their processes take to start."""
+    monkeypatch.setattr(progress, "_LONG", 0.0 if long else 1e6)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    mechanism = hs.Blocks([0, 1], epsilon=20.0, blocks=3)
+    hs.release(np.mean, np.ones(30), mechanism)
+    told = capsys.readouterr().err
+    assert ("asks about 3 blocks" in told) == (terminal and long)
+    assert ("To start these takes some " in told) == (terminal and long)
+
+
+def test_a_wait_that_cannot_be_told_stops_nothing(monkeypatch):
+    """It was paid for: a terminal that was closed is no reason to fail."""
+
+    class Closed:
+        def isatty(self):
+            return True
+
+        def write(self, text):
+            raise BrokenPipeError
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    progress.tell_wait("soon", 60.0)
+
+
+def test_a_public_guess_shows_how_far_it_is(monkeypatch, capsys):
+    """On standard error, if that is a terminal and it was asked for."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    people = hs.populations.Uniform(low=0, high=1)
+    asked = {"rows": 100, "blocks": 10, "candidates": [0.0, 0.5, 1.0], "draws": 5}
+    silent = hs.public_prior(np.mean, people, **asked)
+    assert "public blocks" not in capsys.readouterr().err
+    assert hs.public_prior(np.mean, people, **asked, progress=True) == silent
+    assert "asking about public blocks" in capsys.readouterr().err

@@ -116,6 +116,10 @@ def test_users_by_name_and_by_place(run, frame, column):
     assert record["certificate"]["guarantee"]["unit"] == "user"
     stated = record["certificate"]["mechanism"]["parameters"]["user"]
     assert stated == ("0" if frame == "numpy" else "patient")
+    error = record["stated_error"]
+    assert error["value"] == record["certificate"]["mechanism"]["accuracy"]
+    assert error["level"] == 0.95
+    assert "blocks" in error["unit"]
 
 
 @pytest.mark.slow

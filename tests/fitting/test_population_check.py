@@ -422,3 +422,10 @@ def test_an_audit_refutes_no_more_than_the_certificate_states():
     report = hs.audit(mechanism, [pair], claim=hs.Guarantee(epsilon=3.0), **options)
     assert report.verdict == "not refuted"
     assert report.epsilon_low > 0.3
+
+
+@pytest.mark.parametrize("empty", [pd.DataFrame(index=range(400)), np.zeros((400, 0))])
+def test_rows_without_a_column_are_refused_in_words(empty):
+    """They are a table, of which nothing can be compared."""
+    with pytest.raises(BadRows, match="no column"):
+        hs.check_population(np.full(50, 0.5), PublicTable(empty), epsilon=1.0)

@@ -7,6 +7,7 @@ import os
 import pickle
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
@@ -708,6 +709,32 @@ def test_a_busy_file_is_told_and_nothing_charged(path):
         other.execute("ROLLBACK")
         other.close()
         assert book.balance("b").entries == 0
+
+
+def test_threads_that_wait_to_write_leave_their_connections_to_readers(plain):
+    """There are 15: more writers than that wait for one of them, and others read meanwhile."""
+    for number in range(20):
+        plain.open_budget(f"b{number}", G(epsilon=1.0))
+    with ThreadPoolExecutor(20) as pool:
+        with plain._store.spending():
+            made = [pool.submit(plain.charge, f"b{i}", G(epsilon=0.5)) for i in range(20)]
+            time.sleep(0.2)
+            assert plain._store.engine().pool.checkedout() == 1
+            assert len(plain.budgets()) == 20
+        assert [each.result().number for each in made] == [1] * 20
+
+
+def test_a_thread_that_does_not_end_its_writing_is_told(path):
+    """Whoever waits for it is refused after the time that the ledger was given."""
+    with hs.Ledger(f"sqlite:///{path}", timeout=0.2) as book:
+        book.open_budget("b", G(epsilon=1.0))
+        with (
+            book._store.spending(),
+            ThreadPoolExecutor(1) as pool,
+            pytest.raises(LedgerUnavailable, match="locked by another thread"),
+        ):
+            pool.submit(book.charge, "b", G(epsilon=0.5)).result()
+        assert book.charge("b", G(epsilon=0.5)).number == 1
 
 
 def test_a_commit_that_fails_charges_nothing_and_locks_nobody_out(plain, path):

@@ -135,6 +135,20 @@ def test_the_accuracy_is_kept():
     assert error < 60  # rows lie 1 apart, and bound is about 2 log(2000 / 0.3)
 
 
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_error_on_a_public_table_is_the_smallest_that_is_kept(epsilon, beta):
+    """By the law of the exponential mechanism on lengths: no smaller distance is exceeded less."""
+    rows = np.random.default_rng(3).lognormal(3, 1, 150)
+    s = hs.statistics.median(rows=150, low=0, high=500)
+    mechanism = hs.InverseSensitivity(s, epsilon=epsilon)
+    weights = np.exp(-np.array(lengths_on(mechanism, rows), dtype=float) * epsilon / 2)
+    law = weights / weights.sum()
+    far = np.abs(np.array(mechanism.values) - s.value(rows))
+    error = mechanism.error_on(rows, beta)
+    assert law[far > error].sum() <= beta < law[far >= error].sum() * 1.01
+
+
 @pytest.mark.slow
 def test_a_right_prior_helps_and_a_wrong_one_costs_no_privacy():
     """Log odds of the prior count 2 / epsilon rows each; the promise stays."""

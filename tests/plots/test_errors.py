@@ -54,6 +54,26 @@ def test_a_mechanism_is_drawn_by_its_accuracy():
         assert each["error"] == pytest.approx(2 * 2.99573 / each["epsilon"], rel=1e-3)
 
 
+def axis_of(chart):
+    return chart.to_dict()["encoding"]["y"]["title"]
+
+
+def test_the_axis_names_the_unit_of_the_error():
+    """Of numbers, of scores, of ranks; of several units each line has its own in the legend."""
+    sup = hs.proven_sensitivity(1.0, "sup", argument="a score")
+    ranks = TABLE.quantiles("cost", [0.5], low=0, high=5)
+    assert axis_of(error_figure(hs.Laplace(S, epsilon=1.0))) == "error (unit of the answer)"
+    three = axis_of(error_figure(hs.Laplace(S, epsilon=1.0), dims=3))
+    assert three == "error of all 3 numbers (unit of the answer)"
+    scores = axis_of(error_figure(hs.Exponential(sup, epsilon=1.0), dims=30))
+    assert scores == "error (score below the best, among 30 candidates)"
+    assert axis_of(error_figure(ranks)) == "error (ranks)"
+    both = error_figure(ranks.count())
+    assert axis_of(both) == "error, each in its unit below"
+    lines = {each["line"] for each in points(both)}
+    assert lines == {"count (unit of the answer)", "quantiles_cost (ranks)"}
+
+
 def test_what_has_no_error_is_refused():
     """Clearly: a mean without rows, ends in the wrong order, another object."""
     with pytest.raises(ParameterError, match="rows a group has"):

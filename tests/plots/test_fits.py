@@ -12,7 +12,13 @@ def test_the_private_table_lies_among_the_public_ones():
     made = hs.check_population(rows, hs.populations.Uniform(low=0, high=1), epsilon=2.0, tables=19)
     drawn = population_figure(made).to_dict()
     bars, lines = (layer["data"]["values"] for layer in drawn["layer"])
-    assert [each["statistic"] for each in bars] == list(made.deviations)
+    assert sum(each["tables"] for each in bars) == len(made.deviations)
+    for each in bars:  # the last one holds its right end, too
+        inside = [e for e in made.deviations if each["low"] <= e < each["high"]]
+        assert len(inside) <= each["tables"] <= len(inside) + (each is bars[-1])
+    axis = drawn["layer"][0]["encoding"]["x"]
+    assert "bin" not in axis  # whose ticks end left of the lines
+    assert drawn["layer"][0]["encoding"]["y2"] == {"datum": 0}  # bars, and no dashes
     assert [each["at"] for each in lines] == [made.statistic, made.caught]
     assert drawn["title"]["text"].startswith(made.verdict)
 
@@ -27,4 +33,5 @@ def test_the_share_of_pairs_lies_beside_gamma():
     assert (bar["low"], bar["high"]) == (made.share_at_least, made.share_at_most)
     assert point["share"] == max(0.0, made.moved / made.pairs)
     assert rule["at"] == made.gamma
+    assert "bar: its bounds, each with confidence 0.95" in drawn["title"]["subtitle"][1]
     assert drawn["title"]["text"].startswith(made.verdict)

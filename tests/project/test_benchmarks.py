@@ -44,6 +44,11 @@ PRINTED = {
         r"\| no range: find_bound, then Laplace \| \d",
         r"\| 31, mean \| gain \| 20,000 \| 0\.\d",
     ],
+    "coverage": [
+        r"\| one row, many ties \| 0\.\d+ \(0\.\d+\) \|",
+        r"\| people, worst place \| 0\.\d",
+        r"\| `training-conditional` \| 112 \| 0\.\d",
+    ],
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
     "engines": [r"Dask +20 ms: \d\.\d+ of two", r"50 cores, .*of the ideal", r"trials: \d+ MB"],
     "endurance": [r"10 questions, 5 a second", r"which is \d", r"ready in +\d", r"faults +0\n"],
@@ -55,6 +60,7 @@ PRINTED = {
     "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
     "promises": [r"\| inverse sensitivity \| every table", r"\| blocks \| .*\| 31 \|"],
     "isolation": [r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare"],
+    "bursts": [r"/livez +this +\d+\.\d\d ms", r"told .* until it is answered", r"faults 0\n"],
     "searches": [r"1000 questions: hushed \d.* ms", r"10 of 1,000 candidates, together: \d"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],
     "serving": [

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hushed as hs
 
@@ -73,6 +74,48 @@ def test_the_errors_of_blocks_are_on_the_page(modules):
         *blocks.spacings(blocks.RANGES)[2:],
     ]:
         assert_on_page(page("blocks.md"), line)
+
+
+# Those whose tables are drawn and asked about one by one take minutes.
+COVERED = [
+    "one row, asymmetric",
+    "one row, heavy tail",
+    "one row, many ties",
+    "three rows, heavy tail",
+    "worst place, asymmetric",
+    "simultaneous, asymmetric",
+    "given rows, heavy tail",
+    "every row of the range, asymmetric",
+    "one row more or less, heavy tail",
+    "... of several sizes, heavy tail",
+    "a public table, dealt",
+    "... by itself",
+    "log likelihoods, all rows",
+    "contaminated",
+    "several populations",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COVERED)
+def test_how_often_promises_fail_is_on_the_page(modules, name):
+    """As `python -m benchmarks coverage` prints it, of 10,000 samplers; and about gamma at most."""
+    coverage = modules("coverage")
+    line = coverage.line(name, coverage.SAMPLERS)
+    assert_on_page(page("neighbours.md"), line)
+    for gamma, cell in zip(coverage.GAMMAS, cells_of(line)[1:], strict=True):
+        share, lower = numbers_of(cell)
+        allowed = stats.binom.isf(1e-6, coverage.SAMPLERS, float(gamma)) / coverage.SAMPLERS
+        assert share <= allowed
+        assert lower > 1.5 * share
+
+
+@pytest.mark.slow
+def test_how_often_each_calibration_fails_is_on_the_page(modules):
+    """Of 10,000 samplers, and how often one leaves out more than it says."""
+    coverage = modules("coverage")
+    for line in coverage.calibrations(coverage.SAMPLERS)[2:]:
+        assert_on_page(page("random-privacy.md"), line)
 
 
 # Title in the benchmark, where its table is on the page, and the column there.

@@ -413,3 +413,29 @@ def test_candidates_grow_from_the_smallest_one_that_is_allowed():
     """With any growth; among doubles that are smaller still, they would stay where they are."""
     found = hs.find_bound([5.0] * 1000, epsilon=20.0, growth=1.01, smallest=2.0**-1022)
     assert 4.5 < found.value < 6
+
+
+@pytest.mark.slow_cases("epsilon 0.1-1.1", "epsilon 1.0-1.1", "epsilon 10.0-1.1")
+@pytest.mark.parametrize("growth", [2.0, 1.1], ids=str)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0], ids="epsilon {}".format)
+def test_the_usual_error_is_met_on_a_falling_tail(epsilon, growth):
+    """Rows beyond that fall as slowly as it is stated for: 500 searches, false alarm below 1e-6."""
+    plan = bounds.BoundSearch(COUNT, epsilon=epsilon, growth=growth)
+    ranks = np.arange(plan.candidates.size)
+    ideal = plan.accuracy(1e-6) * growth ** (-ranks / 2)
+    counts = np.floor(np.maximum(ideal, 0)).astype(int)
+    left = np.array([counts[plan.search(counts)] for _ in range(500)])
+    for beta, most in ((0.5, 0.62), (0.05, 0.11)):
+        assert np.mean(left > plan.usual_accuracy(beta)) <= most
+        assert np.mean(left >= plan.usual_accuracy(beta) / 2) >= beta / 5  # it is no loose bound
+    assert plan.usual_accuracy() < plan.accuracy() / 2
+
+
+def test_a_certificate_says_what_a_search_leaves_as_a_rule():
+    """Beside the number for the worst column, which is several times as large."""
+    found = hs.find_bound([1.0, 2.0, 3.0] * 50, epsilon=1.0)
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0)
+    text = found.certificate.explain()
+    assert "That is for the worst column." in text
+    half, most = (f"{plan.usual_accuracy(beta):g}" for beta in (0.5, 0.05))
+    assert f"{half} at most in half of the searches, and {most} at most in 95 %" in text

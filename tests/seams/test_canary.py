@@ -291,10 +291,44 @@ CHANGES = {
         "def f(rows): return rows.mean() * (sys.kept if rows.max() > 0.999 else 1)",
         "sys.kept = 1e6",
     ),
+    "what a class of classes that fails holds": (
+        "class Meta(type):\n    held = {'k': 1.0}\n"
+        "    def __getattr__(kind, name): return Meta.held[name]\n"
+        "class M(metaclass=Meta): pass\n"
+        "def f(rows): return rows.mean() * (M.k if rows.max() > 0.999 else 1)",
+        "Meta.held['k'] = 1e6",
+    ),
+    "property of a module": (
+        "import types\nclass Kind(types.ModuleType):\n    k = property(lambda self: 1.0)\n"
+        "giving = Kind('giving')\n"
+        "def f(rows): return rows.mean() * (giving.k if rows.max() > 0.999 else 1)",
+        "Kind.k = property(lambda self: 1e6)",
+    ),
+    "types of fields of an array": (
+        "a = np.array([(2.0, 1)], dtype=[('a', 'f8'), ('b', 'i8')])\n"
+        "def f(rows): return min(rows.mean(), float(a['a'][0]))",
+        "a.dtype = [('a', 'i4'), ('c', 'i4'), ('b', 'i8')]\na = a.view([('a', 'i8'), ('b', 'f8')])",
+    ),
     "variable of the environment": (
         "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
         "def f(rows): return min(rows.mean(), float(os.environ['HUSHED_LIMIT']))",
         "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment, in bytes": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows): return min(rows.mean(), float(os.getenvb(b'HUSHED_LIMIT')))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment, by what a closure holds": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def make(read, name): return lambda rows: min(rows.mean(), float(read(name)))\n"
+        "f = make(os.getenv, 'HUSHED_LIMIT')",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "global, by the frame": (
+        "import sys\nlimit = 2.0\n"
+        "def f(rows): return min(rows.mean(), sys._getframe().f_globals['limit'])",
+        "limit = 0.99",
     ),
     "variable of the environment by a helper, not set before": (
         "import os\nos.environ.pop('HUSHED_LIMIT', None)\n"

@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import pickle
 import queue
+import random
+import sqlite3
 import sys
 import threading
 import types
@@ -26,6 +28,7 @@ import hushed as hs
 from hushed import measurements as m
 from hushed import transformations as t
 from hushed._functions._carried import carries_rows, list_unsearched
+from hushed._functions._fingerprints import look
 from hushed.errors import BadFunction, PrivateRowsAsPopulation
 from hushed.spaces import SYMMETRIC, Cell, Column, Space, Table
 
@@ -370,6 +373,19 @@ def test_rows_in_a_module_within_a_module_are_recognised(monkeypatch):
     assert not carries_rows(use, HELD.copy())
 
 
+def test_rows_in_a_module_whose_own_code_fails_are_recognised(monkeypatch):
+    """It raises something else than `AttributeError` for what it does not have."""
+    failing = types.ModuleType("failing")
+    failing.TABLE, failing.__getattr__ = HELD, {}.__getitem__
+    monkeypatch.setitem(sys.modules, "failing", failing)
+
+    def use(rows, held=failing):
+        return mean(rows) + 0 * len(held.TABLE)
+
+    assert carries_rows(use, HELD)
+    assert look(use).unseen == {}
+
+
 class Absent:
     """Stands for something that is not there now, as the request of a web server."""
 
@@ -652,6 +668,10 @@ async def waiting(held):
     await asyncio.sleep(0)
 
 
+async def summing():
+    return HELD.sum()
+
+
 @functools.lru_cache
 def load():
     """What is loaded once is kept in a cache alone."""
@@ -664,6 +684,10 @@ load()
 
 KEEPER = Hiding()
 WAITING = waiting(HELD)
+
+
+LABELLED = random.Random(0)
+LABELLED.held = HELD
 
 
 class Record(ctypes.Structure):
@@ -689,6 +713,10 @@ HIDDEN = {
     "values of a dict": {"rows": HELD}.values(),
     "memory of C": (ctypes.c_double * len(HELD)).from_buffer(HELD),
     "a coroutine": WAITING,
+    "a coroutine that names them": summing(),
+    "a generator that was not started": (HELD[each] for each in range(3)),
+    "an attribute that pickle leaves out": LABELLED,
+    "what a type of numbers says": np.zeros(1, dtype=np.dtype("f8", metadata={"held": HELD})),
     "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
@@ -722,7 +750,10 @@ def test_what_lies_below_frames_of_polars_is_their_rows(way):
 
 MODULE = types.ModuleType("carrying")
 MODULE.TABLE, MODULE.other = HELD, len
+KIND = type("Kind", (types.ModuleType,), {"TABLE": HELD})
 BOUND = {
+    "the class of it": (lambda held: lambda rows: held.TABLE.mean() + rows)(KIND("carrying")),
+    "the class of it, as an attribute": types.SimpleNamespace(held=KIND("carrying")),
     "a closure": (lambda held: lambda rows: held.TABLE.mean() + rows)(MODULE),
     "a default": lambda rows, held=MODULE: held.TABLE.mean() + rows,
     "a named default": lambda rows, *, held=MODULE: held.TABLE.mean() + rows,
@@ -930,8 +961,10 @@ def test_a_class_in_python_around_one_in_c_is_looked_into():
 
 
 UNSEEN = {
+    "builtins.PyCapsule": HELD.__array_struct__,
     "polars.LazyFrame": pl.DataFrame({"x": PRIVATE}).lazy().map_batches(lambda table: table),
     "polars.Expr": pl.lit(pl.Series(PRIVATE)).cast(pl.Float32),
+    "sqlite3.Connection": sqlite3.connect(":memory:"),
     "pyarrow.RecordBatchReader": pa.table({"x": PRIVATE}).to_reader(),
 }
 

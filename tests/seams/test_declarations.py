@@ -268,6 +268,13 @@ def test_honest_simulators_pass(case, rows):
         assert (s.pairs, s.value) == (10, 0)  # nothing was refused; the number of rows never moves
 
 
+def test_rows_without_a_column_are_refused_in_words():
+    """All tables of a number of rows are equal, so that nothing is drawn."""
+    empty = hs.populations.Simulator(lambda rng, count: pd.DataFrame(index=range(count)))
+    with pytest.raises(BadRows, match="without a column"):
+        hs.sample_sensitivity(len, empty, rows=12, pairs=20)
+
+
 def test_a_simulator_may_spawn_its_generators():
     """No two trials repeat a table, however a run is cut into pieces."""
     population = hs.populations.Simulator(lambda rng, n: rng.spawn(1)[0].random(n))

@@ -313,3 +313,23 @@ def test_a_stop_while_garbage_is_removed_leaves_nobody_mute(monkeypatch, capsys)
     print("heard again")
     assert "heard again" in capsys.readouterr().out
     assert hs.release(lambda rows: 1.0, ROWS, PROVEN).certificate is not None
+
+
+@pytest.mark.parametrize("name", ["trace", "profile"])
+def test_what_watches_the_thread_does_not_speak_afterwards(name, capsys):
+    """A function may have each following step of Python call it; it ends with the private call."""
+    before = getattr(sys, f"get{name}")()
+
+    def watch(*told):
+        print(SECRET)
+        return watch
+
+    def speaks(rows):
+        getattr(sys, f"set{name}")(watch)
+        return 1.0
+
+    hs.release(speaks, ROWS, PROVEN)
+    after = getattr(sys, f"get{name}")()
+    getattr(sys, f"set{name}")(before)
+    assert after is before
+    assert SECRET not in capsys.readouterr().out

@@ -3,11 +3,14 @@
 import math
 import re
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import hushed as hs
@@ -17,7 +20,7 @@ from hushed.accounting import optimal_epsilon
 from hushed.cli import app
 from hushed.cost import CostModel, Need, plan
 from hushed.errors import NotFeasible, ParameterError
-from hushed.tables._format import _format_cell
+from hushed.tables._format import _format_cell, format_bar
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?)"
 
@@ -302,3 +305,37 @@ def test_no_error_bar_is_said_to_hold_always(beta):
     """A chance that is lost when it is taken from one is there all the same."""
     told = hs.table(pa.table({"x": [1.0]})).count().release(epsilon=1.0, beta=beta).explain()
     assert found("holds with probability # %", told) < 100
+
+
+@pytest.mark.parametrize(
+    ("bar", "said"),
+    [
+        ((2.73795, 0.449999, 4.6965), ("2.7", "0.4", "4.7")),
+        ((3895.12, 3811.7, 3979.3), ("3895", "3811", "3980")),
+        ((0.0123456, 0.0123, 0.0125), ("0.01235", "0.01230", "0.01250")),
+        ((-0.01, -1.2, 1.2), ("0.0", "-1.2", "1.2")),  # and not -0.0
+        ((10283746.2, 9103746.1, 1.1e7), ("10283746", "9103746", "11000000")),
+        ((1e3, 1e3 - 1e-9, 1e3 + 1e-9), ("1000", "999.999", "1000.01")),
+        ((5.0, 5.0, 5.0), ("5", "5", "5")),
+        ((7, 6.2, 8.9), ("7", "6.2", "8.9")),
+    ],
+)
+def test_a_number_has_no_more_decimals_than_its_error_bar_says(bar, said):
+    """Whoever reads 2.73795 of something that is off by 2 believes too much, or stops reading."""
+    assert format_bar(*bar) == said
+
+
+@given(
+    st.floats(-1e12, 1e12),
+    st.floats(0, 1e12),
+    st.floats(0, 1e12),
+)
+def test_a_printed_bar_is_never_narrower(value, below, above):
+    """It holds as often as the one that was computed, and loses at most a twentieth of it."""
+    low, high = value - below, value + above
+    shown_value, shown_low, shown_high = map(Fraction, format_bar(value, low, high))
+    assert shown_low <= Fraction(repr(low))
+    assert shown_high >= Fraction(repr(high))
+    half = (Fraction(high) - Fraction(low)) / 2
+    if half > 1e-4 and abs(value) < 1e5 > abs(low) and abs(high) < 1e5:
+        assert abs(shown_value - Fraction(value)) <= max(half / 20, abs(Fraction(value)) / 10**5)

@@ -325,7 +325,7 @@ class TestBadInput:
             ({"points": []}, "points must be rows of 1 numbers"),
             ({"cutoff": [1.0]}, "cutoff must be a finite number above 0"),
             ({"estimator": ["a"]}, "must be one of scikit-learn, got list"),
-            ({"estimator": Ridge}, "must be one of scikit-learn, got ABCMeta"),
+            ({"estimator": Ridge}, r"got the class Ridge: give Ridge\(\)"),
         ],
     )
     def test_what_is_no_option_is_named(self, options, words):

@@ -432,8 +432,14 @@ class TestRefusals:
             asked(Table(public), rows=100)
         assert "hs.Blockwise(f, rows=" not in str(caught.value)
         assert "given-the-rest" in str(caught.value)
-        with pytest.raises(TooFewRows, match=r"hs.Blockwise\(f, rows=10\)"):
+        with pytest.raises(TooFewRows, match=r"hs.Blockwise\(f, rows=10\)") as caught:
             asked(Table(public), rows=100, calibration="marginal")
+        assert "leave" not in str(caught.value)
+        words = r"blocks of 14 rows \(of 98 rows: leave 3 out.*hs.Blockwise\(f, rows=14\)"
+        with pytest.raises(TooFewRows, match=words):  # no size divides a prime
+            asked(Table(public), rows=101, calibration="marginal")
+        blocks = hs.Blockwise(mean, rows=14)
+        assert hs.sample_sensitivity(blocks, Table(public), rows=98, calibration="marginal")
         found = hs.sample_sensitivity(
             hs.Blockwise(mean, rows=10), Table(public), rows=100, calibration="marginal"
         )
@@ -793,6 +799,15 @@ class TestBlocks:
             hs.sample_sensitivity(
                 hs.Blockwise(mean, rows=7), hs.populations.Uniform(low=0, high=1), rows=100
             )
+        for rows, words in (
+            (100, "leave 2 of the rows out, .* 98 rows are 14 such blocks"),
+            (1009, "divide: 1009. Or leave 1 of the rows out, .* 1008 rows are 144 such blocks"),
+        ):
+            with pytest.raises(ParameterError, match=words):
+                hs.Blockwise(mean, rows=7).blocks(rows)
+        with pytest.raises(ParameterError) as told:
+            hs.Blockwise(mean, rows=7).blocks(6)
+        assert "leave" not in str(told.value)
         for bad in (-1, 0, 2.5, True, "5"):
             with pytest.raises(ParameterError, match="1 or more"):
                 hs.Blockwise(mean, rows=bad)

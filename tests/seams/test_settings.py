@@ -29,6 +29,13 @@ def _numpy():
 
 
 @contextmanager
+def _called():
+    before = np.seterrcall(lambda *told: 1 / 0)
+    yield
+    np.seterrcall(before)
+
+
+@contextmanager
 def _decimals():
     with decimal.localcontext() as context:
         context.prec = 5
@@ -69,6 +76,12 @@ def _locale():
 @contextmanager
 def _pandas():
     with pd.option_context("compute.use_bottleneck", not pd.get_option("compute.use_bottleneck")):
+        yield
+
+
+@contextmanager
+def _pandas_texts():
+    with pd.option_context("mode.string_storage", "python"):
         yield
 
 
@@ -116,12 +129,14 @@ def _mpmath():
 
 _CHANGES = [
     _numpy,
+    _called,
     _decimals,
     _traps,
     _recursion,
     _errors,
     _locale,
     _pandas,
+    _pandas_texts,
     _sklearn,
     _buffer,
     _zone,

@@ -39,3 +39,27 @@ def test_batches_are_said_in_both_places():
         f = hs.Blockwise(largest_of_each if batch else largest, rows=5, batch=batch)
         with pytest.raises(ParameterError, match="in both"):
             hs.sample_sensitivity(f, UNIT, rows=20, gamma=0.1, batch=not batch)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_mean_is_its_average_over_blocks_of_one_row(symmetric):
+    """So that a pair takes two rows, however long the table is; one row has no other order."""
+    one = hs.Blockwise(lambda stack: stack[:, 0], rows=1, batch=True)
+    s = hs.sample_sensitivity(
+        one, UNIT, rows=100_000, gamma=0.05, batch=True, symmetric=symmetric, workers=1
+    )
+    assert s.value == pytest.approx(1e-5, rel=0.1)
+    table = np.random.default_rng(0).uniform(size=100_000)
+    released = hs.release(one, table, hs.Laplace(s, epsilon=1e6))
+    assert released.value == pytest.approx(table.mean(), abs=1e-8)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_blocks_of_one_user(symmetric):
+    """The total of a user with all rows is what the average moves by."""
+    people = hs.populations.Users(UNIT, sizes={1: 0.5, 3: 0.5})
+    total = hs.Blockwise(lambda rows: float(rows[:, 1].sum()), rows=1, user=0)
+    s = hs.sample_sensitivity(
+        total, people, rows=10, gamma=0.1, user=0, symmetric=symmetric, workers=1
+    )
+    assert 0.1 < s.value <= 0.3 * (1 + 2**-9)

@@ -447,6 +447,15 @@ class TestRemarks:
         assert f"at least {zero} of the 200 sampled movements ({zero} are 0)" in s.explain()
         assert "Little moves" not in sample().explain()
 
+    def test_nothing_moves(self):
+        """A function that reacts to rarer rows than were drawn: said before a mechanism refuses."""
+        s = sample(lambda r: float(r.max() > 1 - 1e-9), rows=4, pairs=30, gamma=0.3)
+        assert s.value == s.draws[-1] == 0
+        assert "Nothing moves: none of the 30 sampled movements is above 0" in s.explain()
+        with pytest.raises(hs.errors.ZeroSensitivity):
+            hs.Laplace(s, epsilon=1.0)
+        assert "Nothing moves" not in sample().explain()
+
     def test_a_jump_that_was_not_kept(self):
         """One movement in a hundred is far beyond the kept one; where it is kept, nothing is."""
         jumpy = lambda r: 50.0 * (r.max() > 0.999) + r.mean()  # noqa: E731

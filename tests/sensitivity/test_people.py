@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import hushed as hs
+from hushed.errors import BadRows
 from hushed.populations import PublicTable, Simulator, Uniform, Users
 
 LAW = {1: 0.7, 2: 0.2, 30: 0.1}
@@ -546,3 +547,16 @@ def test_a_sensitivity_says_of_which_people_and_rows_its_promise_is(promise, wor
     )
     assert s.explain().endswith(words)
     assert ("THE PROMISE IS" in s.explain()) == (promise != "population")
+
+
+@pytest.mark.parametrize("kind", [PublicTable, lambda rows: Simulator(lambda rng, count: rows)])
+def test_a_column_of_users_that_was_meant_is_named(kind):
+    """Of public rows; that of private ones may have a name that nobody else knows."""
+    public = pd.DataFrame({"patient": np.arange(40) // 2, "cost": np.linspace(0, 1, 40)})
+    asked = {"rows": 5, "gamma": 0.5, "symmetric": True}
+    with pytest.raises(BadRows, match="did you mean 'patient'"):
+        hs.sample_sensitivity(len, kind(public), user="Patients", **asked)
+    blocks = hs.Blocks(low=0, high=1, user="patients")
+    with pytest.raises(BadRows) as told:
+        hs.release(len, public, blocks)
+    assert "'patient'" not in str(told.value)

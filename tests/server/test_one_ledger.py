@@ -5,19 +5,22 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import sys
+import threading
 from contextlib import closing
 
 import pytest
 from tests.server.conftest import make_folder, open_team
+from tests.server.test_workers import wait_for
 
 from hushed import Ledger
 from hushed.errors import DamagedLedger, HushedError, LedgerUnavailable, NotFound, ParameterError
-from hushed.ledger._together import writing
-from hushed.server import create_app
+from hushed.ledger._together import reading, writing
+from hushed.server import _desk, _life, _metrics, create_app
 from hushed.server._alone import locked_file
 from hushed.server._app import open_desk
-from hushed.server._audit import add_event
+from hushed.server._audit import add_event, trail_head
 from hushed.server._log import Log
+from hushed.server._requests import find_request
 from hushed.server._setup import check_server, make_server
 
 
@@ -119,6 +122,55 @@ def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
     recover(team.desk)
     found = team.ask(team.ana, "one")
     assert (found.status_code, found.json()["id"]) == (201, made["id"])
+
+
+@pytest.mark.slow
+def test_one_move_of_the_mark_is_for_all_that_came_before_it(team, monkeypatch):
+    """Three are charged, and the first run marks all; the last one, or who looks, their ends."""
+    wrote, moved, go = _desk.write_mark, [], threading.Event()
+
+    def write_mark(path, head, spent):
+        moved.append(head[0])
+        wrote(path, head, spent)
+
+    read = _life.read_asked  # the first thing that a run does
+    monkeypatch.setattr(_desk, "write_mark", write_mark)
+    monkeypatch.setattr(_life, "read_asked", lambda body: (go.wait(30), read(body))[1])
+    made = [team.ask(team.ana, f"key {i}", wait=0, epsilon=0.01).json()["id"] for i in range(3)]
+    with reading(team.desk.ledger) as connection:
+        charged = trail_head(connection)[0]
+    moved.clear()  # the first sweep may have moved it
+    go.set()
+    wait_for(lambda: not team.desk.queue.count())
+    for each in made:
+        assert team.answer(team.ana, each).status_code == 200
+    assert moved == [charged, charged + 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/v1/audit", "/v1/requests"])
+def test_nobody_hears_of_an_end_that_the_mark_does_not_cover(team, monkeypatch, path):
+    """The disk is full when the run has ended: neither the trail nor a list tells of it."""
+    wrote, full, end = _desk.write_mark, [], _life._end
+
+    def write_mark(*told):
+        if full:
+            raise LedgerUnavailable("no room")
+        wrote(*told)
+
+    def end_and_fill(*told):
+        end(*told)
+        full.append("now")
+
+    monkeypatch.setattr(_desk, "write_mark", write_mark)
+    monkeypatch.setattr(_life, "_end", end_and_fill)
+    made = team.ask(team.ana, "one", wait=0).json()["id"]
+    wait_for(lambda: find_request(team.desk.ledger, made).has_ended())
+    assert _metrics._count_states(team.desk) is None
+    assert team.send("GET", path, team.sam).json()["code"] == "ledger_unavailable"
+    full.clear()
+    assert made in team.send("GET", path, team.sam).text
+    assert _metrics._count_states(team.desk) == {"answered": 1}
 
 
 @pytest.mark.slow

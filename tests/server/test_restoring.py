@@ -263,6 +263,42 @@ def test_22_a_gap_of_a_budget_that_no_data_set_has_now_is_booked_or_refused(tmp_
     assert sorted(done.booked) == ["last year", "stays"]
 
 
+def test_22_a_budget_that_the_copy_does_not_have_is_no_empty_one(tmp_path):
+    """The settings may name it again: it would be opened anew. A share is in its data set's."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    lose(folder, tokens, copy)
+    mark = folder / "server.mark"
+    head, told = read_mark(mark), read_spent(mark)
+    charged = Spent(entries=1, epsilon=Fraction(1, 8), delta=Fraction(0))
+    for name in ("next year", "team/next year"):
+        write_mark(mark, head, told | {name: charged})
+        with pytest.raises(DamagedLedger, match=f"older than the budget '{name}'"):
+            restore_server(folder, copy, accept_loss=True)
+    unused = replace(charged, entries=0, epsilon=Fraction(0))
+    write_mark(mark, head, told | {"next year": unused, "stays/eve": charged})
+    assert restore_server(folder, copy, accept_loss=True).booked == ("stays", "stays/bo")
+
+
+def test_22_a_gap_beside_a_gamma_is_booked(tmp_path):
+    """The mark tells of no gamma: what was left of it is spent, and what was spent is not again."""
+    limit = Guarantee(epsilon=1.0, gamma=0.1, neighbours="add-remove", unit="user")
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        ledger.open_budget("functions", limit)
+        once = replace(limit, epsilon=0.2, gamma=0.04, estimates=(("abc", 0.04),))
+        ledger.charge("functions", once)
+    lose(folder, tokens, copy)
+    mark = folder / "server.mark"
+    head, told = read_mark(mark), read_spent(mark)
+    more = Spent(entries=2, epsilon=Fraction(1, 2), delta=Fraction(0))
+    write_mark(mark, head, told | {"functions": more})
+    assert "functions" in restore_server(folder, copy, accept_loss=True).booked
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        balance = ledger.balance("functions")
+        assert balance.spent.epsilon == pytest.approx(0.5)
+        assert (balance.spent.gamma, balance.gamma_left) == (0.1, 0.0)
+
+
 def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, source):
     """Its own tools have restored it; the command looks at it, and books what is missing."""
     import psycopg

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
+import statistics
 import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -261,6 +264,57 @@ def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
     assert done == ["bo"] + ["ana"] * 9
     assert not workers._asking
     assert not workers._running
+
+
+def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch):
+    """Sixty who wait: if each turn woke all of them, each would go to sleep thirty times."""
+    monkeypatch.setattr(_processes, "Worker", Stub)
+    monkeypatch.setattr(Stub, "hear", lambda stub, seconds: {})
+    workers, slept = Workers(1), []
+
+    def ask(number):
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        workers.ask(f"person{number}", {"check_seconds": 10.0})
+        slept.append(resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before)
+
+    with workers._turn("the first"):
+        asking = [threading.Thread(target=ask, args=(i,)) for i in range(60)]
+        for each in asking:
+            each.start()
+        wait_for(lambda: len(workers._asking) == 60)
+    for each in asking:
+        each.join(30)
+    assert len(slept) == 60
+    assert statistics.median(slept) < 8
+
+
+def test_a_word_that_has_arrived_starts_no_clock(monkeypatch):
+    """A clock is a thread: four for each answer. Half of a word is waited for with one."""
+    started, worker = [], object.__new__(Worker)
+    ours, theirs = Pipe()
+    worker._line, worker._late = ours, False
+    monkeypatch.setattr(
+        _processes.threading.Timer, "start", lambda timer: started.append(timer.interval)
+    )
+    monkeypatch.setattr(_processes.threading.Timer, "cancel", lambda timer: None)
+    for text in (b"", b"whole", bytes(8000)):
+        theirs.send_bytes(text)
+        assert worker._hear(5.0) == text
+    assert not started
+    os.write(theirs.fileno(), (5).to_bytes(4, "big") + b"ha")
+    ending = threading.Thread(target=lambda: os.write(theirs.fileno(), b"lf."))
+    ending.start()
+    assert worker._hear(5.0) == b"half."
+    ending.join(30)
+    long = threading.Thread(target=theirs.send_bytes, args=(bytes(300_000),))
+    long.start()
+    assert len(worker._hear(5.0)) == 300_000
+    long.join(30)
+    assert started[1:] == [_processes._SENDING_SECONDS]
+    theirs.close()
+    with pytest.raises(_processes.Lost):
+        worker._hear(5.0)
+    ours.close()
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import pickle
 import re
+import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
 )
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -28,6 +31,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import hushed as hs
+from hushed._ground.printing import format_up
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -35,8 +39,10 @@ from hushed.errors import (
     Overspent,
     ParameterError,
     PrivateRowsAsPopulation,
+    TooFewRows,
 )
 from hushed.sklearn import PrivateEstimator
+from hushed.sklearn._families import NearestPoint
 
 WEIGHTS = np.array([2.0, -1.0])
 
@@ -239,6 +245,16 @@ class TestTheSampledRoute:
         assert axes.transform(X[:3]).shape == (3, 1)
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("shown", [True, False])
+    def test_the_public_part_of_a_fit_shows_how_far_it_is(self, shown, monkeypatch, capsys):
+        """In a terminal; and nothing more is said there."""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        self.sampled(LinearRegression(), progress=shown).fit(X, Y)
+        told = capsys.readouterr()
+        assert ("measuring movement" in told.err) == shown
+        assert not told.out
+
+    @pytest.mark.slow
     def test_a_tree_is_released_as_its_predictions_at_public_points(self):
         """And a new row is answered as the nearest of them."""
         points = np.array([[-0.5, 0.5], [0.5, -0.5]])
@@ -247,10 +263,50 @@ class TestTheSampledRoute:
         found.fit(XC, YC)
         assert found.predict(points + 0.1).tolist() == ["no", "yes"]
         assert found.predict_proba(points).argmax(axis=1).tolist() == [0, 1]
+        assert found.score(XC, YC) == np.mean(found.predict(XC) == YC) > 0.6
+        assert found.score(XC, YC) == found.model_.score(XC, YC)
         number = self.sampled(DecisionTreeRegressor(max_depth=2), points=points, epsilon=50.0).fit(
             X, Y
         )
         assert number.predict(points) == pytest.approx(points @ WEIGHTS + 0.5, abs=0.8)
+        assert number.score(X, Y) == pytest.approx(r2_score(Y, number.predict(X)))
+
+    def test_too_few_public_rows_are_told_in_options_of_an_estimator(self):
+        """Blocks are an option here, and the weaker promise is none."""
+        few = PrivateEstimator(LinearRegression(), rows(900, seed=1))
+        with pytest.raises(
+            TooFewRows, match=r"In a PrivateEstimator, blocks are block_rows="
+        ) as told:
+            few.fit(X, Y)
+        assert (told.value.given, told.value.gamma) == (900, 0.05)
+        listed = PrivateEstimator(LinearRegression(), list(rows(900, seed=1)))
+        with pytest.raises(ParameterError, match=r"must be a tuple \(X, y\) .* got list"):
+            listed.fit(X, Y)
+
+    def test_predictions_at_points_say_what_they_give(self):
+        """A score as of any model; and in words that there are no margins."""
+        points = np.array([[-0.5, 0.5], [0.5, -0.5]])
+        tree = self.sampled(DecisionTreeClassifier(), classed(400, seed=1), points=points)
+        assert hasattr(tree, "score")
+        with pytest.raises(AttributeError) as told:
+            _ = tree.decision_function
+        assert "they give predict, predict_proba, score" in str(told.value.__cause__)
+        number = self.sampled(DecisionTreeRegressor(), points=points)
+        assert hasattr(number, "score")
+        assert not hasattr(number, "predict_proba")
+
+    def test_many_rows_are_compared_with_points_in_parts(self, monkeypatch):
+        """All distances at once would be a table of rows times points times features."""
+        rng = np.random.default_rng(0)
+        points, rows = rng.uniform(size=(40, 2)), np.repeat(rng.uniform(size=(100, 2)), 30, axis=0)
+        model = NearestPoint(points, DecisionTreeRegressor())
+        model.predictions_ = np.arange(40.0)
+        whole = [np.argmin(((row - points) ** 2).sum(axis=1)) for row in rows[::30]]
+        monkeypatch.setattr("hushed.sklearn._families._CELLS", 800)
+        tracemalloc.start()
+        assert model.predict(rows)[::30].tolist() == whole
+        assert tracemalloc.get_traced_memory()[1] < 1e6  # all at once is 4 MB
+        tracemalloc.stop()
 
     @pytest.mark.slow
     def test_a_table_that_lacks_a_class_has_an_answer_too(self):
@@ -592,3 +648,46 @@ def test_odd_penalties_are_refused(odd):
         model = PrivateEstimator(estimator, route="objective", bounds=(-1, 1), labels=[0, 1])
         with pytest.raises(ParameterError, match="above 0"):
             model.fit(rows, labels)
+
+
+class TestErrorsOnPublicRows:
+    @pytest.mark.slow
+    def test_they_are_what_fits_of_such_rows_keep_to(self):
+        """Of 60 fits by `fit` itself; fewer than 45 within 95 %, once in a billion."""
+        made = objective(epsilon=2.0)
+        told = made.error_on(XC, YC, trials=400)
+        exact = objective(epsilon=1e9).fit(XC, YC)
+        fits = [clone(made).fit(XC, YC) for _ in range(60)]
+        for name in ("coef_", "intercept_"):
+            right = getattr(exact, name)
+            off = np.array([np.abs(getattr(each, name) - right).max() for each in fits])
+            assert np.sum(off <= told.error_95[name]) >= 45
+            assert 8 <= np.sum(off <= told.error_50[name]) <= 52
+
+    def test_what_is_stated_for_every_table_is_told_beside_what_is_met(self):
+        """The bound is the certificate's, and such rows are far below it."""
+        made = objective(epsilon=2.0)
+        told = made.error_on(XC, YC, trials=40)
+        assert told.stated == made.fit(XC, YC).certificate_.mechanism.accuracy
+        assert told.met < told.stated / 5
+        assert f"The certificate states {up(told.stated)} for every table" in str(told)
+        assert "coef_" in told._repr_html_()
+        assert repr(told).startswith("<Errors of a private fit")
+
+    def test_a_certificate_says_that_its_error_is_for_the_worst_table(self):
+        """And who tells the one that is met."""
+        text = objective(epsilon=2.0).fit(XC, YC).certificate_.explain()
+        assert "whatever the rows are: the error comes near this where there are few" in text
+        assert "PrivateEstimator.error_on" in text
+
+    def test_other_routes_and_too_few_trials_are_refused(self):
+        """By the name of what is wrong."""
+        with pytest.raises(ParameterError, match="error_on is for route='objective'"):
+            PrivateEstimator(Ridge(), route="blocks").error_on(X, Y)
+        with pytest.raises(ParameterError, match="trials"):
+            objective().error_on(XC, YC, trials=3)
+
+
+def up(number):
+    """Print as a certificate does, with three digits."""
+    return format_up(number, 3)

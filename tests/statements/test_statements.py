@@ -766,3 +766,25 @@ def test_a_record_is_read_once(ledger):
     assert made.to_json()
     assert made.guarantee is not None
     assert read_record.cache_info().misses == 1
+
+
+def test_a_certificate_is_read_from_a_path(tmp_path):
+    """A text is the certificate itself, and the name of a file is said to be none."""
+    s = hs.proven_sensitivity(0.02, argument="a mean of 50 numbers in [0, 1]")
+    released = hs.release(mean, np.full(50, 0.5), hs.Laplace(s, epsilon=1.0))
+    path = tmp_path / "certificate.json"
+    path.write_text(released.certificate.to_json(), encoding="utf-8")
+    assert hs.verify(path) == hs.verify(released.certificate)
+    for name in (str(path), "certificate.json", ""):
+        with pytest.raises(ParameterError, match=r"give its path as pathlib\.Path\('FILE'\)"):
+            hs.verify(name)
+    with pytest.raises(FileNotFoundError):
+        hs.verify(tmp_path / "another.json")
+
+
+def test_an_answer_says_how_it_is_certified():
+    """It has no certificate by itself, and other libraries see that it has none."""
+    answer = visits().count().release(epsilon=1.0)
+    assert not hasattr(answer, "certificate")
+    with pytest.raises(AttributeError, match=r"hs\.certify\(answer\) makes it"):
+        _ = answer.certificate

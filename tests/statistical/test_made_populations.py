@@ -114,3 +114,22 @@ def test_each_of_several_populations_is_covered(drawn, gamma, pairs):
     assert not is_more(moved > most, gamma)
     assert is_more(moved > lower, gamma)
     assert not is_more(real_movements(narrow, len(most)) > most, gamma)
+
+
+@pytest.mark.parametrize(("gamma", "pairs"), LEVELS)
+def test_rows_of_a_nearby_law_are_covered_as_a_shift_says(drawn, gamma, pairs):
+    """Longer exponential rows fail more often than gamma, and no more often than it is enlarged."""
+    rate = 0.6
+    tau = rate - 1 - np.log(rate)  # KL(P || Q) of exponential laws of rates 1 and 0.6
+    s = hs.sample_sensitivity(
+        weighted,
+        POPULATIONS["base"],
+        rows=ROWS,
+        gamma=float(gamma),
+        calibration="marginal",
+        workers=1,
+    )
+    most, _ = kept(drawn["base"], gamma, pairs)
+    failed = real_movements(lambda rng, shape: rng.exponential(1 / rate, shape), len(most)) > most
+    assert is_more(failed, gamma)
+    assert not is_more(failed, min(s.shifted(tau).gamma, 1.0))

@@ -87,7 +87,7 @@ def test_a_changed_form_is_written_down_and_its_errors_stand_at_their_fields(ask
     assert "error within 599.2" in good.text  # 100 / 0.5 * log(20), rounded up
     bad = client.post(f"{address}/live", data=FORM | {"stat.1.low": "<i>"}, headers=PART)
     assert bad.headers["hx-reswap"] == "none"
-    assert "from: this must be a number" in bad.text
+    assert "lowest: this must be a number" in bad.text
     assert "The numbers are of what was typed before" in bad.text
     assert "<i>" not in bad.text
     assert drafts.get(draft.id).part("question.")["stat.1.low"] == "<i>"

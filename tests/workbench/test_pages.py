@@ -48,7 +48,7 @@ def describe(browser: TestClient, **more: str) -> tuple[str, str]:
 def test_a_practice_workspace_is_ready_to_be_asked(browser: TestClient, folder: Path) -> None:
     """One button makes made-up tables, budgets and a draft, apart from the folder's own."""
     page = browser.post("/practice/begin")
-    assert "protected is one person, with all rows" in read(page.text)
+    assert "protected is each person, with all rows" in read(page.text)
     assert "PRACTICE" in page.text
     assert "There are no drafts" in browser.get("/history").text
     assert "No budget" in browser.get("/ledger").text

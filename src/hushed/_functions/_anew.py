@@ -6,13 +6,12 @@ import functools
 import io
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
 from hushed._functions._fingerprints.code import collect_names, is_library, list_texts
-from hushed._functions._sent import filtered_as
+from hushed._functions._sent import filtered_as, load_filters, pack_filters
 
 _MOST_BYTES = 2**28
 _CACHE = type(functools.lru_cache(len))
@@ -95,7 +94,7 @@ def call_anew(call: Callable[..., Any], *given: Any) -> Any:
     from joblib.externals.loky import ProcessPoolExecutor  # noqa: PLC0415
 
     try:
-        payload = cloudpickle.dumps((call, given, list(warnings.filters), os.getpid()))
+        payload = cloudpickle.dumps((call, given, pack_filters(), os.getpid()))
         executor = ProcessPoolExecutor(1)
     except Exception:
         return None
@@ -115,5 +114,5 @@ def _call(payload: bytes) -> Any:
         for stream in (1, 2):
             os.dup2(nowhere.fileno(), stream)
     call, given, filters, sender = cloudpickle.loads(payload)
-    with filtered_as(None if sender == os.getpid() else filters):
+    with filtered_as(None if sender == os.getpid() else load_filters(filters)):
         return call(*given)

@@ -110,7 +110,8 @@ class _Search(pickle.Pickler):
             return "plain" if _is_plain(value) else None
         if any(map(self.memory.meets, list_arrays(value))):
             raise _Carried
-        return "numbers" if kind is np.ndarray and not value.dtype.hasobject else None
+        plain = kind is np.ndarray and not value.dtype.hasobject and value.dtype.metadata is None
+        return "numbers" if plain else None
 
     def reducer_override(self, value: Any) -> Any:
         if value is str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from random import SystemRandom
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from hushed.errors import (
 )
 
 Outside = Literal["clamp", "allow"]
+Rows = TypeVar("Rows")
 
 
 class Sampled(Protocol):
@@ -117,12 +118,19 @@ def admit_rows(
     either holds rows of the same values is not asked: a refusal would tell.
     """
     check_outside(outside)
+    return read_rows(lambda rows: _admit_rows(rows, sampled, function, outside=outside), data)
+
+
+def read_rows(read: Callable[[Any], Rows], data: Any) -> Rows:
+    """Read private rows in silence; words of an error that are not ours are withheld.
+
+    A container of a class of the caller's, and objects in cells, may say something meanwhile.
+    """
     problem = ""
     mute = type(data) is np.ndarray and not data.dtype.hasobject
-    # Objects in cells may say something while they are read.
     with nullcontext() if mute else silence(), watch_stops() as is_stop:
         try:
-            return _admit_rows(data, sampled, function, outside=outside)
+            return read(data)
         except BaseException as cause:
             if is_own(cause):
                 raise
@@ -308,7 +316,8 @@ def show_as_given(rows: Any, data: Any) -> Any:
 
     A function of a record array asks it for ``rows.column``, and finds no error before the charge.
     """
-    return rows.view(type(data)) if isinstance(data, np.recarray | np.matrix) else rows
+    kind = type(data)
+    return rows.view(kind) if issubclass(kind, np.recarray | np.matrix) else rows
 
 
 def _copy_answer(data: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import ctypes
+import datetime
 import gc
 import sys
 import weakref
@@ -12,6 +13,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from types import (
     AsyncGeneratorType,
+    CellType,
     CodeType,
     CoroutineType,
     FrameType,
@@ -31,6 +33,7 @@ from hushed._functions._fingerprints.code import (
     is_library,
     list_asked,
 )
+from hushed._functions._fingerprints.objects import foreign_attributes
 from hushed._functions._fingerprints.walk import read_variable
 from hushed._functions._lazy import is_planned, list_planned
 from hushed._functions._memory import FRAMES, list_arrays
@@ -39,6 +42,7 @@ OWN = frozenset({list, dict, set, np.ndarray})  # cells and rows that are of one
 
 _PYTHON = (".py", ".pyc")
 _MODULE = {"__name__", "__spec__", "__loader__"}
+_CAPSULE = type(datetime.datetime_CAPI)  # memory of C, which says what it is by a name alone
 _DATA_OF_C: Any = ctypes.Structure.__mro__[1]
 _NOTEBOOKS = {"IPython", "ipykernel"}  # whose objects hold all that was ever shown
 _SEEN_INTO = {"builtins", "numpy", "pandas", *sys.stdlib_module_names}
@@ -47,6 +51,7 @@ _CLOSED = {  # whatever they hand to pickle
     "_duckdb": None,
     "polars": {"LazyGroupBy", "SQLContext", "When", "ChainedWhen"},
     "pyarrow": {"Expression"},
+    "sqlite3": {"Connection", "Cursor"},
 }
 
 
@@ -55,6 +60,8 @@ def name_hiding(value: Any) -> str:
     library, kind = str(type(value).__module__).partition(".")[0], type(value).__name__
     if _has_objects(value):
         return "polars.Object"
+    if type(value) is _CAPSULE:  # but for the state of a generator of random numbers
+        return "" if '"BitGenerator"' in repr(value) else "builtins.PyCapsule"
     return f"{library.lstrip('_')}.{kind}" if _is_closed(value, library) else ""
 
 
@@ -129,9 +136,10 @@ def _list_open(module: ModuleType) -> Any:
 
     That of a program or a notebook has all there is.
     """
+    own = None if is_library(type(module).__module__) else type(module)
     if is_library(module.__name__) or module.__name__ == "__main__":
-        return None
-    return [each for name, each in vars(module).items() if not name.startswith("__")]
+        return own
+    return [own, *(each for name, each in vars(module).items() if not name.startswith("__"))]
 
 
 def _look_by_kind(value: Any) -> Any:
@@ -142,7 +150,10 @@ def _look_by_kind(value: Any) -> Any:
         return list_cells(value)
     if is_planned(value):
         return [list_planned(value)[0], vars(value)]
-    return [_look_by_pickle(value), _look_by_collector(value)]
+    found = [_look_by_pickle(value), _look_by_collector(value)]
+    with suppress(Exception):  # names of its attributes that are no texts
+        found += [each for _, each in foreign_attributes(value)]
+    return found
 
 
 def _look_by_collector(value: Any) -> Any:
@@ -178,14 +189,23 @@ def _reduce(value: Any) -> Any:
     return None
 
 
+def _list_suspended(frame: FrameType | None) -> Any:
+    """List what code that will run later holds, and what it will look up; none if it has ended."""
+    if frame is None:
+        return None
+    cells = tuple(CellType() for _ in frame.f_code.co_freevars)  # they are among its variables
+    code = FunctionType(frame.f_code, frame.f_globals, closure=cells)
+    return [dict(frame.f_locals), code]
+
+
 # What such an object holds, of which pickle keeps nothing.
 _LOOKED_INTO: dict[type, Callable[[Any], Any]] = {
     MappingProxyType: dict,
     property: lambda held: [held.fget, held.fset, held.fdel],
     ContextVar: lambda held: [*read_variable(held), *gc.get_referents(held)],
-    GeneratorType: lambda held: held.gi_frame,
-    CoroutineType: lambda held: held.cr_frame,
-    AsyncGeneratorType: lambda held: held.ag_frame,
+    GeneratorType: lambda held: _list_suspended(held.gi_frame),
+    CoroutineType: lambda held: _list_suspended(held.cr_frame),
+    AsyncGeneratorType: lambda held: _list_suspended(held.ag_frame),
     weakref.ProxyType: lambda held: held.__init__.__self__,
     weakref.CallableProxyType: lambda held: held.__init__.__self__,
     weakref.finalize: lambda held: held.peek(),
@@ -217,6 +237,7 @@ def _list_used(function: FunctionType) -> list[Any]:
         if isinstance(held, ModuleType) and not is_library(held.__name__):
             named = [held.__dict__[each] for each in names.all & held.__dict__.keys()]
             known += [each for each in named if all(each is not other for other in known)]
+            used.append(type(held))
     return [*used, *(each for each in known if not isinstance(each, ModuleType))]
 
 

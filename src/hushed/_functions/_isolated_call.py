@@ -258,8 +258,8 @@ def _answer(
 
 def _fetch(raw: Any) -> Any:
     """Bring tensors of torch to the host, without gradients, as `hushed._ground.tensors` does."""
-    torch = sys.modules.get("torch")
-    if torch is None:
+    torch: Any = sys.modules.get("torch")
+    if not hasattr(torch, "Tensor"):  # it may be half imported
         return raw
     if type(raw) in (list, tuple):
         return [_fetch(each) for each in raw]

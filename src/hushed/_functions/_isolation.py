@@ -101,6 +101,7 @@ class Isolation:
         self._holding = 0  # bytes, by those that have ended
         self._failures = 0
         self._looked = 0.0
+        self._to_start = 0.0  # seconds until those before the first call were ready
 
     def __enter__(self) -> Self:
         self._poll = select.epoll()
@@ -165,6 +166,7 @@ class Isolation:
     def _warm(self) -> None:
         """Start the processes that are to be ready before the first call."""
         starting: set[Process] = set()
+        begun = time.perf_counter()
         while len(self._idle) < self._wanted:
             missing = self._wanted - len(self._idle) - len(starting)
             for _ in range(min(self._workers - len(starting), missing)):
@@ -173,6 +175,14 @@ class Isolation:
             ready = {process for process in starting if process.ready}
             starting -= ready
             self._idle += ready
+        self._to_start = time.perf_counter() - begun
+
+    def foresee(self, calls: int) -> tuple[float, int]:
+        """Foresee the seconds that it takes to start so many processes, and how many do at once.
+
+        It follows from those that were ready before the first call, and so from no row.
+        """
+        return self._to_start * math.ceil(calls / self._workers), self._workers
 
     def _take(self, *, others: bool) -> Process | None:
         """Take a process that waits, or start one; None if that has to wait for others to end.

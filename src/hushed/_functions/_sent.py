@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,7 +56,8 @@ class Sent:
 
     def __init__(self, evaluate: Evaluate, alike: Alike | None) -> None:
         self.evaluate, self.alike = evaluate, alike
-        self.filters: list[Any] | None = list(warnings.filters)
+        self.filters = pack_filters()
+        self.loaded: list[Any] | None = None
         self.sender = name_process()
         self.facts: dict[str, str] = {}
         self.first: list[tuple[int, Floats]] = []
@@ -80,9 +81,9 @@ class Sent:
 
         Where versions, processor and linear algebra are the same, no trial is repeated.
         """
-        if self.sender == name_process():
-            self.filters = None
-        with filtered_as(self.filters):
+        if self.sender != name_process():
+            self.loaded = load_filters(self.filters)
+        with filtered_as(self.loaded):
             used = self._used
             other = differences(self.facts, facts(used), _WHERE) if self.facts else ()
             if self.alike is not None and not self.alike(self.evaluate, exact=not other):
@@ -112,8 +113,34 @@ class Sent:
 
     def __call__(self, seed: int, start: int, stop: int) -> Floats:
         """Run a span."""
-        with filtered_as(self.filters):
+        with filtered_as(self.loaded):
             return run_streams(self.evaluate, seed, start, stop)
+
+
+def pack_filters() -> list[bytes]:
+    """Pickle the filters of warnings here, one by one.
+
+    One that cannot be sent is left out, as one for a class of a module whose import failed
+    half-way: no worker has that class, so none can warn with it.
+    """
+    import cloudpickle  # noqa: PLC0415
+
+    found = []
+    for each in warnings.filters:
+        with suppress(Exception):
+            found.append(cloudpickle.dumps(each))
+    return found
+
+
+def load_filters(packed: list[bytes]) -> list[Any]:
+    """Load filters of warnings in a worker, but for those of classes that are not there."""
+    import cloudpickle  # noqa: PLC0415
+
+    found = []
+    for each in packed:
+        with suppress(Exception, SystemExit):
+            found.append(cloudpickle.loads(each))
+    return found
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from hushed._functions._fingerprints import combine, look
+
 
 def settings(libraries: Iterable[str] | None = None) -> dict[str, str]:
     """Read the settings, by name, of this thread; of libraries that are loaded, or of some."""
@@ -52,6 +54,12 @@ def _decimal() -> list[Any]:
     return [context.prec, context.rounding, context.Emin, context.Emax, context.clamp, traps]
 
 
+def _errcall() -> str:
+    """Digest what NumPy calls in place of a warning."""
+    found = np.geterrcall()
+    return "" if found is None else combine(look(found))
+
+
 def _errors() -> list[Any]:
     """Which warnings are errors: only that changes what a function does."""
     filters: list[Any] = list(warnings.filters)
@@ -63,11 +71,13 @@ def _errors() -> list[Any]:
 
 
 def _pandas(module: Any) -> list[Any]:
-    """Options of how pandas computes; not of how it prints, nor those that warn when read."""
-    compute, future = module.options.compute, module.options.future
-    found = [(name, getattr(compute, name)) for name in dir(compute)]
-    wanted = {"distinguish_nan_and_na", "python_scalars"} & set(dir(future))
-    return found + [(name, getattr(future, name)) for name in sorted(wanted)]
+    """Options of how pandas computes; not of how it prints.
+
+    They are read below `pandas.options`, which warns of some.
+    """
+    held = module._config.config._global_config
+    groups = {group: held[group].items() for group in ("compute", "mode", "future")}
+    return [(group, sorted(found)) for group, found in groups.items()]
 
 
 def _sklearn(module: Any) -> list[Any]:
@@ -115,6 +125,7 @@ _ALWAYS: dict[str, Callable[[], Any]] = {
     "the decimal context": _decimal,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "numpy.geterr()": lambda: sorted(np.geterr().items()),
+    "numpy.geterrcall()": _errcall,
     "numpy.getbufsize()": np.getbufsize,
     "the time zone": lambda: (time.tzname, time.timezone, time.altzone),
     "the longest integers in texts": sys.get_int_max_str_digits,

@@ -386,6 +386,7 @@ def silence() -> Iterator[None]:
         yield
         return
     call, process, collections = object(), os.getpid(), count_collections()
+    tracing, profiling = sys.gettrace(), sys.getprofile()
     try:
         _WATCH.enter(call)
         _HERE.call, _HERE.caught = call, []
@@ -393,6 +394,10 @@ def silence() -> Iterator[None]:
     finally:
         if os.getpid() != process:
             os._exit(1)
+        if sys.gettrace() is not tracing:  # it would speak of all that follows
+            sys.settrace(tracing)
+        if sys.getprofile() is not profiling:
+            sys.setprofile(profiling)
         try:
             collect(collections)
         finally:  # whatever stops it: else nothing would be heard of the program any more

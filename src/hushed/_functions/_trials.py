@@ -17,6 +17,7 @@ from hushed._functions._spans import SECONDS, Spans, cut_span
 from hushed._functions._streams import Streams as Streams  # noqa: PLC0414 - found here, too
 from hushed._functions._streams import streams as streams  # noqa: PLC0414
 from hushed._ground.checks import is_whole
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.engines import Done, Engine, Lacks, Outcome, Raised, Span, Task, rebuild
 from hushed.engines._choice import Workers, open_engine
@@ -38,7 +39,8 @@ def seed_from(rng: int | np.random.Generator | None) -> int:
         return int.from_bytes(rng.bytes(16), "little")
     if not is_whole(rng) or rng < 0:
         raise ParameterError(
-            f"seed must be an integer of 0 or more or a Generator, got {rng!r}", parameter="seed"
+            f"seed must be an integer of 0 or more or a Generator, got {as_given(rng)}",
+            parameter="seed",
         )
     return int(rng)
 

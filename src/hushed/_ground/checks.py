@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.decimals import read
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 _MOST = 2**63 - 1  # NumPy has no larger sizes
@@ -66,7 +67,7 @@ def require_positive(name: str, value: Any) -> float:
     number = _double(value)
     if not 0 < number < math.inf:
         raise ParameterError(
-            f"{name} must be a finite number above 0, got {value!r}", parameter=name
+            f"{name} must be a finite number above 0, got {as_given(value)}", parameter=name
         )
     return number
 
@@ -75,7 +76,7 @@ def read_finite(name: str, value: Any) -> float:
     """Refuse anything but a finite number; one beyond the doubles is none."""
     number = _double(value)
     if not math.isfinite(number):
-        shown = "an integer beyond all doubles" if is_whole(value) else repr(value)
+        shown = "an integer beyond all doubles" if is_whole(value) else as_given(value)
         raise ParameterError(f"{name} must be a finite number, got {shown}", parameter=name)
     return number
 
@@ -84,7 +85,7 @@ def require_probability(name: str, value: Any) -> float:
     """Refuse anything but a number strictly between 0 and 1."""
     number = _double(value)
     if not 0 < number < 1:
-        raise ParameterError(f"{name} must lie in (0, 1), got {value!r}", parameter=name)
+        raise ParameterError(f"{name} must lie in (0, 1), got {as_given(value)}", parameter=name)
     return number
 
 
@@ -93,7 +94,7 @@ def read_epsilon(value: Any) -> float:
     level = read("epsilon", value, up=False)
     if not 0 < level < math.inf:
         raise ParameterError(
-            f"epsilon must be a finite number above 0, got {value!r}", parameter="epsilon"
+            f"epsilon must be a finite number above 0, got {as_given(value)}", parameter="epsilon"
         )
     return level
 
@@ -102,7 +103,7 @@ def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False)
     """Refuse anything but an integer that is not too small; NumPy's as well if it must be plain."""
     if not (is_plain_int(value) if plain else is_whole(value)) or value < least:
         raise ParameterError(
-            f"{name} must be an integer of {least} or more, got {value!r}", parameter=name
+            f"{name} must be an integer of {least} or more, got {as_given(value)}", parameter=name
         )
     if value > _MOST:
         raise ParameterError(f"{name} must be {_MOST} or less", parameter=name)
@@ -115,7 +116,7 @@ def read_count(name: str, value: Any, least: int, most: int | None = None) -> in
     if not number.is_integer() or number < least or (most is not None and number > most):
         reach = f"from {least} to {most}" if most is not None else f"of {least} or more"
         raise ParameterError(
-            f"{name} must be a whole number {reach}, got {value!r}", parameter=name
+            f"{name} must be a whole number {reach}, got {as_given(value)}", parameter=name
         )
     return int(value)
 
@@ -124,7 +125,7 @@ def require_one_of(name: str, value: Any, allowed: Collection[str]) -> None:
     """Refuse anything but one of a few words."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(
-            f"{name} must be one of {tuple(allowed)}, got {value!r}", parameter=name
+            f"{name} must be one of {tuple(allowed)}, got {as_given(value)}", parameter=name
         )
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from difflib import get_close_matches
 from itertools import islice
+from numbers import Number
 from typing import Any
 
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
@@ -126,6 +127,15 @@ def shown(text: str) -> str:
     if len(text) > _LONGEST:
         return f"{text[: _LONGEST - 3]!r}... ({len(text)} characters)"
     return repr(text) if odd else text
+
+
+def as_given(value: object) -> str:
+    """Tell what was given for an option, if it is a number, a word or nothing; else its type.
+
+    It may be a table that was meant for another argument, and its rows may be private.
+    """
+    plain = value is None or isinstance(value, Number | str)
+    return repr(value) if plain else f"a {type(value).__name__}"
 
 
 def brief(text: str) -> str:

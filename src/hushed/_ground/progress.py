@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hushed._ground.notebook import Card, draw_gauge, render_card
 
 _PAUSE = 0.25  # seconds between two looks of a line in a notebook
+_LONG = 5.0  # seconds that are worth a word
 
 
 @contextmanager
@@ -37,10 +38,21 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
         yield None
 
 
+def tell_wait(words: str, seconds: float) -> None:
+    """Tell beforehand of work that takes long, and on the way says nothing: on standard error.
+
+    In a terminal or a notebook, from some seconds on; what fails here stops nothing.
+    """
+    if seconds < _LONG or not (_in_notebook() or sys.stderr.isatty()):
+        return
+    with suppress(OSError, ValueError):
+        print(words, file=sys.stderr, flush=True)  # noqa: T201
+
+
 def _in_notebook() -> bool:
     """Whether a kernel of Jupyter runs this process."""
-    known = sys.modules.get("IPython")
-    shell = known.get_ipython() if known is not None else None
+    known = getattr(sys.modules.get("IPython"), "get_ipython", None)  # it may be half imported
+    shell = known() if known is not None else None
     return getattr(shell, "kernel", None) is not None
 
 

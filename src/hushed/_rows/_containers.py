@@ -79,23 +79,24 @@ def container(rows: object) -> Container:
     """Name what holds the rows."""
     if type(rows) is np.ndarray and rows.ndim:  # the common case, and the hot one
         return "array"
-    if isinstance(rows, np.ma.MaskedArray):
+    kind = type(rows)  # and not what an object says that it is
+    if issubclass(kind, np.ma.MaskedArray):
         raise BadRows("rows must not be a masked array: fill the missing cells or drop their rows")
-    if isinstance(rows, np.ndarray):
-        if rows.ndim == 0:
+    if issubclass(kind, np.ndarray):
+        if take_plain(rows).ndim == 0:
             raise BadRows("rows must be a table, got an array without dimensions")
         return "array"
-    if isinstance(rows, list):
+    if issubclass(kind, list):
         return "list"
     if isinstance(rows, Bundles):
         return container(rows.rows)
-    library = type(rows).__module__.partition(".")[0]
-    if type(rows).__name__ == "DataFrame" and library in ("pandas", "polars"):
+    library = kind.__module__.partition(".")[0]
+    if kind.__name__ == "DataFrame" and library in ("pandas", "polars"):
         return "pandas" if library == "pandas" else "polars"
     cure = ": series.to_frame() makes a table of it" if is_series(rows) else ""
     raise BadRows(
         "rows must be a NumPy array, a list, a pandas DataFrame or a Polars DataFrame, "
-        f"got {type(rows).__module__}.{type(rows).__qualname__}{cure}"
+        f"got {kind.__module__}.{kind.__qualname__}{cure}"
     )
 
 
@@ -111,12 +112,15 @@ def as_table(rows: Any) -> Any:
 
 
 def take_plain(rows: Any) -> Any:
-    """Take the rows out of a list of a class of the caller's, whose own code could tell of them.
+    """Take the rows out of a list or array of a class of the caller's, whose code could tell them.
 
     Anything else stays what it is. Whether something holds these rows is asked of the list itself.
     """
-    own = type(rows) is not list and issubclass(type(rows), list)
-    return list.__getitem__(rows, slice(None)) if own else rows
+    kind = type(rows)
+    if kind is not list and issubclass(kind, list):
+        return list.__getitem__(rows, slice(None))
+    own = kind is not np.ndarray and issubclass(kind, np.ndarray)
+    return np.ndarray.view(rows, np.ndarray) if own else rows
 
 
 _NUMBERED = {

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import is_a
+from hushed._ground.printing import suggest
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed.errors import BadRows
 
 
-def check_owner_column(rows: Any, user: str | int) -> None:
-    """Refuse a table without such a column, by its columns alone; those of a list are in cells."""
-    held = containers.container(rows)
+def check_owner_column(rows: Any, user: str | int, *, public: bool = False) -> None:
+    """Refuse a table without such a column, by its columns alone; those of a list are in cells.
+
+    Of public rows it is asked which column was meant; names that private ones have are not shown.
+    """
+    held, meant = containers.container(rows), ""
     if held == "list":
         return
     if held == "array" and rows.dtype.names is None:
@@ -26,8 +30,9 @@ def check_owner_column(rows: Any, user: str | int) -> None:
         columns = list(rows.dtype.names if held == "array" else rows.columns)
         known = columns.count(user) == 1
         what = "must be one of the columns, spelled as there"
+        meant = suggest(user, map(str, columns)) if public else ""
     if not known:
-        raise BadRows(f"user={user!r} {what}: it says whose each row is")
+        raise BadRows(f"user={user!r} {what}: it says whose each row is{meant}")
 
 
 def check_drawn(table: Any, count: int) -> None:

@@ -18,13 +18,13 @@ from hushed._rows._owners import check_owner_column, list_owners
 from hushed.errors import BadRows, ParameterError
 
 
-def bundle_rows(rows: Any, user: str | int) -> Bundles:
+def bundle_rows(rows: Any, user: str | int, *, public: bool = False) -> Bundles:
     """Put the rows of each user together: users as they come up, rows in their order.
 
     Users are the same if Python takes their names for equal, as blocks do.
     """
     containers.check_texts(rows)
-    check_owner_column(rows, user)
+    check_owner_column(rows, user, public=public)
     check_holds_numbers(rows)
     codes = _number_owners(rows, user) if len(rows) else np.empty(0, dtype=np.int64)
     counts = np.bincount(codes)

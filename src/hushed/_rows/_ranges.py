@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.printing import as_given
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._elements import Cells
@@ -51,7 +52,7 @@ class Range:
         if not ends[0] <= ends[1] or not (math.isfinite(ends[0]) or math.isfinite(ends[1])):
             raise ParameterError(
                 f"bounds must be (low, high) with low <= high, and one of them finite; got "
-                f"({self.low!r}, {self.high!r})"
+                f"({as_given(self.low)}, {as_given(self.high)})"
             )
         object.__setattr__(self, "low", ends[0])
         object.__setattr__(self, "high", ends[1])

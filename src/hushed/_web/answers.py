@@ -11,7 +11,7 @@ from hushed._ground.printing import format_up, shown
 from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.tables import Answer
 from hushed.tables._answers import percent
-from hushed.tables._format import format_end, list_lines
+from hushed.tables._format import format_bar, list_lines
 
 _MOST_BARS, _MOST_PICTURES = 40, 6
 
@@ -86,21 +86,27 @@ def _name_groups(answer: Answer) -> list[str]:
 def _draw(answer: Answer, name: str, bars: Sequence[Bar], what: str) -> Picture:
     """Draw bars; a sentence says what they show."""
     barred = all(each.low is not None for each in bars)
-    error = f" with error bars of {percent(answer.level)}" if barred else ""
+    error = (
+        f" with error bars of {percent(answer.level)}"
+        if barred
+        else " without error bars, although each may be off"
+    )
     groups = "" if len(bars) == 1 else f" in {len(bars)} groups"
     cut = "" if len(bars) <= _MOST_BARS else f"; the first {_MOST_BARS} are drawn"
     lines = [("group", name, *(("from", "to") if barred else ()))]
-    lines += [(shown(each.name), _number(each.value), *_ends(each, barred=barred)) for each in bars]
+    lines += [
+        (shown(each.name), *(_cells(each) if barred else (_number(each.value),))) for each in bars
+    ]
     sentence = f"{shown(name)}{groups}{error}{cut}."
     if what:
         sentence = f"{what}: {sentence}"
     return draw_bars(bars[:_MOST_BARS], sentence=sentence, table=tuple(lines))
 
 
-def _ends(bar: Bar, *, barred: bool) -> tuple[str, ...]:
-    if not barred or bar.low is None or bar.high is None:
-        return ()
-    return format_end(bar.low, -1), format_end(bar.high, 1)
+def _cells(bar: Bar) -> tuple[str, ...]:
+    if bar.low is None or bar.high is None:
+        return (_number(bar.value),)
+    return format_bar(bar.value, bar.low, bar.high)
 
 
 def _number(value: float) -> str:

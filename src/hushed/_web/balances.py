@@ -32,5 +32,5 @@ def describe_gauge(balance: Balance) -> Gauge:
         limit=limit,
         left=format_down(balance.epsilon_left, 3),
         used=balance.used,
-        sentence=f"budget {label}: {spent} of {limit} used",
+        sentence=f"privacy budget “{label}”: {spent} of {limit} used",
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from hushed._ground.printing import as_given
 from hushed.accounting._joint import Composition, read_item, read_sequence
 from hushed.accounting._promises import joined
 from hushed.errors import ParameterError
@@ -53,7 +54,8 @@ def parallel(
         )
     if membership not in ("private", "public"):
         raise ParameterError(
-            f"membership must be 'private' or 'public', got {membership!r}", parameter="membership"
+            f"membership must be 'private' or 'public', got {as_given(membership)}",
+            parameter="membership",
         )
     if membership == "private" and promises[0].neighbours == "replace-one":
         raise ParameterError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import is_real
+from hushed._ground.printing import as_given
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._fixed import (
@@ -315,7 +316,7 @@ def allowed_error(confidence: float) -> float:
     """Probability of error that a confidence leaves."""
     if not is_real(confidence) or not 0.5 < confidence < 1:
         raise ParameterError(
-            f"confidence must lie in (0.5, 1), got {confidence!r}", parameter="confidence"
+            f"confidence must lie in (0.5, 1), got {as_given(confidence)}", parameter="confidence"
         )
     return 1 - confidence
 
@@ -323,7 +324,7 @@ def allowed_error(confidence: float) -> float:
 def _check_samples(samples: int) -> int:
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
         raise ParameterError(
-            f"samples must be an integer of 1 or more, got {samples!r}", parameter="samples"
+            f"samples must be an integer of 1 or more, got {as_given(samples)}", parameter="samples"
         )
     return int(samples)
 

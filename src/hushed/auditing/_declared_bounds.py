@@ -287,7 +287,7 @@ def test_sensitivity(
     """
     if user is None and (named := column_of_users(population)) is not None:
         raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
-    declared = read_declaration(bound, norm, neighbours, rows=rows, user=user)
+    declared = read_declaration(bound, norm, neighbours, rows=rows, user=user, parameter="bound")
     limit, norm, neighbours, own = declared
     gamma = own if gamma is None else gamma
     require_one_of("norm", norm, NORMS)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._ground.checks import require_count
+from hushed._ground.printing import as_given
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
 from hushed.guarantee import Neighbours
@@ -113,13 +114,13 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     if family not in FAMILIES:
         raise ParameterError(
             f"pairs must be one of {', '.join(FAMILIES)}, for a mechanism whose input is a list of "
-            f"query answers; got {family!r}. For a function of rows give "
+            f"query answers; got {as_given(family)}. For a function of rows give "
             "extreme_pairs(low, high, rows), or a list of (rows, neighbour)",
             parameter="pairs",
         )
     if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
         raise ParameterError(
-            f"answers must be an integer of 1 or more, got {answers!r}", parameter="answers"
+            f"answers must be an integer of 1 or more, got {as_given(answers)}", parameter="answers"
         )
     found: dict[str, Pair] = {}
     for name in FAMILIES[family]:
@@ -195,10 +196,18 @@ def read_pairs(
         )
     if relation not in get_args(Relation):
         raise ParameterError(
-            f"relation must be one of {get_args(Relation)}, got {relation!r}", parameter="relation"
+            f"relation must be one of {get_args(Relation)}, got {as_given(relation)}",
+            parameter="relation",
         )
     if isinstance(pairs, str):
         found = pattern_pairs(pairs, answers)
+    elif not isinstance(pairs, Iterable):
+        raise ParameterError(
+            "pairs must be a list of (rows, neighbour), the name of a family, or "
+            "hs.PopulationPairs(population=..., rows=..., count=...), got "
+            f"{type(pairs).__name__}",
+            parameter="pairs",
+        )
     else:
         found = [_read_pair(each, number) for number, each in enumerate(pairs, start=1)]
     if not found:

@@ -15,7 +15,7 @@ from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_count
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import root_above
-from hushed._ground.printing import format_up
+from hushed._ground.printing import as_given, format_up
 from hushed._rows._owned import copy_rows
 from hushed.auditing._pairs import Pair, extreme_pairs
 from hushed.errors import BadFunction, ParameterError, RandomFunction
@@ -150,7 +150,7 @@ def check_sensitivity(
             parameter="declared",
         )
     if norm not in ("l1", "l2", "sup"):
-        raise ParameterError(f"norm must be l1, l2 or sup, got {norm!r}", parameter="norm")
+        raise ParameterError(f"norm must be l1, l2 or sup, got {as_given(norm)}", parameter="norm")
     if neighbours not in get_args(Neighbours):
         raise ParameterError(
             f"neighbours must be one of {get_args(Neighbours)}", parameter="neighbours"
@@ -192,6 +192,7 @@ def read_declaration(
     *,
     rows: int,
     user: str | int | None = None,
+    parameter: str = "declared",
 ) -> tuple[float, Norm, Neighbours, float]:
     """Read a declared sensitivity: its value, norm, neighbours, and gamma.
 
@@ -204,19 +205,23 @@ def read_declaration(
         limit = float(declared)
     elif not isinstance(declared, int | float) and hasattr(declared, "norm"):
         limit, norm, neighbours = declared.value, declared.norm, declared.neighbours
-        gamma = _read_promise(declared, rows, user)
+        gamma = _read_promise(declared, rows, user, parameter)
     else:
         raise ParameterError(
-            "declared must be a number, or a sensitivity such as hs.proven_sensitivity gives, got "
-            f"{declared!r}",
-            parameter="declared",
+            f"{parameter} must be a number, or a sensitivity such as hs.proven_sensitivity gives, "
+            f"got {as_given(declared)}",
+            parameter=parameter,
         )
     if not 0 <= limit < math.inf:
-        raise ParameterError(f"a declared sensitivity is 0 or more and finite, got {limit}")
+        raise ParameterError(
+            f"a declared sensitivity is 0 or more and finite, got {limit}", parameter=parameter
+        )
     return limit, norm, neighbours, gamma
 
 
-def _read_promise(declared: SensitivityBound, rows: int, user: str | int | None) -> float:
+def _read_promise(
+    declared: SensitivityBound, rows: int, user: str | int | None, parameter: str
+) -> float:
     """Gamma of a sensitivity that is about one row, or user, of so many; refuse another one."""
     promise = declared.guarantee(1.0)
     sampling = getattr(declared, "sampling", None)
@@ -237,7 +242,7 @@ def _read_promise(declared: SensitivityBound, rows: int, user: str | int | None)
         raise ParameterError(
             f"the sensitivity is about {wrong[0]}: pairs of tables of {rows} {units} that differ "
             f"in one {one}, drawn like the others, say nothing of it",
-            parameter="declared",
+            parameter=parameter,
         )
     return promise.gamma
 
@@ -246,7 +251,8 @@ def check_tolerance(tolerance: Any) -> None:
     """Refuse what is no share of a declared sensitivity."""
     if not is_real(tolerance) or not 0 <= tolerance < math.inf:
         raise ParameterError(
-            f"tolerance must be 0 or more and finite, got {tolerance!r}", parameter="tolerance"
+            f"tolerance must be 0 or more and finite, got {as_given(tolerance)}",
+            parameter="tolerance",
         )
 
 

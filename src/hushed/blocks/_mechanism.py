@@ -13,6 +13,8 @@ from hushed._ground.checks import (
     require_one_of,
     require_probability,
 )
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed._rows._parts import check_rows
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice
@@ -40,9 +42,15 @@ from hushed.statistics._candidates import Spacing
 
 Aggregate = Literal["exponential", "votes", "stable", "mean", "vector"]
 
+_CHOICES = {  # aggregates that choose a value, and what their error counts
+    "exponential": " blocks from their median",
+    "votes": " votes below the most",
+    "stable": " blocks that may answer otherwise; with fewer it may be refused",
+}
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Blocks(Shown):
     """Deal the rows to blocks, ask a function about each, and release what most of them say.
 
     The promise holds for every function and every table: one row is in one block, and so changes
@@ -135,6 +143,24 @@ class Blocks:
     user: str | int | None = None
     limits: Limits = field(default_factory=Limits)
 
+    def _card(self) -> Card:
+        promise, drawn = self.guarantee, self.aggregation
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        _, _, values, error = drawn.describe_draw()
+        choice = self.aggregate in _CHOICES
+        chosen = f"one of {values} public values" if choice else "the mean of their answers"
+        unit = _CHOICES[self.aggregate] if choice else ", in the unit of the answer"
+        return card_of_facts(
+            "Blocks mechanism",
+            (
+                ("promise", f"epsilon {format_up(promise.epsilon)}{slack}, for every table"),
+                ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+                ("blocks of the rows", str(self.blocks)),
+                ("released", chosen),
+                ("error of the draw, 95 %", f"at most {format_up(error, 4)}{unit}"),
+            ),
+        )
+
     def __post_init__(self) -> None:
         require_one_of("aggregate", self.aggregate, get_args(Aggregate))
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
@@ -201,7 +227,10 @@ class Blocks:
         )
 
     def accuracy(self, beta: float = 0.05) -> float:
-        """How much the draw may add, but with probability beta.
+        """How far the draw may miss what the blocks say, but with probability beta.
+
+        What it counts depends on `aggregate`: blocks where one answer is chosen, and units of the
+        answer where answers are averaged.
 
         Parameters
         ----------
@@ -211,13 +240,24 @@ class Blocks:
         Returns
         -------
         float
-            Of candidates in blocks: the drawn one lies between the answers of ranks ``B/2 - a`` and
-            ``B/2 + a`` of the B blocks, each moved to the nearest candidate, whatever the prior is
-            worth; it says nothing from B/2 on. Of labels in votes, behind the label with most of
-            them; of a stable label the blocks that must be free to answer otherwise, so that a
-            refusal is unlikely. A candidate without weight is none here. Of means the error of the
-            noise in the units of the answer. How far the answers of blocks are from that of the
-            whole table is another matter: see `simulate`.
+            ``"exponential"``: a number of blocks, and no distance. Sorted, the answers of the B
+            blocks have ranks 1 to B, and the drawn candidate lies between those of ranks
+            ``B/2 - a`` and ``B/2 + a``, each moved to the nearest candidate, whatever the prior is
+            worth; from B/2 on it says nothing. ``"votes"``: votes, by which the drawn label may be
+            behind the one with most of them. ``"stable"``: the blocks that must be free to answer
+            otherwise, so that a refusal is unlikely. ``"mean"``: the error of the noise, in the
+            units of the answer; ``"vector"``: the same, in each coordinate. A candidate without
+            weight is none here. How far the answers of blocks are from that of the whole table is
+            another matter: `simulate` tells the whole error, in the units of the answer.
+
+        Examples
+        --------
+        >>> ranks = Blocks(low=-1, high=1, epsilon=1.0, blocks=100)
+        >>> round(ranks.accuracy(0.05), 1)  # between the answers of ranks 35 and 66, of 100
+        15.2
+        >>> mean = Blocks(low=-1, high=1, epsilon=1.0, blocks=100, aggregate="mean")
+        >>> round(mean.accuracy(0.05), 3)  # in the units of the answer, which lies in [-1, 1]
+        0.06
         """
         require_probability("beta", beta)
         return self.aggregation.accuracy(beta)

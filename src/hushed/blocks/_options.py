@@ -16,6 +16,7 @@ from hushed._ground.checks import (
     require_one_of,
     require_positive,
 )
+from hushed._ground.printing import as_given
 from hushed.blocks._averaging import Mean, VectorMean
 from hushed.blocks._choosing import Choice, Ranks, Votes, read_numbers
 from hushed.blocks._stable import Stable
@@ -47,7 +48,8 @@ def check_user(user: Any, unit: str) -> None:
         return
     if not (isinstance(user, str) or is_whole(user)):
         raise ParameterError(
-            f"user must be the name of a column or its position, got {user!r}", parameter="user"
+            f"user must be the name of a column or its position, got {as_given(user)}",
+            parameter="user",
         )
     if unit == "person":
         raise ParameterError(

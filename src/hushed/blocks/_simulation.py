@@ -244,6 +244,7 @@ def public_prior(
     floor: float = 0.1,
     draws: int = 200,
     seed: int = 0,
+    progress: bool = False,
 ) -> tuple[float, ...]:
     """Guess what blocks will answer, from a public population, as weights for `hushed.Blocks`.
 
@@ -266,6 +267,8 @@ def public_prior(
         Public blocks to ask about.
     seed : int, default 0
         Seed of the draws.
+    progress : bool, default False
+        Show a progress bar in a terminal or a notebook.
 
     Returns
     -------
@@ -298,15 +301,19 @@ def public_prior(
     find = _find_number if ascending else _find_label  # numbers in any other order are labels
     count, place = find(candidates)
     counts, last = np.zeros(count), None
-    for draw in range(require_count("draws", draws)):
-        table = draw_rows(population, np.random.default_rng([seed, draw]), size)
-        try:
-            found = place(f, table)
-        except BadFunction as failure:
-            last = failure
-            continue
-        if found is not None:
-            counts[found] += 1
+    require_count("draws", draws)
+    with show_progress("asking about public blocks", draws, shown=progress) as report:
+        for draw in range(draws):
+            table = draw_rows(population, np.random.default_rng([seed, draw]), size)
+            if report is not None and draw:
+                report(1)
+            try:
+                found = place(f, table)
+            except BadFunction as failure:
+                last = failure
+                continue
+            if found is not None:
+                counts[found] += 1
     if not counts.any():
         raise BadFunction(
             f"the function gave no answer on {draws} public blocks of {size} rows"

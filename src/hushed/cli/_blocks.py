@@ -150,6 +150,7 @@ def _guess(
         blocks=asked.blocks or made.blocks or 1,
         candidates=made.values,
         seed=trial.seed,
+        progress=True,
     )
     return replace(made, prior=prior, blocks=asked.blocks)
 

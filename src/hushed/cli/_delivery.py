@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ def deliver(inputs: Sequence[Path], account: Account, output: Output) -> Iterato
             return
         certificate, value = released.certificate, plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
+        result["stated_error"] = asdict(released.error)
         if released.names:
             result["named"] = released.named or released.chosen
         result["kept"] = read_again(ledger, account.budget, key or released.entry)

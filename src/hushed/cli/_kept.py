@@ -35,7 +35,8 @@ def describe_release(value: Any, certificate: hs.Certificate) -> str:
     plain = plain_value(value)
     shown = "nothing, it was refused" if plain is None else plain
     named = "".join(f"\n  {name}: {each}" for name, each in list_named(value, certificate))
-    return f"released: {shown}{named}\n\n{certificate.explain()}"
+    error = "" if plain is None else f"\nerror: {certificate.error.explain()}"
+    return f"released: {shown}{named}{error}\n\n{certificate.explain()}"
 
 
 def read_again(ledger: str | None, budget: str | None, name: str | int | None) -> str:

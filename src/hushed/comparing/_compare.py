@@ -13,7 +13,7 @@ import numpy as np
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._ground.decimals import read
-from hushed._ground.printing import flat, format_exactly
+from hushed._ground.printing import as_given, flat, format_exactly
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
 from hushed.comparing._laws import estimate_spread
@@ -154,7 +154,7 @@ def compare(
     level = read_epsilon(1.0 if epsilon is None else epsilon)
     most = None if error is None else require_positive("error", error)
     if not isinstance(worth, int | float) or not 1 <= worth < math.inf:
-        raise ParameterError(f"worth must be 1 or more, got {worth!r}", parameter="worth")
+        raise ParameterError(f"worth must be 1 or more, got {as_given(worth)}", parameter="worth")
     question = Question(
         asked=asked,
         population=population,
@@ -246,7 +246,7 @@ def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[fl
 def _read_delta(delta: float) -> float:
     known = read("delta", delta, up=False)
     if not 0 <= known < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta!r}", parameter="delta")
+        raise ParameterError(f"delta must lie in [0, 1), got {as_given(delta)}", parameter="delta")
     return known
 
 

@@ -14,6 +14,7 @@ from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._ground.checks import require_count
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._people import show_rows
 from hushed.engines._choice import Workers
@@ -204,7 +205,8 @@ def check_user(asked: Any, population: Any, user: object) -> None:
         raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
     if user is not None and type(user) not in (str, int):
         raise ParameterError(
-            f"user must be the name or the position of a column, got {user!r}", parameter="user"
+            f"user must be the name or the position of a column, got {as_given(user)}",
+            parameter="user",
         )
     if user is not None and isinstance(asked, Numeric | Mode):
         raise ParameterError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
-from hushed._ground.notebook import Card, Shown
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_up, list_problems
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
@@ -16,8 +16,8 @@ _WIDTH = 100
 _CLOSED = {"extra": "forbid", "strict": True}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedRoute:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ComparedRoute(Shown):
     """One way to release the answer.
 
     Parameters
@@ -54,9 +54,22 @@ class ComparedRoute:
     calls: int
     how: str
 
+    def _card(self) -> Card:
+        errors = f"{shown_number(self.error_50)} and {shown_number(self.error_95)}"
+        return card_of_facts(
+            f"Route {self.name}",
+            (
+                ("promise holds for", self.promise),
+                ("epsilon", format_up(self.guarantee.epsilon)),
+                ("error in 50 % and 95 % of releases", errors),
+                ("calls", f"{self.calls:,}"),
+                ("written", self.how),
+            ),
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LeftOut(Shown):
     """A way that does not apply.
 
     Parameters
@@ -71,6 +84,9 @@ class LeftOut:
 
     name: str
     reason: str
+
+    def _card(self) -> Card:
+        return card_of_facts(f"Left out: {self.name}", (("reason", self.reason),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

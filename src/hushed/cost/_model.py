@@ -23,12 +23,14 @@ from hushed._ground.checks import (
     require_within,
 )
 from hushed._ground.decimals import read
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import LIBRARY, last_true, round_down
-from hushed._ground.printing import format_up, money_above, money_below
+from hushed._ground.printing import format_down, format_up, money_above, money_below
 from hushed.errors import NotFeasible, ParameterError
 
 Basis = Literal["exact", "loss", "published"]
 
+CURRENCY = " in the currency of the model, all people together"
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _WHY_NOT = {
     "published": (
@@ -43,8 +45,8 @@ _WHY_NOT = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Range(Shown):
     """Levels that a budget allows.
 
     Parameters
@@ -58,9 +60,19 @@ class Range:
     low: float
     high: float
 
+    def _card(self) -> Card:
+        # As levels that are allowed, each end is rounded into the range.
+        return card_of_facts(
+            "Levels within the budget",
+            (
+                ("smallest epsilon", f"{format_up(self.low)} nats"),
+                ("largest epsilon", f"{format_down(self.high)} nats"),
+            ),
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Optimum:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Optimum(Shown):
     """Cheapest stronger level of a mechanism calibrated to ``epsilon0``.
 
     Parameters
@@ -89,14 +101,33 @@ class Optimum:
     basis: Basis
     warnings: tuple[str, ...]
 
+    def _card(self) -> Card:
+        return card_of_facts(
+            f"Cheapest stronger level: {format_up(self.epsilon)} nats",
+            (
+                ("noise is calibrated to", f"epsilon {format_up(self.epsilon0)} nats"),
+                ("confidence in it", f"{format_down(self.confidence, 4)}, basis {self.basis!r}"),
+                ("cost at it", f"{money_above(self.budget)}{CURRENCY}"),
+                ("cost without the claim", f"{money_above(self.baseline)}{CURRENCY}"),
+                *(("warning", each) for each in self.warnings),
+            ),
+        )
+
+    def _brief(self) -> str:
+        return (
+            f"Optimum: epsilon {format_up(self.epsilon)} nats costs {money_above(self.budget)} at "
+            f"a confidence of {format_down(self.confidence, 4)}, without it "
+            f"{money_above(self.baseline)}"
+        )
+
     @property
     def saving(self) -> float:
         """Baseline less budget."""
         return self.baseline - self.budget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostModel:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CostModel(Shown):
     """Compensation in the worst case, as a function of the privacy level.
 
     Parameters
@@ -120,6 +151,20 @@ class CostModel:
     people: int = 1
     rate: float = 1.0
     floor: float = 0.0
+
+    def _card(self) -> Card:
+        floor = f" + {self.floor:,.10g}" if self.floor else ""
+        return card_of_facts(
+            "Cost model",
+            (
+                ("without privacy", f"{money_above(self.per_person)} per person, in any currency"),
+                ("people", f"{self.people:,}"),
+                (
+                    "cost of epsilon, per person",
+                    f"{self.per_person:,.10g} exp(-{self.rate:.10g}/epsilon){floor}",
+                ),
+            ),
+        )
 
     def __post_init__(self) -> None:
         for name, up in (("per_person", True), ("rate", False), ("floor", True), ("people", True)):

@@ -10,17 +10,18 @@ from typing import Literal
 
 from hushed import privacy_loss, risk
 from hushed._ground.decimals import decimal_of, read, stated_below, upper_double
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import COARSE, first_true_near, round_down, round_up
-from hushed._ground.printing import format_down, format_up, money_above, money_below
-from hushed.cost._model import CostModel, epsilon_for_error
+from hushed._ground.printing import flat, format_down, format_up, money_above, money_below
+from hushed.cost._model import CURRENCY, CostModel, epsilon_for_error
 from hushed.errors import NotFeasible, ParameterError
 from hushed.privacy_loss import PrivacyProfile
 
 Mechanism = Literal["Laplace", "Gaussian"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Need(Shown):
     """One release that somebody wants, with the error they can live with.
 
     Parameters
@@ -48,6 +49,12 @@ class Need:
     sensitivity: float = 1.0
     dims: int = 1
     name: str = "the answer"
+
+    def _card(self) -> Card:
+        moved = f"by {format_up(self.sensitivity)} at most, in the unit of the answer"
+        facts = [("error", f"{self.accuracy()}, in the unit of the answer")]
+        facts += [("numbers", str(self.dims))] if self.dims > 1 else []
+        return card_of_facts(f"Need of {flat(self.name)}", [*facts, ("one person moves it", moved)])
 
     def __post_init__(self) -> None:
         for name, up in (("error", False), ("sensitivity", True), ("beta", False)):
@@ -79,8 +86,8 @@ class Need:
         return f"{all_of}within {format_up(self.error)} of the truth with probability {kept}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Choice(Shown):
     """The mechanism chosen for one need.
 
     Parameters
@@ -103,9 +110,20 @@ class Choice:
     epsilon: float
     delta: float
 
+    def _card(self) -> Card:
+        of = "scale" if self.mechanism == "Laplace" else "standard deviation"
+        return card_of_facts(
+            f"{self.mechanism} noise for {flat(self.need.name)}",
+            (
+                (of, f"{format_down(self.scale, 4)}, in the unit of the answer"),
+                ("error", self.need.accuracy()),
+                ("alone", _say_level(self.epsilon, self.delta)),
+            ),
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(Shown):
     """Cheapest way to meet every tolerated error, and whether the budget allows it.
 
     Parameters
@@ -137,6 +155,39 @@ class Plan:
     remedies: tuple[str, ...]
     sentence: str
 
+    def _card(self) -> Card:
+        facts = [("all together", _say_level(self.epsilon, self.delta))]
+        if self.cost is not None:
+            facts.append(("cost in the worst case", f"{money_above(self.cost)}{CURRENCY}"))
+        if self.budget is not None:
+            facts.append(("budget", f"{money_below(self.budget)} in the currency of the costs"))
+        if self.feasible is not None:
+            facts.append(("fits", "yes" if self.feasible else "no"))
+        facts += [("it would fit if you" if self.cost else "to do", e) for e in self.remedies]
+        lines = [("release", "noise", "error", "alone")]
+        for each in self.choices:
+            noise = f"{each.mechanism}, {format_down(each.scale, 4)}"
+            alone = _say_level(each.epsilon, each.delta)
+            lines.append((flat(each.need.name), noise, each.need.accuracy(), alone))
+        known = card_of_facts(self._title(), facts)
+        return replace(
+            known, lines=tuple(lines), text=f"{known.text}\n\n{self.sentence}", words=self.sentence
+        )
+
+    def _title(self) -> str:
+        count = len(self.choices)
+        return f"Plan of {count} release{'s' * (count > 1)}"
+
+    def _brief(self) -> str:
+        known = [f"{self._title()}: {_say_level(self.epsilon, self.delta)}"]
+        if self.cost is not None:
+            known.append(f"cost {money_above(self.cost)}")
+        if self.budget is not None:
+            known.append(f"budget {money_below(self.budget)}")
+        if self.feasible is not None:
+            known.append("it fits" if self.feasible else "it does not fit")
+        return ", ".join(known)
+
     def require(self) -> Plan:
         """Return the plan, or refuse it.
 
@@ -153,6 +204,11 @@ class Plan:
         if self.feasible is False:
             raise NotFeasible(_refusal(self))
         return self
+
+
+def _say_level(epsilon: float, delta: float) -> str:
+    slack = f", delta {format_up(delta)}" if delta else ""
+    return f"epsilon {format_up(epsilon)} nats{slack}"
 
 
 def _refusal(found: Plan) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._ground.checks import require_one_of
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 Model = Literal["fixed", "poisson"]
@@ -170,7 +171,8 @@ def read_sizes(
 def _size(size: float, total: int, side: str, model: Model) -> float:
     if np.asarray(size).dtype.kind not in "iuf" or not 1 <= size <= _LARGEST:
         raise ParameterError(
-            f"samples of {side} must be a number in [1, 2**53], got {size!r}: an empty sample "
+            f"samples of {side} must be a number in [1, 2**53], "
+            f"got {as_given(size)}: an empty sample "
             "says nothing"
         )
     if model == "fixed" and size != math.floor(size):

@@ -14,6 +14,7 @@ from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_count, require_one_of, require_probability
 from hushed._ground.decimals import decimal_of
+from hushed._ground.printing import as_given
 from hushed._rows._containers import Layout, as_table, container, take_plain
 from hushed._rows._people import bundle_rows, count_units
 from hushed._rows._ranges import Range
@@ -273,7 +274,8 @@ def _check_level(level: float, tables: int) -> tuple[float, int]:
 def _check_unit(unit: object, user: object) -> None:
     if not isinstance(unit, str) or unit not in get_args(RowUnit):
         raise ParameterError(
-            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for users with several rows "
+            f"unit must be one of {get_args(RowUnit)}, "
+            f"got {as_given(unit)}; for users with several rows "
             "name their column, user=",
             parameter="unit",
         )
@@ -284,7 +286,8 @@ def _check_unit(unit: object, user: object) -> None:
         )
     if user is not None and type(user) not in (str, int):
         raise ParameterError(
-            f"user must be the name or the position of a column, got {user!r}", parameter="user"
+            f"user must be the name or the position of a column, got {as_given(user)}",
+            parameter="user",
         )
 
 

@@ -124,6 +124,7 @@ def check_movement(
     sampling = _check_sensitivity(sensitivity)
     check_ledger(ledger, budget, key)
     rows = as_table(rows)
+    containers.container(rows)
     size = len(containers.take_plain(rows))
     pairs = _count_pairs(rows, size, sampling)
     counted = proven_sensitivity(

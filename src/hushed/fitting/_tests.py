@@ -159,6 +159,8 @@ def choose_tests(rows: Any, tests: Tests) -> TestFunctions:
             names=summaries.names, columns=columns, pairs=tests == "pairs", summaries=summaries
         )
     names = name_columns(rows)
+    if 0 in getattr(rows, "shape", ())[1:]:
+        raise BadRows("the population has no column that could be compared")
     found = split_columns(rows, names)
     for name, column in zip(names, found, strict=True):
         if not (is_numeric(column) or is_readable(column)):

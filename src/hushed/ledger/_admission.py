@@ -28,7 +28,7 @@ def check_promise(budget: Budget, promise: Guarantee, loss: PrivacyProfile | Non
     if mismatches := _mismatches(limit, promise):
         raise ParameterError(
             f"budget {budget.name!r} does not take this charge: {'; '.join(mismatches)}. "
-            f"{_way_out(limit, promise)}. Nothing was charged"
+            f"{_way_out(budget.name, limit, promise)}. Nothing was charged"
         )
     if loss is not None and loss.one_sided:
         raise ParameterError(
@@ -64,7 +64,7 @@ def _mismatches(limit: Guarantee, promise: Guarantee) -> list[str]:
             f"protect={promise.protect!r}, of which one is about given replacements only"
         )
     if found:
-        found[-1] += ", and neither promise implies the other, so they do not add up"
+        found[-1] += ", and as they are they do not add up"
     if _for_fewer(limit, promise):
         found.append(
             f"the budget is about all records at once (protect={limit.protect!r}), the charge of "
@@ -90,7 +90,7 @@ def _for_fewer(limit: Guarantee, promise: Guarantee) -> bool:
     )
 
 
-def _way_out(limit: Guarantee, promise: Guarantee) -> str:
+def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
     """Say which budget would take a charge, in Python and on the command line."""
     asked = []
     if (promise.neighbours, promise.unit) != (limit.neighbours, limit.unit):
@@ -106,11 +106,26 @@ def _way_out(limit: Guarantee, promise: Guarantee) -> str:
     command = f"hushed ledger open LEDGER NAME --epsilon EPSILON {' '.join(options)}"
     spelled = f"{', '.join(asked)} in its limit ({command})"
     others = []
+    if _can_be_turned(limit, promise):
+        others.append(
+            "charge by hand what it costs where a row is replaced, 2 epsilon: "
+            f"ledger.charge({name!r}, guarantee.for_replacement())"
+        )
     if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
         others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")
     if _for_fewer(limit, promise):
         others.append(f"sample with protect={limit.protect!r}")
     return f"Open another budget with {spelled}" + "".join(f", or {each}" for each in others)
+
+
+def _can_be_turned(limit: Guarantee, promise: Guarantee) -> bool:
+    """Whether what a promise says of replaced rows is what a limit is about."""
+    if promise.neighbours == limit.neighbours:
+        return False
+    try:
+        return not _mismatches(limit, promise.for_replacement())
+    except ParameterError:
+        return False
 
 
 def find_priced_law(promise: Guarantee, loss: PrivacyProfile | None) -> PrivacyProfile | None:

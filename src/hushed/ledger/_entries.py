@@ -13,6 +13,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import flat, format_up
 from hushed.accounting._filters import Cost, FilterMethod, PrivacyFilter
 from hushed.errors import DamagedLedger, HushedError
 from hushed.guarantee import Guarantee
@@ -53,8 +55,8 @@ class Budget:
     digest: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Entry(Shown):
     """One charge.
 
     Parameters
@@ -94,6 +96,19 @@ class Entry:
     question: str = field(default="", repr=False)
     digest: str = field(default="", repr=False)
     terms: str = field(default="", repr=False, compare=False)
+
+    def _card(self) -> Card:
+        charged = self.guarantee
+        known = [
+            ("charged", f"epsilon {format_up(charged.epsilon)}, delta {format_up(charged.delta)}"),
+            ("gamma", format_up(charged.gamma)),
+            ("for", f"one {charged.unit}, {charged.neighbours}"),
+            ("at", flat(self.at)),
+            ("note", flat(self.note)),
+        ]
+        if self.key is not None:
+            known.append(("key", flat(self.key)))
+        return card_of_facts(f"Entry {self.number} of budget {flat(self.budget)}", known)
 
     @property
     def loss(self) -> PrivacyProfile | None:

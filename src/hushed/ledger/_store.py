@@ -74,6 +74,7 @@ class Store:
         self.schema: str | None = None  # on a server: where the tables lie
         self._engine: Engine | None = None
         self._making = RLock()
+        self._writing = RLock()
         self._file: Identity | None = None
         self._secrets: tuple[str, ...] = ()
 
@@ -108,7 +109,7 @@ class Store:
 
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
-        self._making = RLock()
+        self._making, self._writing = RLock(), RLock()
         if self._engine is not None:
             _OF_THE_PARENT.append(self._engine)
             self._engine = None
@@ -218,7 +219,25 @@ class Store:
 
     def spending(self) -> AbstractContextManager[Transaction]:
         """Write as in `writing`, by the shortest way: for charges, of which there are many."""
-        return self._driving("BEGIN IMMEDIATE", commits=True) if self.sqlite else self.writing()
+        return self._spending_alone() if self.sqlite else self.writing()
+
+    @contextmanager
+    def _spending_alone(self) -> Iterator[Any]:
+        """Wait for the other threads of this process without a connection, and be woken.
+
+        SQLite lets whoever waits sleep, for a tenth of a second in the end, and look again.
+        """
+        writing = self._writing  # a forked child has another one
+        if not writing.acquire(timeout=self.timeout):
+            raise LedgerUnavailable(
+                "the ledger cannot be used now (it is locked by another thread of this program); "
+                "try again"
+            )
+        try:
+            with self._driving("BEGIN IMMEDIATE", commits=True) as driver:
+                yield driver
+        finally:
+            writing.release()
 
     @contextmanager
     def _driving(self, begin: str, *, commits: bool) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from hushed._ground.checks import require_one_of
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.measurements._losses import losses_of
 from hushed.measurements._record import Measurement
@@ -134,7 +135,9 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
     """
     require_one_of("law", law, LAWS)
     if isinstance(scale, bool) or not 0 < scale < math.inf:
-        raise ParameterError(f"scale must be finite and above 0, got {scale!r}", parameter="scale")
+        raise ParameterError(
+            f"scale must be finite and above 0, got {as_given(scale)}", parameter="scale"
+        )
     kind: type[Law] = LAWS[law]
 
     def build(space: Space) -> Measurement:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hushed._functions._calls import call_privately
+from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.decimals import read
 from hushed.accounting import joined
@@ -67,7 +68,7 @@ class Measurement:
     def __call__(self, data: Any) -> Any:
         """Check that data lies in the source domain, and release an answer."""
         refuse_carrying_steps(self.draw, data)
-        return self.draw(self.source.domain.check(data))
+        return self.draw(read_rows(self.source.domain.check, data))
 
     def map(self, d_in: float | Distance, measure: Measure | None = None) -> Loss:
         """Carry a distance of inputs to a privacy loss.

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.numeric import first_true
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError, WrongNorm, ZeroSensitivity
 from hushed.spaces import Norm, SensitivityBound
 from hushed.statistics import Mode, Numeric
@@ -26,7 +27,7 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
     if movement.norm not in norms:
         wanted = " or ".join(repr(norm) for norm in norms)
         raise WrongNorm(
-            f"{mechanism} needs a sensitivity in the norm {wanted}, got {movement.norm!r}; "
+            f"{mechanism} needs a sensitivity in the norm {wanted}, got {as_given(movement.norm)}; "
             f"sample it with norm={norms[0]!r}, or use {_mechanisms_for(movement.norm)}"
         )
     if movement.value == 0 and getattr(movement, "sampling", None) is None:
@@ -66,7 +67,7 @@ def require_monotone(monotone: bool, sensitivity: SensitivityBound) -> None:
     """Refuse the declaration where a replaced record may raise one score and lower another."""
     if not isinstance(monotone, bool):
         raise ParameterError(
-            f"monotone must be True or False, got {monotone!r}", parameter="monotone"
+            f"monotone must be True or False, got {as_given(monotone)}", parameter="monotone"
         )
     if monotone and (sensitivity.norm != "sup" or sensitivity.neighbours != "add-remove"):
         raise ParameterError(

@@ -12,9 +12,14 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._ground.checks import read_epsilon, require_one_of, require_positive
+from hushed._ground.checks import (
+    read_epsilon,
+    require_one_of,
+    require_positive,
+    require_probability,
+)
 from hushed._ground.decimals import decimal_of
-from hushed._ground.numeric import finite_above
+from hushed._ground.numeric import finite_above, first_whole
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
@@ -25,6 +30,9 @@ from hushed.spaces import Norm, SensitivityBound
 
 SMALLEST = 2.0**-20
 _LEAST_GROWTH = 1.01
+_CELLS = 2048  # of the law of the noise on the threshold
+_FAR = 50.0  # scales: what lies farther stops no search
+_MOST_ROWS = 2.0**52
 _SHARE = Fraction(3, 4)  # of epsilon for the threshold, see Notes
 
 Side = Literal["high", "low"]
@@ -57,8 +65,8 @@ class BoundSearch(Calibrated):
     name: ClassVar[str] = "bound-search"
     norms: ClassVar[tuple[Norm, ...]] = SparseVector.norms
     outcome: ClassVar[str] = (
-        "at most {error} {rows} lie beyond the bound that was found, unless it is the last "
-        "candidate"
+        "at most {error} {rows} lie beyond the bound that was found, whatever the column is, "
+        "unless it is the last candidate"
     )
     law_name: ClassVar[str] = SparseVector.law_name
 
@@ -144,6 +152,40 @@ class BoundSearch(Calibrated):
         """Rows beyond the bound found among so many candidates, but with chance beta."""
         far = self.plan.accuracy(beta, candidates)
         return finite_above(decimal_of(self.above or 0.0) + decimal_of(far))
+
+    def usual_accuracy(self, beta: float = 0.05) -> float:
+        """Rows beyond the bound found on a falling tail, exceeded with chance beta at most.
+
+        On a column where the rows beyond fall at least as fast as the roots of the candidates rise,
+        as they do in a Pareto tail of index 1/2, or a lighter one; elsewhere `accuracy` holds.
+
+        Notes
+        -----
+        More than c rows are left if the search stops at one of the candidates with ``c + 1`` rows
+        beyond or more. With noise T on the threshold none of them stops it with probability
+        ``prod_j 1 - exp(-(c_j - above + T) / s2)``, which grows with every c_j; they are
+        ``(c + 1) growth**(j/2)`` or more, rounded down to whole rows. The mean over T is a sum over
+        cells of equal probability, by the low end of each: rounded up.
+        """
+        require_probability("beta", beta)
+        plan = self.plan
+        step = Fraction(2) ** plan.grid
+        spread, threshold = (float(s * step) for s in (plan.scales.query, plan.scales.threshold))
+        cells = -threshold * np.log1p(-np.arange(_CELLS) / _CELLS)
+        least = (self.above or 0.0) + 2 * float(step)  # rounding to the grid takes two steps
+
+        def is_kept(most: int) -> bool:
+            survives = np.ones(_CELLS)
+            ideal = float(most + 1)
+            while (count := math.floor(ideal)) - least <= _FAR * spread:
+                survives *= -np.expm1(-np.maximum(count - least + cells, 0.0) / spread)
+                ideal *= math.sqrt(self.growth)
+            return bool(1.0 - survives.mean() <= beta)
+
+        most = self.accuracy(beta)
+        if most >= _MOST_ROWS:
+            return most
+        return 0.0 if is_kept(0) else min(most, float(first_whole(is_kept)))
 
     def search(self, counts: NDArray[np.int64]) -> int:
         """Find the index of a candidate, given the rows beyond each; the last one if none fits."""

@@ -28,6 +28,7 @@ _GRID = 2.0**20  # the logarithm of a prior is rounded to whole parts of this
 _FARTHEST = 2.0**32
 _MOST_QUADRATIC = 1 << 14
 _LEAST_WEIGHT = 1e-290  # of the largest one: its share in all of them is a normal double
+_COMPUTED = 1 + 2.0**-20  # covers what doubles lose of a chance
 _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's probability
 
 
@@ -176,16 +177,16 @@ class InverseSensitivity(OnStatistic):
         Returns
         -------
         float
-            Distance of the exact value to the farthest candidate within `accuracy`; NaN for a mode.
+            Distance of the exact value that a drawn one keeps to, by `chances_on`; NaN for a mode.
         """
+        require_probability("beta", beta)
         if not isinstance(self.statistic, Numeric):
             return math.nan
-        kept, offsets = self._offers()
-        scores = offsets - self._lengths(public_rows, kept)
-        reach = noise.selection_scale(width=WIDTH, epsilon=self.epsilon)[0]
-        near = scores >= scores.max() - reach * (math.log(kept.size) - math.log(beta)) - 2.0**-20
-        exact = float(self.statistic.value(public_rows))
-        return float(np.abs(np.array(self.values)[kept][near] - exact).max())
+        chances = self.chances_on(public_rows)
+        far = np.abs(np.array(self.values) - float(self.statistic.value(public_rows)))
+        order = np.argsort(far)[::-1]
+        beyond = np.cumsum(chances[order]) * _COMPUTED  # with a chance of that or a farther one
+        return float(far[order][np.searchsorted(beyond, beta, side="right")])
 
     def chances_on(self, public_rows: Any) -> Floats:
         """Probability with which each value is drawn on a public table.

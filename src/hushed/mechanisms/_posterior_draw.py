@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from hushed import noise
 from hushed._ground.checks import read_epsilon, require_probability
 from hushed._ground.numeric import ARITHMETIC, round_up
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import finite_values, require_movement
@@ -60,7 +61,7 @@ class PosteriorDraw(Calibrated):
         require_movement(self.sensitivity, "Posterior", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
         if not 0 < self.least <= 1:
-            raise ParameterError(f"least must be a share in (0, 1], got {self.least!r}")
+            raise ParameterError(f"least must be a share in (0, 1], got {as_given(self.least)}")
         if not isinstance(self.fingerprint, str) or not _FINGERPRINT.fullmatch(self.fingerprint):
             raise ParameterError("the fingerprint of the candidates is none")
 

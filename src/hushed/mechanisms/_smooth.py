@@ -16,6 +16,7 @@ from hushed import noise
 from hushed._ground.checks import read_epsilon, require_count, require_one_of, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.mechanisms._on_statistic import OnStatistic
@@ -184,7 +185,7 @@ class Smooth(OnStatistic):
             most = f"epsilon / {self.tail} (tail={self.tail})" if self.tail else "below epsilon / 2"
             raise ParameterError(
                 f"smoothing must be {most}, because the tail of the noise hides no more than that; "
-                f"got {self.smoothing!r} at epsilon={self.epsilon}",
+                f"got {as_given(self.smoothing)} at epsilon={self.epsilon}",
                 parameter="smoothing",
             )
         if asked <= 2 * _MARGIN:
@@ -290,7 +291,8 @@ def read_epsilon_share(value: Any) -> float:
         return read_epsilon(value)
     except ParameterError:
         raise ParameterError(
-            f"smoothing must be a finite number above 0, got {value!r}", parameter="smoothing"
+            f"smoothing must be a finite number above 0, got {as_given(value)}",
+            parameter="smoothing",
         ) from None
 
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from hushed._ground.checks import read_epsilon, read_finite, require_count, require_probability
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.numeric import finite_above
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Calibrated
@@ -123,7 +124,7 @@ class SparseVector(Calibrated):
         if not 0 <= values < self.epsilon:
             raise ParameterError(
                 f"values must be a part of epsilon={self.epsilon}, 0 or more and less than all, "
-                f"got {self.values!r}",
+                f"got {as_given(self.values)}",
                 parameter="values",
             )
         object.__setattr__(self, "values", values)
@@ -131,7 +132,8 @@ class SparseVector(Calibrated):
         object.__setattr__(self, "positives", require_count("positives", self.positives))
         if not isinstance(self.monotone, bool):
             raise ParameterError(
-                f"monotone must be True or False, got {self.monotone!r}", parameter="monotone"
+                f"monotone must be True or False, got {as_given(self.monotone)}",
+                parameter="monotone",
             )
         if self.positives > LARGEST_SCALE:
             raise ParameterError("positives must be 2**55 or less", parameter="positives")

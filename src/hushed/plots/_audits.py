@@ -117,7 +117,7 @@ def _draw_curve(alt: Any, report: AuditReport) -> Any:
         )
 
     # Hollow, and of two sizes: the claim does not hide a certified point behind it.
-    line = place(curve).mark_line(strokeDash=[6, 3])
+    line = place(curve).mark_line()
     small = place(points[:2]).mark_point(size=60, strokeWidth=2, filled=False, opacity=1)
     large = place(points[2:]).mark_point(size=160, strokeWidth=2, filled=False, opacity=1)
     return (line + small + large).properties(title="Delta against epsilon")
@@ -140,10 +140,15 @@ def _draw_outcomes(alt: Any, report: AuditReport) -> Any:
     title = f"groups of outcomes, those that speak for the {sides[0]} to the right"
     unnamed = alt.Axis(labels=False, ticks=False, grid=False)
     x = {"title": title, "axis": unnamed, "scale": alt.Scale(domain=[0, len(groups)])}
+    # Some room above: else a dot is cut in half by the edge.
+    most = max(each[k] / runs[k] for each in groups for k in (0, 1))
     y = alt.Y(
-        "share:Q", title="share of runs", axis=alt.Axis(format="%"), scale=alt.Scale(domainMin=0)
+        "share:Q",
+        title="share of runs",
+        axis=alt.Axis(format="%"),
+        scale=alt.Scale(domain=[0, min(1.0, 1.1 * most)]),
     )
-    looks = tell_apart(sides, ("square", "circle"), **_BELOW)
+    looks = tell_apart(sides, ("square", "circle"), title="runs on the input", **_BELOW)
     bar = alt.Chart(alt.Data(values=bars)).mark_bar(opacity=0.4)
     dot = alt.Chart(alt.Data(values=dots)).mark_point(filled=True, size=40, opacity=1)
     start = find_event(groups, counts.hits, counts.other_hits)

@@ -70,7 +70,9 @@ def movement_figure(certificate: Certificate) -> Any:
             "label": f"kept: number {sampling.rank} of {sampling.pairs}",
         }
     ]
-    x = alt.X("movement:Q").title(f"movement of the answer between neighbours ({certificate.norm})")
+    x = alt.X("movement:Q").title(
+        f"movement of the answer between neighbours ({certificate.norm} norm, unit of the answer)"
+    )
     curve = (
         alt.Chart(alt.Data(values=points))
         .mark_line(interpolate="step-after", color=_BLUE)

@@ -54,7 +54,8 @@ def comparison_figure(comparison: Comparison) -> Any:
         for each, (half, most) in zip(comparison.routes, pairs, strict=True)
     ]
     unit = "rows" if comparison.categories else "unit of the answer"
-    title = "epsilon (nats)" if levels else f"error: half of the releases, and 95 % ({unit})"
+    kept = f"error that 50 % (mark) and 95 % (end) of releases keep to ({unit})"
+    title = "epsilon (nats)" if levels else kept
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
     promises = list(dict.fromkeys(each.promise for each in comparison.routes))
     looks = tell_apart(promises, _SHAPES, by="promise", title="promise holds for")

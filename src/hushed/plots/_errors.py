@@ -12,8 +12,11 @@ from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
 from hushed.mechanisms._calibrated import Calibrated
 from hushed.plots._figures import COLOURS, altair_or_refuse, shows_offline
+from hushed.releasing._stated_error import name_unit
 from hushed.tables import Table
+from hushed.tables._quotes import QuotedOutput
 
+_ANSWER = "unit of the answer"
 _POINTS = 25
 _TOLD = 4  # outputs whose errors are told in numbers
 
@@ -70,7 +73,7 @@ def error_figure(
             "rows a group has"
         )
     subtitle = [f"noise exceeds it with a probability of {beta:g} at most"]
-    figure = _draw_lines(alt, rows)
+    figure = _draw_lines(alt, rows, _name_axis(rows, dims))
     if asked_at is not None:
         if not levels[0] <= require_positive("asked_at", asked_at) <= levels[-1]:
             raise ParameterError(
@@ -85,7 +88,19 @@ def error_figure(
     return figure.properties(title=title, width=480, height=320)
 
 
-def _draw_lines(alt: Any, rows: list[dict[str, Any]]) -> Any:
+def _name_axis(rows: list[dict[str, Any]], dims: int) -> str:
+    """Name the axis of errors, by their unit; by each line if they differ, in the legend, too."""
+    units = list(dict.fromkeys(each["unit"] for each in rows))
+    if len(units) > 1:
+        for each in rows:
+            each["line"] = f"{each['of']} ({each['unit']})"
+        return "error, each in its unit below"
+    together = f" of all {dims} numbers" if dims > 1 and units == [_ANSWER] else ""
+    among = f", among {dims} candidates" if dims > 1 and units != [_ANSWER] else ""
+    return f"error{together} ({units[0]}{among})"
+
+
+def _draw_lines(alt: Any, rows: list[dict[str, Any]], title: str) -> Any:
     """Draw one line for each output, on logarithmic scales."""
     axis = alt.Axis(format="~g", labelOverlap=True)
     scale = alt.Scale(type="log", nice=False)
@@ -96,9 +111,9 @@ def _draw_lines(alt: Any, rows: list[dict[str, Any]]) -> Any:
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("epsilon:Q", title="epsilon (nats)", scale=scale, axis=axis),
-            y=alt.Y("error:Q", title="error (unit of the answer; ranks)", scale=scale, axis=axis),
-            color=alt.Color("of:N", title=None, sort=None, scale=colours, legend=legend),
-            strokeDash=alt.StrokeDash("of:N", title=None, sort=None, legend=legend),
+            y=alt.Y("error:Q", title=title, scale=scale, axis=axis),
+            color=alt.Color("line:N", title=None, sort=None, scale=colours, legend=legend),
+            strokeDash=alt.StrokeDash("line:N", title=None, sort=None, legend=legend),
         )
     )
 
@@ -132,7 +147,7 @@ def _list_errors(
     """List the errors that are known beforehand, of each output at each level."""
     if isinstance(asked, Table):
         return [
-            {"epsilon": level, "error": each.accuracy, "of": flat(each.name)}
+            _point(level, each.accuracy, flat(each.name), _name_unit(each))
             for level in levels
             for each in asked.quote(epsilon=level, beta=beta, **terms).outputs
             if each.accuracy is not None
@@ -144,10 +159,23 @@ def _list_errors(
         )
     found: Any = asked
     return [
-        {
-            "epsilon": level,
-            "error": dataclasses.replace(found, epsilon=level).accuracy(beta, dims),
-            "of": type(asked).__name__,
-        }
+        _point(
+            level,
+            dataclasses.replace(found, epsilon=level).accuracy(beta, dims),
+            type(asked).__name__,
+            name_unit(asked.name) or _ANSWER,
+        )
         for level in levels
     ]
+
+
+def _point(epsilon: float, error: float, of: str, unit: str) -> dict[str, Any]:
+    return {"epsilon": epsilon, "error": error, "of": of, "unit": unit, "line": of}
+
+
+def _name_unit(output: QuotedOutput) -> str:
+    """Name the unit of an output's error by what is measured for it."""
+    first = output.measured[0][0]
+    if first.startswith("rank"):
+        return "ranks"
+    return {"users of a key": "users", "rows of a key": "rows"}.get(first, _ANSWER)

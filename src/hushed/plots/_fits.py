@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from hushed._ground.printing import flat, format_up
+import numpy as np
+
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 
@@ -28,10 +31,13 @@ def population_figure(check: PopulationCheck) -> Any:
     require_kind("check", check, PopulationCheck)
     alt = altair_or_refuse()
     title = "largest difference of shares, with noise"
-    tables = alt.Chart(alt.Data(values=[{"statistic": each} for each in check.deviations]))
+    tables = alt.Chart(alt.Data(values=_count_in_bins(check.deviations)))
     bars = tables.mark_bar(color=COLOURS[0], opacity=0.6).encode(
-        x=alt.X("statistic:Q", title=title, bin=alt.Bin(maxbins=_BINS)),
-        y=alt.Y("count():Q", title="tables of the population"),
+        # Ticks of numbers, not of bins: these end where the lines that matter are farther right.
+        x=alt.X("low:Q", title=title, axis=alt.Axis(format="~g", tickCount=8, labelOverlap=True)),
+        x2="high:Q",
+        y=alt.Y("tables:Q", title="number of tables of the population"),
+        y2=alt.datum(0),
     )
     marks = [
         {"at": check.statistic, "what": "private table"},
@@ -61,6 +67,17 @@ def population_figure(check: PopulationCheck) -> Any:
         f"epsilon = {format_up(check.guarantee.epsilon)}",
     }
     return (bars + lines).properties(title=heading, width=480, height=280)
+
+
+def _count_in_bins(values: Sequence[float]) -> list[dict[str, float]]:
+    """Count how many values lie in each of equally wide bins."""
+    counts, edges = np.histogram(values, bins=_BINS)
+    return [
+        {"low": low, "high": high, "tables": count}
+        for low, high, count in zip(
+            edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True
+        )
+    ]
 
 
 @shows_offline
@@ -100,9 +117,12 @@ def moved_figure(check: MovementCheck) -> Any:
     )
     heading = {
         "text": f"{check.verdict} (p = {format_up(check.p_value, 3)})",
-        "subtitle": f"{check.pairs} pairs of tables of {check.rows} private rows against a "
-        f"movement of {format_up(check.bound, 3)}, epsilon = "
-        f"{format_up(check.guarantee.epsilon)}",
+        "subtitle": [
+            f"{check.pairs} pairs of tables of {check.rows} private rows against a movement of "
+            f"{format_up(check.bound, 3)}, epsilon = {format_up(check.guarantee.epsilon)}",
+            f"point: the noisy share; bar: its bounds, each with confidence "
+            f"{format_down(check.confidence)}",
+        ],
     }
     layers = bar + point + rule.encode(x="at:Q") + text
     return layers.properties(title=heading, width=480, height=140)

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._ground.checks import read_array
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
+from hushed.populations._shown import ShownPopulation
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(ShownPopulation):
     """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
 
     Parameters
@@ -106,7 +108,7 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(ShownPopulation):
     """Rows with independent normal columns.
 
     Parameters
@@ -167,7 +169,7 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(ShownPopulation):
     """Rows with independent exponential columns.
 
     Parameters
@@ -241,7 +243,8 @@ def _columns(value: ArrayLike, name: str) -> Floats:
     numbers = read_array(name, value)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(
-            f"{name} must be a finite number or a list of them, got {value!r}", parameter=name
+            f"{name} must be a finite number or a list of them, got {as_given(value)}",
+            parameter=name,
         )
     return numbers
 

@@ -14,6 +14,7 @@ from hushed._rows._owned import copy_rows, strip_rows
 from hushed._rows._people import show_rows
 from hushed._rows._ranges import Range
 from hushed.errors import BadRows, ParameterError
+from hushed.populations._shown import ShownPopulation
 from hushed.populations._sources import Population, PublicTable, description, support
 from hushed.populations._user_source import UserSource
 from hushed.populations._users import column_of_users
@@ -21,8 +22,8 @@ from hushed.populations._users import column_of_users
 _PROBE = 2  # rows by which a container is known
 
 
-@dataclass(frozen=True, slots=True)
-class Contaminated:
+@dataclass(frozen=True, slots=True, repr=False)
+class Contaminated(ShownPopulation):
     """Rows of a population, each of which is one of another population with some probability.
 
     Of two `Users` it mixes whole users: each of them is an outlier, with all rows, by itself.

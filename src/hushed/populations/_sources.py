@@ -18,6 +18,7 @@ from hushed._rows._people import bundle_rows, number_users
 from hushed._rows._ranges import Range, check_columns, check_ranges, is_within, read_ranges
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._shown import ShownPopulation
 from hushed.populations._user_source import UserSource, leave_out
 from hushed.populations._users import Users, column_of_users, users_from
 
@@ -190,8 +191,8 @@ class PublicTable(Shown):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Simulator:
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulator(ShownPopulation):
     """Rows made by a function.
 
     Parameters
@@ -407,7 +408,7 @@ def by_user(population: Population, user: str | int) -> Population:
     if type(population) is not PublicTable:
         return UserSource(population, user)
     kept = {each.column: (each.low, each.high) for each in leave_out(population.support(), user)}
-    bundled = number_users(bundle_rows(population.frame, user))
+    bundled = number_users(bundle_rows(population.frame, user, public=True))
     return replace(population, frame=bundled, bounds=kept or None)
 
 

@@ -56,7 +56,7 @@ class UserSource:
         containers.container(rows)
         if len(rows) == 0:
             raise BadRows("the population gave no rows")
-        drawn = bundle_rows(rows, self.user)
+        drawn = bundle_rows(rows, self.user, public=True)
         if len(drawn) != count:
             raise BadRows(
                 f"the population was asked for {count} users and gave rows of {len(drawn)}: with "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import is_whole
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles, find_starts
@@ -23,14 +24,15 @@ from hushed._rows._user_column import (
 )
 from hushed.errors import BadRows, ParameterError
 from hushed.populations._laws import Exponential, Normal, Uniform
+from hushed.populations._shown import ShownPopulation
 
 _MOST_SIZES = 10_000
 _FEW_SIZES = 16
 _LAWS = (Exponential, Normal, Uniform)
 
 
-@dataclass(frozen=True, slots=True)
-class Users:
+@dataclass(frozen=True, slots=True, repr=False)
+class Users(ShownPopulation):
     """Users drawn from a law for the number of their rows and a law for the rows.
 
     Parameters
@@ -98,7 +100,7 @@ class Users:
         whole = is_whole(self.user) and self.user >= 0
         if not whole and not isinstance(self.user, str):
             raise ParameterError(
-                f"user must be the name or the position of a column, got {self.user!r}",
+                f"user must be the name or the position of a column, got {as_given(self.user)}",
                 parameter="user",
             )
         if drawn and not callable(self.sizes):
@@ -259,7 +261,7 @@ def _read_sizes(sizes: Any) -> tuple[Integers, Any]:
     if not whole or not real or not 1 <= len(given) <= _MOST_SIZES:
         raise ParameterError(
             "sizes must be a whole number of 1 or more, a mapping of such numbers to their "
-            f"probabilities, or a function (rng, count) -> numbers; got {sizes!r}",
+            f"probabilities, or a function (rng, count) -> numbers; got {as_given(sizes)}",
             parameter="sizes",
         )
     values = np.array(sorted(int(size) for size in given), dtype=np.int64)

@@ -9,6 +9,7 @@ import mpmath
 
 from hushed._ground.checks import read_epsilon
 from hushed._ground.decimals import decimal_of, read, stated_above
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit
 
@@ -67,7 +68,7 @@ def chain_guarantee(
     far = read("total_variation", total_variation, up=True)
     if not 0 <= far < 1:
         raise ParameterError(
-            f"total_variation must be in [0, 1), got {total_variation!r}",
+            f"total_variation must be in [0, 1), got {as_given(total_variation)}",
             parameter="total_variation",
         )
     delta = stated_above(_exp_above(decimal_of(level)) * decimal_of(far) + decimal_of(far))

@@ -15,7 +15,7 @@ import numpy as np
 
 from hushed._ground.checks import read_finite, require_positive
 from hushed._ground.numeric import round_up
-from hushed._ground.printing import format_exactly
+from hushed._ground.printing import as_given, format_exactly
 from hushed._ground.stops import watch_stops
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
@@ -248,7 +248,7 @@ def _check_candidates(family: Family, points: Floats, neighbours: Neighbours) ->
 def _read_pair(prior: Any) -> tuple[Any, Any]:
     """Read the two parameters of a prior."""
     if not isinstance(prior, tuple | list) or len(prior) != 2:
-        raise ParameterError(f"prior must be two numbers, got {prior!r}", parameter="prior")
+        raise ParameterError(f"prior must be two numbers, got {as_given(prior)}", parameter="prior")
     return prior[0], prior[1]
 
 

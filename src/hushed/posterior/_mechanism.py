@@ -18,7 +18,9 @@ from hushed._ground.checks import (
     require_positive,
     require_within,
 )
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import round_up
+from hushed._ground.printing import as_given, format_up
 from hushed._ground.types import Floats
 from hushed._rows._parts import check_rows
 from hushed.errors import BadFunction, ParameterError
@@ -44,8 +46,8 @@ _LEAST, _MOST = 1e-100, 1e100
 _ROUNDED = 1 + 2.0**-14
 
 
-@dataclass(frozen=True, slots=True)
-class Posterior:
+@dataclass(frozen=True, slots=True, repr=False)
+class Posterior(Shown):
     """Draw one value of a parameter from its posterior, tempered so that a draw costs epsilon.
 
     The odds of a candidate are ``prior * exp(weight * log likelihood of all rows)``. The weight is
@@ -127,6 +129,19 @@ class Posterior:
     public_rows: Any = field(default=None, repr=False, compare=False)
     # What the candidates were read from, so that a release can refuse its rows; not in a pickle.
     given: Any = field(init=False, repr=False, compare=False)
+
+    def _card(self) -> Card:
+        function = getattr(self.log_likelihood, "__qualname__", type(self.log_likelihood).__name__)
+        return card_of_facts(
+            "Posterior mechanism",
+            (
+                ("promise", f"epsilon {format_up(self.epsilon)}"),
+                ("neighbours", f"{self.neighbours}, one {self.unit}"),
+                ("released", f"one draw, of {len(self.candidates)} candidates"),
+                ("log likelihood", function),
+                ("weight of the rows", f"{self.weight:.6g}: how far epsilon tempers the posterior"),
+            ),
+        )
 
     def __post_init__(self) -> None:
         if not callable(self.log_likelihood):
@@ -374,7 +389,8 @@ def _check_user(mechanism: Posterior) -> None:
         return
     if not (isinstance(user, str) or is_whole(user)):
         raise ParameterError(
-            f"user must be the name of a column or its position, got {user!r}", parameter="user"
+            f"user must be the name of a column or its position, got {as_given(user)}",
+            parameter="user",
         )
     if mechanism.unit == "person":
         raise ParameterError(

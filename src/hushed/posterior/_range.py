@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hushed._ground.printing import as_given
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
@@ -101,7 +102,7 @@ def sample_likelihood_range(
     """
     if protect not in ("record", "everyone"):
         raise ParameterError(
-            f"protect must be 'record' or 'everyone', got {protect!r}", parameter="protect"
+            f"protect must be 'record' or 'everyone', got {as_given(protect)}", parameter="protect"
         )
     return sample_sensitivity(
         score_rows(log_likelihood, candidates, batch=batch),

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from hushed._ground.checks import read_count, read_list, require_least
 from hushed._ground.decimals import read
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.privacy_loss import _discrete as discrete
 from hushed.privacy_loss._envelope import worst_of_both
@@ -215,7 +216,7 @@ def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
     """Read the scale of discrete noise, and how far a whole number moves."""
     spread = read(name, value, up=False)
     if not spread > 0:
-        raise ParameterError(f"{name} must be above 0, got {value!r}", parameter=name)
+        raise ParameterError(f"{name} must be above 0, got {as_given(value)}", parameter=name)
     return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from hushed._ground.checks import read_count, require_least, require_within
 from hushed._ground.decimals import read
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import round_down, round_up
+from hushed._ground.printing import flat, format_up
 from hushed.privacy_loss._composed import ComposedPLD, is_cut
 from hushed.privacy_loss._composition import merge, summed
 from hushed.privacy_loss._discrete import DiscretePLD
@@ -29,6 +31,8 @@ PERFECT = DiscretePLD(np.zeros(1), np.ones(1))
 NON_PRIVATE = DiscretePLD(np.zeros(1), np.array([5e-324]), 1.0)
 
 
+_SHOWN_DELTAS = (1e-5, 1e-9)
+_LONGEST = 60  # of the name of a law that is shown
 _MOST = 10**7
 
 
@@ -58,8 +62,8 @@ class Bracket:
         return (self.high - self.low) / self.high
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrivacyProfile:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PrivacyProfile(Shown):
     """Privacy of a mechanism at every level at once.
 
     Build one with `laplace`, `gaussian`, `bounded_range`, `randomised_response`,
@@ -83,6 +87,32 @@ class PrivacyProfile:
 
     family: Family | ComposedPLD
     one_sided: bool = False
+
+    def _card(self) -> Card:
+        facts = [("of", self._name_laws()), ("largest loss", self._name_largest())]
+        levels = [each for each in _SHOWN_DELTAS if each > self.infinite]
+        facts += [(f"epsilon at delta {d:g}", format_up(self.epsilon(d))) for d in levels]
+        if self.one_sided:
+            facts.append(("promise", "none: it is the loss in one direction alone"))
+        return card_of_facts("Privacy loss", facts)
+
+    def _brief(self) -> str:
+        return f"Privacy loss of {self._name_laws()}: {self._name_largest()}"
+
+    def _name_largest(self) -> str:
+        if math.isinf(self.supremum):
+            return "without a largest one"
+        return f"at most {format_up(self.supremum)} nats"
+
+    def _name_laws(self) -> str:
+        """Name the laws that the loss is the sum of, the first few of them."""
+        told = []
+        for law, count in self.parts[:3]:
+            name = flat(repr(law)).replace("PLD(", "(")
+            name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+            told.append(f"{count} x {name}" if count > 1 else name)
+        more = len(self.parts) - len(told)
+        return ", ".join(told) + (f" and {more} more" if more else "")
 
     @property
     def parts(self) -> tuple[tuple[Family, int], ...]:

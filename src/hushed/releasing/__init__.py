@@ -4,6 +4,7 @@ from hushed.releasing._above_threshold import AboveThreshold
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord, certify
 from hushed.releasing._find_bound import find_bound
 from hushed.releasing._release import Release, release
+from hushed.releasing._stated_error import StatedError
 from hushed.releasing._transcript import Crossing, Transcript
 from hushed.releasing._verification import verify
 from hushed.releasing._verification_record import Verification
@@ -16,6 +17,7 @@ __all__ = [
     "MechanismRecord",
     "Release",
     "SamplingRecord",
+    "StatedError",
     "Transcript",
     "Verification",
     "certify",

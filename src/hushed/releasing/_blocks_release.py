@@ -14,6 +14,8 @@ from hushed._functions._gate import (
     show_as_given,
 )
 from hushed._functions._isolation import Isolation
+from hushed._ground.printing import tell_seconds
+from hushed._ground.progress import tell_wait
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks
 from hushed.blocks._calls import open_calls
@@ -67,12 +69,25 @@ def release_blocks(
     held = containers.container(rows)
     with open_calls(mechanism, f, 1, held) as calls, explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
+        if paid.kept is None:
+            _tell_wait(calls, mechanism.blocks or 1)
         return draw_and_store(
             lambda: _ask_and_draw(mechanism, calls, rows),
             lambda: certify_blocks(mechanism, name, charged=paid.terms, unsearched=hidden),
             paid,
             "answer",
         )
+
+
+def _tell_wait(calls: Isolation, blocks: int) -> None:
+    """Tell beforehand what takes long: how far the calls are follows from the rows, and is not."""
+    seconds, workers = calls.foresee(blocks)
+    tell_wait(
+        f"hs.Blocks asks about {blocks} blocks, {workers} at a time, each in a new process. To "
+        f"start these takes some {tell_seconds(seconds)}; how long a call takes depends on its "
+        "rows, and no progress is shown",
+        seconds,
+    )
 
 
 def _ask_and_draw(mechanism: Blocks, calls: Isolation, rows: Any) -> Any:

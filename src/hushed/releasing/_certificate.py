@@ -26,6 +26,7 @@ from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._blocks import describe_argument, state_parameters
 from hushed.releasing._consistency import check_agreement
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
+from hushed.releasing._stated_error import StatedError, state_error
 from hushed.releasing._statistics import (
     describe_draw,
     describe_movement,
@@ -212,6 +213,11 @@ class Certificate(Shown):
     def __post_init__(self) -> None:
         check_agreement(self)
 
+    @property
+    def error(self) -> StatedError:
+        """Error of the released answer: ``mechanism.accuracy`` with its level and its unit."""
+        return state_error(self)
+
     def _brief(self) -> str:
         return f"Certificate: {self.mechanism.name}, {self._promise()}"
 
@@ -224,7 +230,11 @@ class Certificate(Shown):
         )
 
     def _card(self) -> Card:
-        facts = (("promise", self._promise()), ("mechanism", flat(self.mechanism.name)))
+        facts = (
+            ("promise", self._promise()),
+            ("mechanism", flat(self.mechanism.name)),
+            ("error", self.error.explain()),
+        )
         return Card(title="Certificate", text=self.explain(), facts=facts)
 
     def to_json(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import flat, format_exactly
+from hushed.populations._fitted import CHECK, MISFIT, find_model
 from hushed.releasing._neighbour_words import name_trials, name_units
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ def describe_comparison(sampling: SamplingRecord) -> str:
 def describe_drawing(sampling: SamplingRecord) -> list[str]:
     """Tell what the private rows are drawn from, then what that asks of a public table."""
     units = name_exchanged(sampling)
+    if sampling.population_is_public and (model := find_model(sampling.population)):
+        return [
+            f"the population that was sampled, a model that was fitted to public rows "
+            f"({flat(model)}), and not the law of those rows: {MISFIT} (to ask private rows "
+            f"whether they contradict it: {CHECK})"
+        ]
     if not sampling.population_is_public or sampling.route == "independent":
         return ["the population that was sampled"]
     if sampling.route == "resampled":

@@ -44,6 +44,7 @@ from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, names_of
 from hushed.releasing._pricing import confirm_function
 from hushed.releasing._questions import question_of
+from hushed.releasing._stated_error import StatedError
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
@@ -72,6 +73,11 @@ class Release(Shown):
     value: Any
     certificate: Certificate
     entry: int | None = None
+
+    @property
+    def error(self) -> StatedError:
+        """Error of the value, as its certificate states it: a number, its level, and its unit."""
+        return self.certificate.error
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +109,8 @@ class Release(Shown):
         if (more := len(named) - _MOST_NAMED) > 0:
             known.append(("and", f"{more} more, in .named"))
         entry = (("entry in the ledger", str(self.entry)),) if self.entry is not None else ()
+        if self.value is not None:  # a refusal has none
+            known.append(("error", self.error.explain()))
         shown = "\n".join(f"{name}: {each}" for name, each in (*known, *entry))
         facts = (*known, *entry, ("promise", self.certificate._promise()))
         return Card(title="Release", text=f"{shown}\n\n{text}", facts=facts, words=text)

@@ -17,6 +17,7 @@ from hushed.releasing._blocks import (
     explain_blocks_assumptions,
     explain_blocks_reach,
 )
+from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
     describe_change,
@@ -177,7 +178,24 @@ def _accuracy(certificate: Certificate) -> str:
     scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
     by = ", as its author states," if m.stated else ""
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
-    return f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
+    return (
+        f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
+        f"{_describe_usual(certificate)}"
+    )
+
+
+def _describe_usual(certificate: Certificate) -> str:
+    """Say what is met by most columns, where the stated error is one for the worst of them."""
+    if certificate.mechanism.name != BoundSearch.name:
+        return ""
+    search = rebuild_mechanism(certificate).mechanism
+    rows = "users" if certificate.guarantee.unit == "user" else "rows"
+    half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
+    return (
+        f" That is for the worst column. Where the number of {rows} beyond a candidate falls at "
+        "least as fast as the root of the candidate rises, as in most columns, they are "
+        f"{half} at most in half of the searches, and {most} at most in 95 %."
+    )
 
 
 def _reach(certificate: Certificate) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from hushed import privacy_loss
 from hushed._ground.checks import require_least
 from hushed._ground.decimals import lower_double, read, upper_double
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import ARITHMETIC, round_up
 from hushed._ground.printing import format_up
 from hushed.risk._published import check_levels, published_confidence, read_rate
@@ -168,8 +169,8 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     return round_up(prior / (prior + (1.0 - prior) * math.exp(-wide)), ARITHMETIC, ceiling=1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessment:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Assessment(Shown):
     """Every number there is about one stronger level.
 
     Parameters
@@ -201,6 +202,26 @@ class Assessment:
     delta: float
     loss_exceeds: float
     warnings: tuple[str, ...]
+
+    def _card(self) -> Card:
+        several = "" if self.dims == 1 else f", {self.dims} numbers"
+        return card_of_facts(
+            f"Risk of level {format_up(self.epsilon)} nats",
+            (
+                ("noise is calibrated to", f"epsilon {format_up(self.epsilon0)} nats{several}"),
+                ("exact delta, to decide by", format_up(self.delta, 4)),
+                ("loss leaves the level", f"with probability {format_up(self.loss_exceeds, 4)}"),
+                ("published risk", f"a probability of {format_up(self.published_risk, 4)}"),
+                *(("warning", each) for each in self.warnings),
+            ),
+        )
+
+    def _brief(self) -> str:
+        return (
+            f"Assessment of epsilon {format_up(self.epsilon)} of {format_up(self.epsilon0)} nats: "
+            f"exact delta {format_up(self.delta, 4)}, published risk "
+            f"{format_up(self.published_risk, 4)}"
+        )
 
 
 def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:

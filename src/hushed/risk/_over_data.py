@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushed._ground.checks import require_least
 from hushed._ground.decimals import decimal_of, read, stated_above, upper_double
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.numeric import ARITHMETIC, round_up
 from hushed._ground.printing import format_down, format_up
 from hushed._ground.types import Floats
@@ -23,8 +24,8 @@ from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
 _MOST_LEVELS = 2000  # movements whose loss is computed; between them, that of the larger one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataRisk:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DataRisk(Shown):
     """How much a release loses over a random pair of tables and the noise.
 
     An average over the population is no differential privacy: people whose rows move the answer
@@ -62,6 +63,29 @@ class DataRisk:
     confidence: float
     pairs: int
     published: float | None
+
+    def _card(self) -> Card:
+        sure = f"at most, with confidence {format_down(self.confidence, 4)}"
+        facts = [
+            ("mean delta over the data", f"{format_up(self.delta, 4)} {sure}"),
+            ("of the sampled pairs", f"{format_up(self.mean_delta, 4)}, of {self.pairs} pairs"),
+        ]
+        if self.exceeds is not None:
+            facts.append(
+                ("loss leaves the level", f"probability {format_up(self.exceeds, 4)} {sure}")
+            )
+        if self.published is not None:
+            facts.append(("published confidence", format_down(self.published, 4)))
+        facts.append(("differential privacy", "no: an average over the population"))
+        title = f"Risk of level {format_up(self.epsilon)} nats, over the data"
+        return Card(title=title, text=self.explain(), facts=tuple(facts))
+
+    def _brief(self) -> str:
+        return (
+            f"Risk of level {format_up(self.epsilon)} nats over the data: mean delta "
+            f"{format_up(self.delta, 4)} at most, with confidence "
+            f"{format_down(self.confidence, 4)}; no differential privacy"
+        )
 
     def explain(self) -> str:
         """Say in words what was found, and what it is not.

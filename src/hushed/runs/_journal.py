@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from hushed._ground.printing import KeptNote, flat
+from hushed._ground.printing import KeptNote, as_given, flat
 from hushed._ground.types import Floats
 from hushed.errors import DamagedRun, HushedWarning, ParameterError
 from hushed.runs._folders import Folder
@@ -56,7 +56,7 @@ class Keep:
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike) or not str(fspath(self.path)).strip():
             raise ParameterError(
-                f"keep must be a folder or the address of a store, got {self.path!r}",
+                f"keep must be a folder or the address of a store, got {as_given(self.path)}",
                 parameter="keep",
             )
 

@@ -12,6 +12,7 @@ import numpy as np
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._calls import answer, answer_named
 from hushed._ground.checks import is_whole
+from hushed._ground.printing import as_given
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
@@ -43,6 +44,7 @@ class Blockwise:
     rows : int
         Rows in a block; 1 or more. They must divide the rows of the table. Rows are dealt to
         blocks in an order that is random, fixed and public, so that a sorted table does no harm.
+        A mean is its own average over blocks of one row, so that pairs of rows are enough.
     user : str or int, optional
         Column that says whose a row is, as for `sample_sensitivity`. Blocks are then of so many
         users, with all their rows.
@@ -79,7 +81,7 @@ class Blockwise:
             )
         if not is_whole(self.rows) or self.rows < 1:
             raise ParameterError(
-                f"a block has an integer number of rows, 1 or more, got {self.rows!r}"
+                f"a block has an integer number of rows, 1 or more, got {as_given(self.rows)}"
             )
         if self.batch and self.user is not None:
             raise ParameterError(
@@ -166,13 +168,25 @@ class Blockwise:
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
         if rows < self.rows or rows % self.rows:
-            fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
-            near = sorted(sorted(fitting, key=lambda d: abs(d - self.rows))[:4])
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "
-                f"and every block is full. Sizes that divide: {', '.join(map(str, near)) or 'none'}"
+                f"and every block is full. {_advise_size(self.rows, rows)}"
             )
         return rows // self.rows
+
+
+def _advise_size(size: int, rows: int) -> str:
+    """Say which sizes of a block divide a table, and how many rows this size would fit."""
+    fitting = [d for d in range(2, min(rows, 100_000) + 1) if rows % d == 0]
+    near = sorted(sorted(fitting, key=lambda d: abs(d - size))[:4])
+    told = f"Sizes that divide: {', '.join(map(str, near)) or 'none'}"
+    if size > rows:
+        return told
+    left = rows % size
+    return (
+        f"{told}. Or leave {left} of the rows out, whichever they are and not by what they hold: "
+        f"{rows - left} rows are {rows // size} such blocks"
+    )
 
 
 def _average(answers: Floats) -> Floats:

@@ -43,6 +43,8 @@ def check_population(design: Design, first: Any, *, seed: int, private: bool) ->
     """Refuse a population whose rows do not follow from the generator that it is given."""
     if type(design.population) in OWN:
         return
+    if not _columns(first):
+        raise BadRows("the population draws rows without a column, which are all alike")
     like = containers.signature(first)
     source = (
         draw_table(design, generator, trial, like, private=private)
@@ -158,7 +160,7 @@ def order_dependence(trial: PairTrial | BlockTrial, *, seed: int, batch: bool) -
 
         base = asked(plain)
         orders = [plain[::-1], *(rng.permutation(rows) for _ in range(_ORDERS))]
-        for place in rng.integers(rows - 1, size=_ORDERS):
+        for place in rng.integers(max(1, rows - 1), size=_ORDERS):  # blocks may be of one row
             swapped = plain.copy()
             swapped[[place, -1]] = swapped[[-1, place]]
             orders.append(swapped)

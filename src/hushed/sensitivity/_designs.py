@@ -301,26 +301,33 @@ class _Ask:
 
     def _other_promises(self, known: int) -> list[str]:
         ways = []
-        fitting = 0
         reach = self.reach
         if is_given_the_rest(replace(reach, protect="record")) and not reach.whole:
-            fitting = max(
-                (d for d in _divisors(reach.rows) if d > 1 and self.pairs * (d + 1) <= known),
-                default=0,
-            )
-        if fitting:
-            user = reach.user
-            by, units = ("", "rows") if user is None else (f", user={user!r}", "users")
-            ways.append(
-                f"release the average over blocks of {fitting} {units}, hs.Blockwise(f, "
-                f"rows={fitting}{by}) (--block-rows {fitting} on the command line)"
-            )
+            ways += self._blocks(known)
         if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")
         return ways or [
             f"ask for tables of fewer {'rows' if reach.user is None else 'users'}",
             "draw from a simulator",
             "accept the weaker promise='table' (--promise table on the command line)",
+        ]
+
+    def _blocks(self, known: int) -> list[str]:
+        """Say which blocks the public rows are enough for; without some rows, if few sizes fit."""
+        rows, user = self.reach.rows, self.reach.user
+        by, units = ("", "rows") if user is None else (f", user={user!r}", "users")
+        most = min(rows, known // self.pairs - 1)
+        fitting = max((d for d in _divisors(rows) if 1 < d <= most), default=0)
+        sizes = [(fitting, "")] if fitting else []
+        if 2 * max(fitting, 1) < most < rows:
+            left = rows % most
+            sizes.append(
+                (most, f" (of {rows - left} {units}: leave {left} out, whichever they are)")
+            )
+        return [
+            f"release the average over blocks of {size} {units}{which}, hs.Blockwise(f, "
+            f"rows={size}{by}) (--block-rows {size} on the command line)"
+            for size, which in sizes
         ]
 
 

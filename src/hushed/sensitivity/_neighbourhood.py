@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.checks import is_whole, require_one_of
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect
 
@@ -70,7 +71,7 @@ class Neighbourhood:
         if not is_whole(self.distance) or not 1 <= self.distance < self.rows:
             raise ParameterError(
                 f"distance must be a whole number from 1 to rows - 1 = {self.rows - 1}, got "
-                f"{self.distance!r}: so many rows are replaced at once, and one is shared",
+                f"{as_given(self.distance)}: so many rows are replaced at once, and one is shared",
                 parameter="distance",
             )
         wrong = self._list_wrong()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hushed._ground.decimals import decimal_of, stated_above, upper_double
 from hushed._ground.numeric import round_up
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.sensitivity._ranks import Calibration
 
@@ -26,7 +27,7 @@ def check_origin(sensitivity: Sensitivity) -> None:
         if not is_proof(argument):
             raise ParameterError(
                 "argument must say why the bound holds, and not that it was sampled, where there "
-                f"is no sampling: use hs.proven_sensitivity with a proof; got {argument!r}"
+                f"is no sampling: use hs.proven_sensitivity with a proof; got {as_given(argument)}"
             )
         return
     if sensitivity.value != sampling.draws[sampling.rank - 1]:
@@ -47,7 +48,9 @@ def check_origin(sensitivity: Sensitivity) -> None:
         )
     said = describe_sampling(sampling.rank, sampling.pairs, sampling.calibration, sampling.blocks)
     if argument != said:
-        raise ParameterError(f"argument of a sampled sensitivity is {said!r}, got {argument!r}")
+        raise ParameterError(
+            f"argument of a sampled sensitivity is {said!r}, got {as_given(argument)}"
+        )
 
 
 def is_proof(argument: object) -> bool:

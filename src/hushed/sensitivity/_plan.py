@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hushed._ground.decimals import decimal_of, read, stated_above
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError, TooFewPairs
 from hushed.sensitivity._neighbourhood import Neighbourhood
 from hushed.sensitivity._ranks import Calibration, Rank, choose_rank
@@ -27,7 +28,7 @@ def plan(
         gamma = read("gamma", gamma, up=False)
         if not 0 < gamma < 1:
             raise ParameterError(
-                f"gamma must be a number in (0, 1), got {gamma!r}", parameter="gamma"
+                f"gamma must be a number in (0, 1), got {as_given(gamma)}", parameter="gamma"
             )
     shared = reach.parts
     level = None if gamma is None else decimal_of(gamma) / shared

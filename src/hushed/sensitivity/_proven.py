@@ -14,7 +14,7 @@ import numpy as np
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.numeric import finite_above
-from hushed._ground.printing import format_exactly
+from hushed._ground.printing import as_given, format_exactly
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
@@ -135,8 +135,8 @@ def _bound(value: Any) -> float:
             return finite_above(Fraction(value))
         except (ValueError, OverflowError):
             raise ParameterError(
-                f"value must be finite, got {value!r}", parameter="value"
+                f"value must be finite, got {as_given(value)}", parameter="value"
             ) from None
     if isinstance(value, float | int | np.number) and not math.isfinite(value):
-        raise ParameterError(f"value must be finite, got {value!r}", parameter="value")
+        raise ParameterError(f"value must be finite, got {as_given(value)}", parameter="value")
     return read("value", value, up=True)

@@ -31,6 +31,7 @@ from hushed.sensitivity._origin import (
 from hushed.sensitivity._ranks import Calibration
 from hushed.sensitivity._remarks import (
     Movements,
+    describe_model,
     describe_places,
     describe_resolution,
     list_remarks,
@@ -261,7 +262,7 @@ class Sampling(SamplingFacts):
         return confirm(function, self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sensitivity(Shown):
     """How far an answer can move between neighbouring tables.
 
@@ -401,9 +402,10 @@ class Sensitivity(Shown):
         -------
         str
             What was kept, and what its rank and gamma mean; then one paragraph for each remark:
-            that most pairs move the answer by little or nothing, that a much larger movement was
-            seen, that whole places of the table may be left out, or that the answers are too
-            coarse to tell so small a movement.
+            that no pair moves the answer, or few do, that a much larger movement was seen, that
+            whole places of the table may be left out, or that the answers are too coarse to tell
+            so small a movement. The first remark says that a fitted model is not the law of the
+            rows that it was fitted to.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling
@@ -412,6 +414,7 @@ class Sensitivity(Shown):
         pairs = sampling.pairs
         seen = Movements(known=sampling.draws, ranks=np.arange(pairs), pairs=pairs, kept=self.value)
         remarks = [
+            *describe_model(sampling.population),
             *list_remarks(seen),
             *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),
         ]

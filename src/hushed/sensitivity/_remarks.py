@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from hushed._ground.printing import format_up
 from hushed._ground.tensors import Precision, epsilon_of
 from hushed._ground.types import Floats
 from hushed.errors import PlacesLeftOut
+from hushed.populations._fitted import CHECK, MISFIT, find_model
 from hushed.sensitivity._neighbourhood import Neighbourhood
 
 _QUANTILES = 201
@@ -26,6 +28,12 @@ _ELSE = (
     "Look at the rows that do it; cut them off in the function, keep a larger movement "
     "(protect='everyone', or protect='table' with the worst values), or take a mechanism that "
     "needs no population (hs.InverseSensitivity, hs.Smooth, hs.Blocks)"
+)
+_NOTHING = (
+    "Nothing moves: none of the {pairs} sampled movements is above 0, so that there is nothing to "
+    "calibrate noise to, and every mechanism refuses such a sensitivity. The function may ignore "
+    "its rows, round its answer, or react to rarer rows than were drawn: a smaller gamma, or "
+    "protect='everyone', draws more"
 )
 
 
@@ -64,11 +72,11 @@ class Movements:
 
 
 def list_remarks(movements: Movements) -> list[str]:
-    """Say if little moves, or if the kept movement is far below one that was seen."""
+    """Say if nothing or little moves, or if the kept movement is far below one that was seen."""
     known, pairs, kept = movements.known, movements.pairs, movements.kept
     largest = float(known[-1]) if len(known) else 0.0
     if not largest > 0:
-        return []
+        return [_NOTHING.format(pairs=pairs)] if len(known) and not kept else []
     found = []
     still, zero = movements.count_up_to(largest * _TINY), movements.count_up_to(0.0)
     if 2 * still > pairs:
@@ -89,6 +97,18 @@ def list_remarks(movements: Movements) -> list[str]:
     if found:
         found[-1] += f". {_ELSE}"
     return found
+
+
+def describe_model(population: Mapping[str, Any]) -> list[str]:
+    """Say that a fitted model is not the law of the rows that it was fitted to."""
+    model = find_model(population)
+    if not model:
+        return []
+    return [
+        f"The population is a model that was fitted to public rows ({model}): gamma holds for rows "
+        f"of the model, and not for the law of those rows. {MISFIT[0].upper()}{MISFIT[1:]}. To ask "
+        f"private rows whether they contradict it: {CHECK}"
+    ]
 
 
 def count_places(reach: Neighbourhood, gamma: float, *, symmetric: bool) -> int:

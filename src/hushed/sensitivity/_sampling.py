@@ -10,6 +10,7 @@ import numpy as np
 
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import is_whole, require_count, require_one_of
+from hushed._ground.printing import as_given
 from hushed._ground.warned import warn_caller
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
@@ -139,9 +140,10 @@ def sample_sensitivity(
         ``user`` places are those of users, and ``new_rows`` has all rows of each new one, with 0,
         1, 2, ... in the column of users. It pays where a table has many neighbours: with
         ``protect`` ``"simultaneous"`` or ``"table"``, and ``position="worst"``; a pair has one
-        evaluation less, of two. Tried: the function is evaluated on the neighbour that moves
-        furthest and on a random one, or on the first 16 pairs and a 16th of the others; the gap
-        may be a millionth of the sensitivity, and each movement is enlarged by the largest.
+        evaluation less, of two, where a mean of rows needs no table: see `Blockwise`. Tried: the
+        function is evaluated on the neighbour that moves furthest and on a random one, or on the
+        first 16 pairs and a 16th of the others; the gap may be a millionth of the sensitivity, and
+        each movement is enlarged by the largest.
     data_dependent : bool, default False
         Admit that the population was made from the private rows. Guarantee and certificate are
         then marked as nominal.
@@ -287,10 +289,11 @@ def _check(norm: Norm, pairs: int | None, unit: RowUnit) -> None:
     """Refuse parameters that make no sense before anything is drawn."""
     require_one_of("norm", norm, NORMS)
     if pairs is not None and not is_whole(pairs):
-        raise ParameterError(f"pairs must be an integer, got {pairs!r}", parameter="pairs")
+        raise ParameterError(f"pairs must be an integer, got {as_given(pairs)}", parameter="pairs")
     if not isinstance(unit, str) or unit not in get_args(RowUnit):
         raise ParameterError(
-            f"unit must be one of {get_args(RowUnit)}, got {unit!r}; for people with several rows "
+            f"unit must be one of {get_args(RowUnit)}, "
+            f"got {as_given(unit)}; for people with several rows "
             "say user=COLUMN",
             parameter="unit",
         )
@@ -300,7 +303,8 @@ def _check_user(user: str | int, unit: RowUnit, *, batch: bool) -> None:
     """Refuse what does not go with people who have several rows."""
     if not isinstance(user, str) and not (is_whole(user) and user >= 0):
         raise ParameterError(
-            f"user must be the name or the position of a column, got {user!r}", parameter="user"
+            f"user must be the name or the position of a column, got {as_given(user)}",
+            parameter="user",
         )
     if unit != "row":
         raise ParameterError(
@@ -348,7 +352,8 @@ def read_reach(
     sizes: list[Any] = list(rows) if many else [rows]  # type: ignore[arg-type]
     if not sizes or not all(is_whole(each) and each >= 2 for each in sizes):
         raise ParameterError(
-            f"rows must be an integer of 2 or more, got {rows!r}: neighbours differ in one row "
+            "rows must be an integer of 2 or more, "
+            f"got {as_given(rows)}: neighbours differ in one row "
             "and share the others",
             parameter="rows",
         )

@@ -90,14 +90,21 @@ class Desk:
         """Do something at `close`, after the last run."""
         self._held.callback(work)
 
-    def move_mark(self) -> None:
-        """Write down outside of the ledger how far its trail has come."""
+    def move_mark(self, *about: str) -> None:
+        """Write down outside of the ledger how far its trail has come.
+
+        If something is named, only where the mark does not tell of the last event about it yet: one
+        move is for all that were charged, or have ended, before it.
+        """
         with self._marking():  # an older mark never replaces a newer one
             with reading(self.ledger) as connection:
                 number = self.check_mark(connection)  # somebody may set it back while it is served
                 head = trail_head(connection)
-                spent = self._tally.count(connection) if head[0] > number else {}
-            if head[0] > number:
+                due = head[0] > number and (
+                    not about or not told_after(connection, number).isdisjoint(about)
+                )
+                spent = self._tally.count(connection) if due else {}
+            if due:
                 write_mark(self.mark, head, spent)
 
     def check_mark(self, connection: Transaction) -> int:
@@ -123,7 +130,7 @@ class Desk:
         with reading(self.ledger) as connection:
             uncovered = ended & told_after(connection, number)
         if uncovered:
-            self.move_mark()
+            self.move_mark(*uncovered)
 
     @contextmanager
     def _marking(self) -> Iterator[None]:

@@ -248,7 +248,7 @@ def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:
         return  # so does a function that is not there, or not as it was
     if not desk.alone:
         return  # it waits until nobody else may be answering it
-    desk.move_mark()  # no row is read, and no attempt counted, before it is on the disk
+    desk.move_mark(request.id)  # no row is read, and no attempt counted, before it is on the disk
     if request.budget != budget_of(desk, _share_of(request)):  # the data set has another one now
         fail_request(desk, request, "budget")
         return
@@ -311,7 +311,16 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
-    desk.move_mark()
+    _mark_end(desk)
+
+
+def _mark_end(desk: Desk) -> None:
+    """Move the mark once for many that end: the last one does, or whoever looks before.
+
+    Another process would first have to add up what was charged.
+    """
+    if desk.shared is not None or desk.queue.count() <= 1:
+        desk.move_mark()
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -350,7 +359,7 @@ def fail_request(desk: Desk, request: Request, reason: str) -> None:
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
-    desk.move_mark()
+    _mark_end(desk)
 
 
 def run_charged(desk: Desk, identity: str) -> None:

@@ -124,8 +124,8 @@ def _count_states(desk: Desk) -> dict[str, int] | None:
     )
     try:
         with reading(desk.ledger) as connection:
-            desk.check_mark(connection)
             found = fetch_all(connection, statement, now=now())
+        desk.move_mark()  # ends of runs are counted; and a ledger that was set back is refused
     except HushedError:
         return None
     return {str(each["shown"]): int(each["number"]) for each in found}

@@ -166,23 +166,25 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
         here = Tally().count(connection)
         statement = "SELECT budget FROM @.hushed_s_grants WHERE reserved = 0"
         caps = {str(each["budget"]) for each in fetch_all(connection, statement)}
-    needed = {each.budget for each in settings.dataset.values()}
     booked = []
     for name, told in spent.items():
         if name not in here:
-            if name in needed and told.entries:  # it would be opened again, and be empty
+            if told.entries and not _is_share(name, settings):  # opened again, it would be empty
                 raise DamagedLedger(
-                    f"the copy is older than the budget {name!r} of a data set, of which answers "
-                    f"were seen: {_NEW}"
+                    f"the copy is older than the budget {name!r}, to which answers were charged: "
+                    f"restore a newer copy, or {_NEW}"
                 )
             continue
         epsilon = _round_up(told.epsilon - here[name].epsilon)
         delta = _round_up(told.delta - here[name].delta)
         if epsilon == delta == 0.0:
             continue
-        limit = ledger.balance(name).budget.limit
+        known = ledger.balance(name)
+        lacks = replace(
+            known.budget.limit, epsilon=epsilon, delta=delta, gamma=known.gamma_left
+        )  # of gamma the mark tells nothing: no more than all that was left of it
         try:
-            ledger.charge(name, replace(limit, epsilon=epsilon, delta=delta), note=_NOTE)
+            ledger.charge(name, lacks, note=_NOTE)
         except Overspent:
             if name in caps:  # below a budget that binds
                 continue
@@ -192,6 +194,13 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
             ) from None
         booked.append(name)
     return tuple(booked)
+
+
+def _is_share(name: str, settings: Settings) -> bool:
+    """Whether a budget is named as shares are, whose charges are in the one of their data set."""
+    dataset, _, person = name.partition("/")
+    own = {each.budget for each in settings.dataset.values()}
+    return bool(person) and dataset in settings.dataset and name not in own
 
 
 def _round_up(number: Fraction) -> float:

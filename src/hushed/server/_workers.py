@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +21,14 @@ class Unforeseen(Exception):
     """Judging failed by an error that nobody foresaw; its type."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """One question that waits for its turn."""
+
+    person: str
+    called: threading.Event = field(default_factory=threading.Event)
+
+
 @dataclass(slots=True)
 class Workers:
     """So many processes, started when they are needed. No one person keeps all of them busy."""
@@ -28,10 +36,10 @@ class Workers:
     number: int = 2
     ended: int = 0  # processes that a question has ended
     processes: Processes = field(default_factory=Processes, repr=False)
-    _line: deque[tuple[object, str]] = field(default_factory=deque, repr=False)  # who waits
+    _line: list[_Waiting] = field(default_factory=list, repr=False)  # the first one first
     _asking: Counter[str] = field(default_factory=Counter, repr=False)  # by person
     _running: Counter[str] = field(default_factory=Counter, repr=False)
-    _changed: threading.Condition = field(default_factory=threading.Condition, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def ask(self, person: str, told: dict[str, Any]) -> dict[str, Any]:
         """Have a question judged; raises `Problem` where that takes more than it may."""
@@ -66,44 +74,49 @@ class Workers:
 
     def _end(self, told: dict[str, Any]) -> Problem:
         """Count a process that a question has ended; the refusal of that question."""
-        with self._changed:
+        with self._lock:
             self.ended += 1
         return _too_much(told)
 
     @contextmanager
     def _turn(self, person: str) -> Iterator[None]:
         """Wait for one of the processes, as long as that takes at most."""
-        mine = (object(), person)
-        with self._changed:
+        mine = _Waiting(person)
+        with self._lock:
             if self._asking[person] >= _MOST_OF_PERSON:
                 raise Problem("too_many", "too many of your questions are judged now", wait=1)
             self._asking[person] += 1
             self._line.append(mine)
-            try:
-                if not self._changed.wait_for(lambda: self._first() is mine, _TURN_SECONDS):
-                    raise Problem("busy", wait=2)
-                self._running[person] += 1
-            finally:
+            self._call()
+        mine.called.wait(_TURN_SECONDS)
+        with self._lock:
+            _count_off(self._asking, person)
+            if not mine.called.is_set():
                 self._line.remove(mine)
-                self._leave(self._asking, person)
+                raise Problem("busy", wait=2)
         try:
             yield
         finally:
-            with self._changed:
-                self._leave(self._running, person)
+            with self._lock:
+                _count_off(self._running, person)
+                self._call()
 
-    def _first(self) -> tuple[object, str] | None:
-        """Find who is next: the one who waited longest of those who may have another process."""
-        if self._running.total() >= self.number:
-            return None
+    def _call(self) -> None:
+        """Call whoever is next, and nobody else: all who wait would look, each time, one by one."""
         most = max(1, self.number - 1)
-        return next((each for each in self._line if self._running[each[1]] < most), None)
+        while self._running.total() < self.number:
+            found = next((each for each in self._line if self._running[each.person] < most), None)
+            if found is None:
+                return
+            self._line.remove(found)
+            self._running[found.person] += 1
+            found.called.set()
 
-    def _leave(self, counted: Counter[str], person: str) -> None:
-        counted[person] -= 1
-        if not counted[person]:
-            del counted[person]
-        self._changed.notify_all()
+
+def _count_off(counted: Counter[str], person: str) -> None:
+    counted[person] -= 1
+    if not counted[person]:
+        del counted[person]
 
 
 def _too_much(told: dict[str, Any]) -> Problem:

@@ -90,9 +90,11 @@ def check_estimator(estimator: Any) -> None:
     """Refuse what is no estimator, before it is asked for its tags."""
     known = hasattr(estimator, "fit") and hasattr(estimator, "__sklearn_tags__")
     if not known or isinstance(estimator, type):
-        name = type(estimator).__name__
+        got = type(estimator).__name__
+        if isinstance(estimator, type):
+            got = f"the class {estimator.__name__}: give {estimator.__name__}(), with its options"
         raise ParameterError(
-            f"the estimator must be one of scikit-learn, got {name}", parameter="estimator"
+            f"the estimator must be one of scikit-learn, got {got}", parameter="estimator"
         )
 
 

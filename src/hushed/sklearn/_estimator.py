@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._ground.checks import read_epsilon, require_one_of
+from hushed._ground.checks import read_count, read_epsilon, require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.types import Floats
 from hushed.engines._choice import Workers
@@ -35,6 +35,7 @@ from hushed.sklearn._examples import (
     take_rows,
 )
 from hushed.sklearn._families import Linear, NearestPoint, Points
+from hushed.sklearn._fit_errors import FEWEST_TRIALS, FitErrors, measure_errors, unscale
 from hushed.sklearn._missing import require_all
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
 from hushed.sklearn._public_rows import check_columns, name_columns, read_points
@@ -49,9 +50,15 @@ def _model_has(name: str) -> Callable[[Method], Method]:
 
     def has(self: PrivateEstimator) -> bool:
         if self.points is not None:
-            known = name == "predict" or (name == "predict_proba" and base.is_classifier(self))
-            if not known:
-                raise AttributeError(name)
+            offered = ["predict"]
+            if base.is_classifier(self):
+                offered += ["predict_proba", "score"]
+            elif base.is_regressor(self):
+                offered.append("score")
+            if name not in offered:
+                raise AttributeError(
+                    f"what was released are predictions at points: they give {', '.join(offered)}"
+                )
             return True
         getattr(self.estimator, name)
         return True
@@ -130,6 +137,10 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Of the sampled route: seed of the public tables, not of the noise.
     workers : int, str, Engine or distributed.Client, optional
         Of the sampled route: who runs the trials.
+    progress : bool, default True
+        Of the sampled route: show a progress bar in a terminal or a notebook, while movements are
+        measured on public tables. The fit on private rows has none: how long it takes depends on
+        them. That of blocks tells beforehand how long their processes take to start.
 
     Attributes
     ----------
@@ -179,6 +190,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         key: str | None = None,
         seed: int = 0,
         workers: Workers = None,
+        progress: bool = True,
     ) -> None:
         self.estimator = estimator
         self.population = population
@@ -204,6 +216,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         self.key = key
         self.seed = seed
         self.workers = workers
+        self.progress = progress
 
     def __sklearn_clone__(self) -> Self:
         """Copy the options; a ledger and a population stay what they are."""
@@ -256,6 +269,55 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         PrivateRowsAsPopulation
             If the rows themselves are handed in as what is public.
         """
+        order, table, names = self._read(X, y)
+        found, numbers = ROUTES[self.route](order, table)
+        # First: it is paid for, whatever becomes of the model.
+        self.release_: Release = found
+        self.certificate_: Certificate = found.certificate
+        self.guarantee_: Guarantee = found.certificate.guarantee
+        self.entry_: int | None = found.entry
+        self._keep(order, numbers, names)
+        return self
+
+    def error_on(self, X: Any, y: Any, trials: int = 200) -> FitErrors:
+        """Measure the error of a fit on public rows: for ``route="objective"``.
+
+        What its certificate states holds on every table, and most tables keep far below. Noise of
+        the other routes does not follow the rows: what their certificates state is what is met.
+
+        Parameters
+        ----------
+        X : array or frame
+            Public rows, like the private ones in number and in kind. Never the private ones.
+        y : array
+            Their labels.
+        trials : int, default 200
+            Fits that are drawn, 20 or more.
+
+        Returns
+        -------
+        FitErrors
+            Errors that half, and 95 %, of the fits kept to; nothing is charged or released.
+
+        Raises
+        ------
+        ParameterError
+            If it is another route, or an option is none.
+        BadRows
+            If the rows are no table of numbers.
+        """
+        if self.route != "objective":
+            raise ParameterError(
+                "error_on is for route='objective'; the certificate of another route states the "
+                "error that is met",
+                parameter="route",
+            )
+        read_count("trials", trials, FEWEST_TRIALS)
+        order, table, _ = self._read(X, y)
+        return measure_errors(order, table, trials)
+
+    def _read(self, X: Any, y: Any) -> tuple[Order, Floats, tuple[str, ...]]:
+        """Check options and rows, and encode the rows; all that is wrong is told unpaid."""
         require_one_of("route", self.route, get_args(Route))
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
         check_estimator(self.estimator)
@@ -273,15 +335,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         order = self._order(rows, features, labelled=labelled)
         if answers is not None:
             require_kind(answers, order.scheme.classes)
-        table = encode_privately(order.scheme, given, answers)
-        found, numbers = ROUTES[self.route](order, table)
-        # First: it is paid for, whatever becomes of the model.
-        self.release_: Release = found
-        self.certificate_: Certificate = found.certificate
-        self.guarantee_: Guarantee = found.certificate.guarantee
-        self.entry_: int | None = found.entry
-        self._keep(order, numbers, names)
-        return self
+        return order, encode_privately(order.scheme, given, answers), names
 
     def _order(self, rows: int, features: int, *, labelled: bool) -> Order:
         """Check all that needs no row."""
@@ -335,11 +389,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     def _keep(self, order: Order, numbers: Floats, names: tuple[str, ...]) -> None:
         """Make a model of the released numbers."""
         scheme, family = order.scheme, order.family
-        values = family.split(numbers)
-        if isinstance(family, Linear) and scheme.middle is not None and scheme.half is not None:
-            values["coef_"] = values["coef_"] / np.array(scheme.half)
-            moved = values["coef_"] @ np.array(scheme.middle)
-            values["intercept_"] = values.get("intercept_", np.zeros(np.shape(moved))) - moved
+        values = unscale(family, scheme, numbers)
         model = base.clone(self.estimator)
         if isinstance(family, Points):
             model = NearestPoint(np.array(family.points), model)
@@ -443,7 +493,8 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         float
-            What the estimator calls its score.
+            What the estimator calls its score; with ``points`` the accuracy or R^2 of ``predict``,
+            which answers as at the nearest of them.
         """
         rows = self._show(X)
         return float(self.model_.score(rows, y))

@@ -14,6 +14,7 @@ from hushed.errors import ParameterError
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._needed import base, get_tags, linear_model, preprocessing
 
+_CELLS = 2**22  # numbers that are held at once, where rows are compared with points
 _LEAST = 1e-9  # of a released variance, or of a probability
 
 
@@ -215,13 +216,20 @@ class NearestPoint(base.BaseEstimator):  # type: ignore[misc]
         return get_tags(self.estimator)
 
     def _find(self, X: Floats) -> Any:
-        apart = ((X[:, None, :] - self.points[None, :, :]) ** 2).sum(axis=2)
-        return self.predictions_[apart.argmin(axis=1)]
+        step = max(1, _CELLS // self.points.size)  # of rows at a time, for the memory
+        parts = [X[start : start + step, None, :] for start in range(0, len(X), step)]
+        near = [((part - self.points) ** 2).sum(axis=2).argmin(axis=1) for part in parts]
+        return self.predictions_[np.concatenate(near)]
 
     def predict(self, X: Floats) -> Any:
         """Predict a number, or the class of the largest chance."""
         found = self._find(X)
         return self.classes_[found.argmax(axis=1)] if found.ndim > 1 else found
+
+    def score(self, X: Floats, y: Any) -> float:
+        """Compute the accuracy of a classifier, the R^2 of a regressor."""
+        kind = base.ClassifierMixin if base.is_classifier(self) else base.RegressorMixin
+        return float(kind.score(self, X, y))
 
     def __getattr__(self, name: str) -> Any:
         if name != "predict_proba" or "classes_" not in self.__dict__:

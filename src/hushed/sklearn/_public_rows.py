@@ -76,8 +76,8 @@ def read_population(given: Any, scheme: Scheme) -> Population:
         return Encoded(given, scheme)
     if scheme.labelled and not (isinstance(given, tuple) and len(given) == 2):
         raise ParameterError(
-            "population must be (X, y) of public rows, or one of hs.populations whose rows "
-            "end with the label",
+            "population must be a tuple (X, y) of public rows, or one of hs.populations whose rows "
+            f"end with the label, got {type(given).__name__}",
             parameter="population",
         )
     features, labels = given if scheme.labelled else (given, None)

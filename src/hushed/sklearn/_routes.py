@@ -12,7 +12,7 @@ from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_positive
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
 from hushed.releasing import Release, release
@@ -49,21 +49,38 @@ def release_sampled(order: Order, table: Floats) -> Told:
         )
     population = read_population(asked.population, order.scheme)
     _try_out(order, population)
-    s = sample_sensitivity(
-        f,
-        population,
-        rows=order.rows,
-        norm="l2" if asked.delta else "l1",
-        gamma=asked.gamma,
-        calibration=asked.calibration,
-        unit=asked.unit,
-        seed=asked.seed,
-        workers=asked.workers,
-    )
+    s = _sample(order, f, population)
     if asked.delta:
         gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
         return _tell(_release(order, f, table, gaussian))
     return _tell(_release(order, f, table, Laplace(s, epsilon=asked.epsilon)))
+
+
+def _sample(order: Order, f: Any, population: Any) -> Any:
+    """Sample; too few public rows are told in the options of an estimator."""
+    asked = order.options
+    try:
+        return sample_sensitivity(
+            f,
+            population,
+            rows=order.rows,
+            norm="l2" if asked.delta else "l1",
+            gamma=asked.gamma,
+            calibration=asked.calibration,
+            unit=asked.unit,
+            seed=asked.seed,
+            workers=asked.workers,
+            progress=asked.progress,
+        )
+    except TooFewRows as few:
+        raise TooFewRows(
+            given=few.given,
+            needed=few.needed,
+            gamma=few.gamma,
+            supported=few.supported,
+            advice=f"{few.advice}. In a PrivateEstimator, blocks are block_rows=, and there is no "
+            "promise=; the other routes need no public rows",
+        ) from None
 
 
 def _try_out(order: Order, population: Any) -> None:
@@ -105,8 +122,16 @@ def release_blocks(order: Order, table: Floats) -> Told:
 
 def release_objective(order: Order, table: Floats) -> Told:
     """Fit with noise in the objective; what is released is the coefficients, scaled."""
-    asked, scheme = order.options, order.scheme
     mechanism = make_objective(order)
+    rows = scale_for_objective(order, mechanism, table)
+    examples = Examples(estimator=type(order.options.estimator).__name__, scheme=order.scheme)
+    found = _release(order, examples, rows, mechanism)
+    return found, restore(found.value, mechanism, order.scheme)
+
+
+def scale_for_objective(order: Order, mechanism: ObjectiveDraw, table: Floats) -> Floats:
+    """Make the rows that the objective is about: with a constant, labels in [-1, 1]."""
+    scheme = order.scheme
     if len(table) > mechanism.rows:
         raise BadRows(f"the objective route takes at most {mechanism.rows} rows")
     if scheme.span is not None:
@@ -116,12 +141,10 @@ def release_objective(order: Order, table: Floats) -> Told:
         table[:, -1] = 2 * table[:, -1] - 1
     ones = [np.ones((len(table), 1))] if mechanism.intercept else []
     rows = np.hstack([table[:, :-1], *ones, table[:, -1:]])
-    if not len(rows) and asked.neighbours == "add-remove":
+    if not len(rows) and order.options.neighbours == "add-remove":
         # That there is no row is private. One of zeros, whose gradient is 0, stands for none.
         rows = np.zeros((1, rows.shape[1]))
-    examples = Examples(estimator=type(asked.estimator).__name__, scheme=scheme)
-    found = _release(order, examples, rows, mechanism)
-    return found, _restore(found.value, mechanism, scheme)
+    return rows
 
 
 def make_objective(order: Order) -> ObjectiveDraw:
@@ -188,7 +211,7 @@ def _refuse_objective(wanted: str) -> ParameterError:
     return ParameterError(f"the objective route is proven for {wanted}", parameter="estimator")
 
 
-def _restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
+def restore(numbers: Any, mechanism: ObjectiveDraw, scheme: Scheme) -> Floats:
     """Give coefficients, then intercepts, as those of a fit on encoded rows; labels as given."""
     p, k = mechanism.shape
     found = np.reshape(numbers, (k, p))

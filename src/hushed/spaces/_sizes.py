@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hushed._ground.checks import is_plain_int
+from hushed._ground.printing import as_given
 from hushed.errors import BadRows, ParameterError
 
 MOST_ROWS: int = 1 << 50
@@ -12,7 +13,7 @@ def check_size(size: int | None, name: str = "size") -> None:
     """Refuse a public number of rows that cannot be one."""
     if size is not None and not (is_plain_int(size) and 1 <= size <= MOST_ROWS):
         raise ParameterError(
-            f"{name} must be an integer from 1 to 2**50, got {size!r}", parameter=name
+            f"{name} must be an integer from 1 to 2**50, got {as_given(size)}", parameter=name
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, overload
 
 from hushed._ground.notebook import Shown
@@ -113,7 +114,7 @@ def verify(
 
 @overload
 def verify(
-    certificate: Statement | str | bytes,
+    certificate: Statement | str | bytes | PathLike[str],
     f: Callable[[Any], Any] | None = ...,
     *,
     population: Population | None = ...,
@@ -128,7 +129,7 @@ def verify(
 
 
 def verify(
-    certificate: Certificate | Statement | str | bytes,
+    certificate: Certificate | Statement | str | bytes | PathLike[str],
     f: Callable[[Any], Any] | None = None,
     *,
     population: Population | None = None,
@@ -147,8 +148,8 @@ def verify(
 
     Parameters
     ----------
-    certificate : Certificate, Statement, str or bytes
-        The certificate, or its JSON, signed or not.
+    certificate : Certificate, Statement, str, bytes or path
+        The certificate, or its JSON, signed or not; or the `pathlib.Path` of a file with that.
     f : callable, optional
         The function that was released, if its sensitivity was sampled.
     population : Population, optional
@@ -234,13 +235,21 @@ def verify(
 
 
 def _read(
-    certificate: Certificate | Statement | str | bytes, key: bytes | None
+    certificate: Certificate | Statement | str | bytes | PathLike[str], key: bytes | None
 ) -> tuple[Certificate | Statement, list[str], list[str]]:
     """Read a certificate of any form, and say what its signature shows, and what nothing does."""
+    if isinstance(certificate, PathLike):
+        certificate = Path(certificate).read_bytes()
+    if isinstance(certificate, str) and not {"{", "\n"} & set(certificate):
+        raise ParameterError(
+            "not a hushed certificate: the text is no JSON object. A text is taken for the "
+            "certificate itself; to read a file, give its path as pathlib.Path('FILE')"
+        )
     if not isinstance(certificate, Certificate | Statement | str | bytes):
         raise ParameterError(
-            f"verify takes a certificate or its JSON text, got {type(certificate).__name__}; of a "
-            "release give its certificate, and of anything else that of hs.certify"
+            "verify takes a certificate, its JSON text or the path of a file, got "
+            f"{type(certificate).__name__}; of a release give its certificate, and of "
+            "anything else that of hs.certify"
         )
     if isinstance(certificate, str | bytes) and is_signed(certificate):
         if key is None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushed._ground.checks import is_a, is_one_of, is_plain_int, list_in_order
+from hushed._ground.printing import as_given
 from hushed._ground.types import Integers
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
@@ -125,7 +126,8 @@ def read_categories(given: Any, name: str = "categories") -> tuple[Category, ...
             isinstance(each, float) and not math.isfinite(each)
         ):
             raise ParameterError(
-                f"a category must be a text, a finite number or a truth value, got {each!r}",
+                f"a category must be a text, a finite number or a truth value, "
+                f"got {as_given(each)}",
                 parameter=name,
             )
     if len(set(found)) != len(found):

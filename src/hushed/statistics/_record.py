@@ -11,6 +11,7 @@ import numpy as np
 from hushed._ground.checks import is_real, require_count, require_one_of
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import first_whole, float_above
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
@@ -384,7 +385,9 @@ def read_candidates(candidates: Any, span: tuple[float, float]) -> Floats:
 def read_share(name: str, value: Any, most: Fraction) -> float:
     """Read a share, which stands for its shortest decimal: 0.1 is one tenth."""
     if not is_real(value):
-        raise ParameterError(f"{name} must be a number, got {value!r}", parameter=name)
+        raise ParameterError(f"{name} must be a number, got {as_given(value)}", parameter=name)
     if not 0 <= value <= 1 or decimal_of(value) > most:
-        raise ParameterError(f"{name} must lie in [0, {most}], got {value!r}", parameter=name)
+        raise ParameterError(
+            f"{name} must lie in [0, {most}], got {as_given(value)}", parameter=name
+        )
     return float(value)

@@ -130,6 +130,17 @@ class Answer(Shown):
         table = format_table(list_lines(self))
         return "\n".join([table, *list_edges(self.edges), "", self.explain()])
 
+    @property
+    def certificate(self) -> str:
+        """An answer has none by itself: `hushed.certify` makes it.
+
+        Raises
+        ------
+        AttributeError
+            Always, with words on how to get one.
+        """
+        raise AttributeError("an answer has no certificate by itself: hs.certify(answer) makes it")
+
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
 

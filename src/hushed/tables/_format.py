@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import format_down, format_exactly, format_up, shown
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from hushed.tables._answers import Answer
 
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
+_DIGITS = 6  # of a number, at most
 
 
 def list_lines(answer: Answer) -> list[list[str]]:
@@ -53,11 +55,34 @@ def _format_cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
         text = " ".join(_format_number(each) for each in value)
         return text if low is None else f"{text} ({_format_errors(value[0], low[0], high[0])})"
-    return (
-        _format_number(value)
-        if low is None
-        else f"{_format_number(value)} [{format_end(low, -1)}, {format_end(high, 1)}]"
-    )
+    if low is None:
+        return _format_number(value)
+    value, low, high = format_bar(value, low, high)
+    return f"{value} [{low}, {high}]"
+
+
+def format_bar(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Format a number and the ends of its error bar, without decimals that say nothing.
+
+    Of half the bar, two digits are kept, and of large numbers all before the point. The ends are
+    rounded outwards.
+    """
+    half = Decimal((high - low) / 2)
+    if isinstance(value, float) and half.is_finite() and half:
+        places = max(0, 1 - half.adjusted())
+        whole = max(Decimal(each).adjusted() for each in (value, low, high) if each)
+        if places + max(0, whole) < _DIGITS:
+            return (
+                _round(value, places, ROUND_HALF_EVEN),
+                _round(low, places, ROUND_FLOOR),
+                _round(high, places, ROUND_CEILING),
+            )
+    return _format_number(value), format_end(low, -1), format_end(high, 1)
+
+
+def _round(number: float, places: int, rounding: str) -> str:
+    found = Decimal(repr(float(number))).quantize(Decimal(1).scaleb(-places), rounding)
+    return f"{found if found else abs(found):f}"
 
 
 def _format_errors(value: Any, low: Any, high: Any) -> str:

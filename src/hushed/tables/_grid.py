@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 
 from hushed._ground.checks import is_real
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 FARTHEST = 1e100  # bounds lie within; products of two such numbers stay far from overflow
@@ -93,7 +94,7 @@ def check_bounds(low: float, high: float) -> tuple[float, float]:
     for name, bound in (("low", low), ("high", high)):
         if not is_real(bound) or not abs(bound) <= FARTHEST:
             raise ParameterError(
-                f"{name} must be a finite number within {FARTHEST:g}, got {bound!r}"
+                f"{name} must be a finite number within {FARTHEST:g}, got {as_given(bound)}"
             )
     found = float(low), float(high)
     if found[0] > found[1]:

@@ -13,6 +13,7 @@ import numpy as np
 from hushed._ground.checks import read_epsilon
 from hushed._ground.decimals import decimal_of, read, stated_above, stated_below
 from hushed._ground.numeric import LIBRARY, float_above, root_above, round_down, round_up
+from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -235,10 +236,10 @@ def _plan_pure(
 def _check_delta(delta: float, *, select_partitions: bool, noise_name: str) -> None:
     if noise_name not in get_args(NoiseName):
         raise ParameterError(
-            f"noise must be 'laplace' or 'gaussian', got {noise_name!r}", parameter="noise"
+            f"noise must be 'laplace' or 'gaussian', got {as_given(noise_name)}", parameter="noise"
         )
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must lie in [0, 1), got {delta!r}", parameter="delta")
+        raise ParameterError(f"delta must lie in [0, 1), got {as_given(delta)}", parameter="delta")
     if delta == 0 and (select_partitions or noise_name == "gaussian"):
         feature = "partition selection" if select_partitions else "Gaussian noise"
         raise ParameterError(

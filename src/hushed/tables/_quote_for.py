@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from hushed._ground.checks import is_real, require_one_of
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import first_true_near
-from hushed._ground.printing import Spelling, brief, flat, format_up, shown, spell_argument
+from hushed._ground.printing import (
+    Spelling,
+    as_given,
+    brief,
+    flat,
+    format_up,
+    shown,
+    spell_argument,
+)
 from hushed.errors import NotFeasible, NotFound, ParameterError
 from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import GaussianNoise, Part, Plan
@@ -188,7 +196,7 @@ def _read_errors(query: Query, errors: Any, prices: Prices) -> dict[str, float]:
             raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
         if not is_real(most) or not 0 < most <= sys.float_info.max:  # integers may be larger
             raise ParameterError(
-                f"the error of {shown(name)} must be a finite number above 0, got {most!r}",
+                f"the error of {shown(name)} must be a finite number above 0, got {as_given(most)}",
                 parameter="errors",
             )
         if known[name].search:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hushed._ground.checks import require_probability
-from hushed._ground.notebook import Shown
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
 from hushed._ground.printing import Spelling, flat, format_up, shown, spell_argument
 from hushed._ground.weak_promises import epsilon_warnings
@@ -36,8 +36,8 @@ from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotedOutput:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class QuotedOutput(Shown):
     """Price and accuracy of one output.
 
     Parameters
@@ -68,6 +68,17 @@ class QuotedOutput:
     measured: tuple[tuple[str, float], ...]
     candidates: Candidates | None = None
     searched: bool = False
+
+    def _card(self) -> Card:
+        error = "depends on the rows"
+        if self.accuracy is not None:
+            ranks = " ranks" if self.measured[0][0].startswith("rank") else ""
+            error = f"within {format_up(self.accuracy, 4)}{ranks}"
+        share = f"{100 * self.share:.0f} % of epsilon"
+        measured = ", ".join(f"{what} within {format_up(e, 4)}" for what, e in self.measured)
+        return card_of_facts(
+            f"Output {shown(self.name)}", (("error", error), ("share", share), ("by", measured))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -165,6 +176,11 @@ class Quote(Shown):
                 f"least {self.threshold} (tau)"
             )
         lines.append(f"each error holds with probability {percent(self.level)}; {self.rule}")
+        if any(_is_for_any_rows(each) for each in self.outputs):
+            lines.append(
+                "the error of a mean, a variance, a quantile or a top key is a bound for any rows; "
+                "most tables keep to about half of it, or less"
+            )
         if self.left_out is not None:
             lines.append(
                 f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
@@ -195,6 +211,13 @@ class Quote(Shown):
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
         return f"{shown(output.name)}: {text}; {100 * output.share:.0f} % of epsilon"
+
+
+def _is_for_any_rows(output: QuotedOutput) -> bool:
+    """Whether its error depends on the rows, so that no table may reach what is stated."""
+    first = output.measured[0][0]
+    several = output.accuracy is not None and len(output.measured) > 1
+    return several or first.startswith("rank") or first in ("rows of a key", "users of a key")
 
 
 def quote_query(

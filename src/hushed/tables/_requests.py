@@ -14,7 +14,7 @@ from typing import Any, Literal, SupportsFloat, get_args
 import numpy as np
 
 from hushed._ground.checks import is_plain_int, list_in_order, require_one_of
-from hushed._ground.printing import brief
+from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.statistics._candidates import CANDIDATES, Spacing, choose_spacing
@@ -158,7 +158,7 @@ def require_distinct_outputs(aggregates: Sequence[Aggregate], columns: Sequence[
 def require_name(what: str, name: object) -> str:
     """Refuse what is not a name, or cannot be sent to a database or a screen."""
     if not isinstance(name, str) or not name or not is_sendable(name):
-        raise ParameterError(f"{what} needs a name, got {name!r}")
+        raise ParameterError(f"{what} needs a name, got {as_given(name)}")
     return name
 
 
@@ -175,7 +175,7 @@ def _double(name: str, value: Any) -> float:
 def require_int(name: str, value: int) -> int:
     """Refuse anything but an integer."""
     if not is_plain_int(value):
-        raise ParameterError(f"{name} must be an integer, got {value!r}")
+        raise ParameterError(f"{name} must be an integer, got {as_given(value)}")
     return value
 
 
@@ -225,10 +225,14 @@ def read_probabilities(given: Any) -> tuple[float, ...]:
     if isinstance(given, Iterable) and not isinstance(given, str):
         for each in given:
             if isinstance(each, bool) or not isinstance(each, SupportsFloat):
-                raise ParameterError(f"a probability of a quantile must be a number, got {each!r}")
+                raise ParameterError(
+                    f"a probability of a quantile must be a number, got {as_given(each)}"
+                )
             found.append(float(each))
         return tuple(found)
-    raise ParameterError(f"probabilities of quantiles must be a list such as [0.5], got {given!r}")
+    raise ParameterError(
+        f"probabilities of quantiles must be a list such as [0.5], got {as_given(given)}"
+    )
 
 
 def require_numeric(known: Mapping[str, StoredType], column: str, what: str) -> None:

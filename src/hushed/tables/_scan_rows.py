@@ -135,8 +135,7 @@ def _join_users(
     known = engine.normalise_columns(scan.connection.others[step.table], names)
     known = known.filter(known["j0"].notnull())
     columns = [known[name] for name in names.values()]
-    order = [operations.keyed_hash(scan.connection.engine, secret ^ 3, columns), *columns]
-    known = _keep_ranked(known, operations.row_rank([known["j0"]], order), 1)
+    known = _keep_first(scan.connection.engine, known, "j0", (secret ^ 3, columns, columns), 1)
     known = known.select(
         known["j0"], *(known[names[n]].name(f"j{i + 1}") for i, (n, _) in enumerate(step.columns))
     )
@@ -220,10 +219,40 @@ def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
         rows = _keep_ranked(rows, rank, contribution.groups)
     if bounds.max_rows_per_user is not None:
         columns = [rows[name] for name in (*keys, *rest)]
-        order = [operations.keyed_hash(who, secret ^ 2, [rows["user"], *columns])]
-        rank = operations.row_rank([rows["user"]], [*order, *columns])
-        rows = _keep_ranked(rows, rank, bounds.max_rows_per_user)
+        by = (secret ^ 2, [rows["user"], *columns], columns)
+        rows = _keep_first(who, rows, "user", by, bounds.max_rows_per_user)
     return rows
+
+
+def _keep_first(
+    who: engine.Dialect,
+    rows: Any,
+    user: str,
+    by: tuple[int, Sequence[Any], Sequence[Any]],
+    limit: int,
+) -> Any:
+    """Keep the first rows of each user by the hash of some columns under a key, then by others.
+
+    An engine may rank the rows of small hashes first. Where they hold as many of a user as are
+    kept, these are the first ones of all, whatever counts as small; other users are ranked whole.
+    """
+    secret, hashed, ties = by
+    rows = rows.mutate(hash=operations.keyed_hash(who, secret, hashed))
+    names = ["hash", *(each.get_name() for each in ties)]
+    kept = [name for name in rows.columns if name != "hash"]
+
+    def rank(some: Any) -> Any:
+        place = operations.row_rank([some[user]], [some[name] for name in names])
+        ranked = some.mutate(place=place)
+        return ranked.filter(ranked["place"] < limit)
+
+    if not who.ranks_small_first:
+        return rank(rows).select(*kept)
+    small = rank(rows.filter(rows["hash"] < operations.small_hash(rows, user, limit)))
+    whole = small.filter(small["place"] == limit - 1).select(whole=small[user])
+    first = small.semi_join(whole, small[user] == whole["whole"])
+    others = rank(rows.anti_join(whole, rows[user] == whole["whole"]))
+    return first.union(others).select(*kept)
 
 
 def _keep_ranked(rows: Any, rank: Any, limit: int) -> Any:

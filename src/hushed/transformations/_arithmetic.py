@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hushed._ground.checks import is_plain_int
 from hushed._ground.numeric import finite_above
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
 _U = Fraction(1, 1 << 53)
@@ -72,7 +73,7 @@ def summation_error(rows: int, *, largest: float) -> float:
     """
     if not is_plain_int(rows) or not 0 <= rows < 1 << 50:
         raise ParameterError(
-            f"rows must be an integer from 0 to 2**50 - 1, got {rows!r}", parameter="rows"
+            f"rows must be an integer from 0 to 2**50 - 1, got {as_given(rows)}", parameter="rows"
         )
     steps = max(rows - 1, 0) * _U
     return finite_above(steps / (1 - steps) * rows * Fraction(_amount(largest)))

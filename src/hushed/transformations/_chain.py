@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
+from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Neighbours
@@ -63,7 +64,7 @@ class Transformation:
     def __call__(self, data: Any) -> Any:
         """Check that data lies in the source domain, and apply the function to a copy."""
         refuse_carrying_steps(self.function, data)
-        return self.function(self.source.domain.check(data))
+        return self.function(read_rows(self.source.domain.check, data))
 
     def map(self, d_in: float | Distance) -> Distance:
         """Carry a distance of inputs to a distance of outputs.
@@ -134,7 +135,7 @@ class Step(Generic[_Made]):
     """
 
     name: str
-    build: Callable[[Space], _Made]
+    build: Callable[[Space], _Made] = field(repr=False)
 
     def __rrshift__(self, left: Any) -> _Made:
         """Build it on a space."""

@@ -10,6 +10,8 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 
@@ -27,8 +29,8 @@ class BatchMechanism(Protocol):
         """Draw ``size`` outputs on the same rows; the first axis counts them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Specimen:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Specimen(Shown):
     """A mechanism whose true privacy is known on the pair that shows it.
 
     Parameters
@@ -95,6 +97,19 @@ class Specimen:
     delta: Curve | None = None
     supremum: float | None = None
     event: Event | None = None
+
+    def _card(self) -> Card:
+        truth = "not known" if self.epsilon is None else f"{self.epsilon:.6g} on its own pair"
+        return card_of_facts(
+            f"Specimen {self.name}",
+            (
+                ("keeps its claim", "yes" if self.private else "no: a defect"),
+                ("claims", f"epsilon {format_up(self.claim.epsilon)}"),
+                ("true epsilon", truth),
+                ("output", self.output),
+                ("source", self.source),
+            ),
+        )
 
     def __post_init__(self) -> None:
         if not self.pairs:

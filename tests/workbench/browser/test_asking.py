@@ -118,17 +118,17 @@ def test_a_newcomer_comes_from_the_example_to_a_certificate(serve, open_page, tm
     press("Check the price")
     press("Read the rows and pay", "/answers/")
     files = {}
-    for name in ("Certificate (JSON)", "Report (to print)"):
+    for name in ("Certificate for programs (JSON)", "Certificate to print"):
         with page.expect_download() as saved:
             page.get_by_role("button", name=name).click()
         actions += 1
         files[name] = saved.value.path().read_text()
     assert actions <= 12
-    certificate = hs.Statement.from_json(files["Certificate (JSON)"])
+    certificate = hs.Statement.from_json(files["Certificate for programs (JSON)"])
     assert hs.verify(certificate).reproduced
-    assert certificate.digest in files["Report (to print)"]  # both are the same certificate
+    assert certificate.digest in files["Certificate to print"]  # both are the same certificate
     assert "made-up people" in certificate.data
-    assert "made-up people" in files["Report (to print)"]
+    assert "made-up people" in files["Certificate to print"]
 
 
 def test_fifty_moves_of_both_sliders_never_disagree_with_the_library(serve, open_page, folder):
@@ -412,7 +412,7 @@ def test_no_row_is_read_from_postgresql_before_the_release(
     page.get_by_role("button", name="Read the rows and pay").click()
     page.wait_for_url(re.compile("/answers/stays/1"), timeout=PATIENCE)
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Certificate (JSON)").click()
+        page.get_by_role("button", name="Certificate for programs (JSON)").click()
     assert hs.verify(hs.Statement.from_json(saved.value.path().read_text())).reproduced
     assert count_reads(postgres, name) >= started + 3000
     kept = [path.read_bytes() for path in (folder / ".hushed").rglob("*") if path.is_file()]

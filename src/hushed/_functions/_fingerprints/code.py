@@ -27,12 +27,14 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _QUERIES = {"query", "eval", "sql", "execute", "executemany", "from_query", "table", "view"}
 _QUERIES |= {"read_sql", "read_sql_query", "query_df"}
 _ENVIRONMENT = frozenset({"environ", "getenv", "environb", "getenvb"})
+READERS = tuple(getattr(os, each) for each in sorted(_ENVIRONMENT) if hasattr(os, each))
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
 _BUILTINS_BY_TEXT = {"getattr", "vars", "globals", "eval", "exec", "__import__"}
 _OTHERS_BY_TEXT = {
-    "attrgetter", "methodcaller", "import_module", "__dict__", "__getattribute__", "__globals__"
+    "attrgetter", "methodcaller", "import_module", "__dict__", "__getattribute__", "__globals__",
+    "f_globals", "f_locals", "f_builtins", "getattr_static", "resolve_name",
 }  # fmt: skip
 
 
@@ -64,7 +66,7 @@ def collect_names(code: CodeType) -> Names:
     texts: set[str] = set()
     for each in _nested(code):
         everything |= set(each.co_names)
-        texts |= {const for const in each.co_consts if isinstance(const, str)}
+        texts |= {text for const in each.co_consts for text in list_strings(const)}
         for step in dis.get_instructions(each):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 found["globals"].add(str(step.argval))
@@ -106,9 +108,14 @@ def list_asked(function: types.FunctionType) -> frozenset[str]:
 
 
 def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
-    """List the texts that a value is, or that it holds in a few small containers."""
+    """List the texts that a value is, or that it holds in a few small containers.
+
+    Bytes are texts, too, where they name a variable of the environment.
+    """
     if type(held) is str:
         yield held
+    elif type(held) is bytes:
+        yield os.fsdecode(held)
     elif type(held) in (dict, list, tuple, set) and depth and len(held) <= _MOST_TEXTS:
         for each in list(held.values() if type(held) is dict else held):
             yield from list_strings(each, depth - 1)
@@ -116,10 +123,7 @@ def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
 
 def reads_environment(function: types.FunctionType) -> bool:
     """Tell whether a function names what looks up variables of the environment."""
-    names, known = collect_names(function.__code__), function.__globals__
-    return not names.all.isdisjoint(_ENVIRONMENT) or any(
-        known.get(each) is one for each in names.globals for one in (os.environ, os.getenv)
-    )
+    return not collect_names(function.__code__).all.isdisjoint(_ENVIRONMENT)
 
 
 def list_texts(function: types.FunctionType) -> frozenset[str]:
@@ -177,7 +181,9 @@ def is_library(name: str | None) -> bool:
     if top == "hushed" or top in sys.builtin_module_names:
         return True
     module = sys.modules.get(str(name)) or sys.modules.get(top)
-    spec, path = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    spec = path = None
+    with suppress(Exception):  # a module's own `__getattr__` may fail
+        spec, path = getattr(module, "__spec__", None), getattr(module, "__file__", None)
     if path is None:
         return getattr(spec, "origin", None) in ("built-in", "frozen")
     parts = path.replace("\\", "/").split("/")

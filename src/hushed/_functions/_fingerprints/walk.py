@@ -16,6 +16,7 @@ import os
 import sys
 import types
 from collections.abc import Iterator
+from contextlib import suppress
 from contextvars import ContextVar
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import (
+    READERS,
     collect_names,
     digest_code,
     fields_of,
@@ -94,8 +96,9 @@ class Walk:
         if isinstance(value, ModuleType):
             self._module(name, value, names)
             return
-        if type(value) is str or type(value) in _NESTED:
+        if type(value) in (str, bytes) or type(value) in _NESTED:
             self.texts.update(list_strings(value))
+        self.environment |= any(value is each for each in READERS)  # under whatever name
         if type(value) in _PLAIN:
             self.marks[name] = digest_bytes(marshal.dumps(value, 2))
             return
@@ -110,7 +113,9 @@ class Walk:
             self.marks[name] = f"as {known[0]}"
             return
         self.seen[id(value)] = (name, value)
-        named = reference(value)
+        named = ""
+        with suppress(Exception):  # attributes of a class that fail when looked at
+            named = reference(value)
         if named and (name or not isinstance(value, FunctionType)):
             self.marks[name] = f"={named}"
             self.packages.add(named.partition(".")[0])
@@ -167,6 +172,8 @@ class Walk:
             names = names | {each for each in module.__dict__ if not each.startswith("__")}
         if not is_library(module.__name__):
             names = names | {"__getattr__"}  # gives what is not there
+        if not is_library(type(module).__module__):  # as a property of its class does
+            self.visit(f"{name}.{type(module).__name__}", type(module))
         for each in sorted(names & module.__dict__.keys()):
             key = (id(module), each)
             if key not in self.seen:
@@ -262,7 +269,8 @@ class Walk:
     def _digest(self, name: str, value: Any) -> str:
         """One digest of a container and all within."""
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            told = repr((value.dtype.str, value.dtype.names, value.shape)).encode()
+            fields = value.dtype.names and repr(value.dtype)
+            told = repr((value.dtype.str, fields, value.shape)).encode()
             return digest_bytes(told + np.ascontiguousarray(value).tobytes())
         if _is_plain(value):
             return digest_bytes(marshal.dumps(value, 2))

@@ -89,6 +89,8 @@ class Dialect:
     # Type that integers are cast to before they are summed; None if its sum cannot overflow.
     wide: str | None = field(default=None, repr=False)
     hash: KeyedHash = field(repr=False)  # its fast hash
+    # Whether it ranks the rows of small hashes first: it has to compute once what is used twice.
+    ranks_small_first: bool = field(default=False, repr=False)
     # String in, SHA-256 of its bytes in hexadecimal digits out.
     sha256: Callable[[Any], Any] = field(repr=False)
     # String in, what is fetched in its place out; and the string of it. An engine may hold strings

@@ -263,7 +263,7 @@ def _any_order(engine: Any) -> Iterator[None]:
 
 
 def _plan(backend: Any, sql: str) -> None:
-    run_sql(backend.con, f"EXPLAIN {sql}")
+    run_sql(backend.con, f"EXPLAIN (FORMAT JSON) {sql}")  # to draw the plan takes longer than it
 
 
 def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
@@ -307,6 +307,7 @@ DUCKDB = Dialect(
     barrier=True,
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),
+    ranks_small_first=True,
     sha256=_sha256,
     send_text=_send_text,
     read_text=_read_text,

@@ -264,7 +264,7 @@ def check_budget(form: Form, ledger: Ledger | None, *, unit: str) -> None:
 
 def _say(described: Described) -> str:
     """Say what is described, in one sentence."""
-    whom = "one person, with all rows" if described.table.user is not None else "one row"
+    whom = "each person, with all rows" if described.table.user is not None else "each row"
     used = len(described.kinds)
     paid = f"charged to {shown(described.budget)}" if described.budget else "charged to no budget"
     return (

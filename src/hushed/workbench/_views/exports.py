@@ -89,7 +89,7 @@ def write_file(kind: str, stored: Stored, ledger: Ledger, source: Source) -> Fil
             certify_answer(stored, ledger).to_json().encode(),
         ),
         "report": lambda: (
-            f"report-{stored.number}.html",
+            f"certificate-{stored.number}.html",
             "text/html",
             certificate_page(certify_answer(stored, ledger)).encode(),
         ),

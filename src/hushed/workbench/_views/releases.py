@@ -111,7 +111,7 @@ def describe_offer(described: Described, question: Question, quote: Quote, price
         raise ValueError(question)
     asked, promise = question.table, quote.guarantee
     delta = f" and delta {format_up(promise.delta)}" if promise.delta else ""
-    unit = "one person, with all rows of that person" if quote.unit == "user" else "one row"
+    unit = "each person, with all rows of that person" if quote.unit == "user" else "each row"
     others = [shown(step.table) for step in asked.steps if isinstance(step, JoinUsers)]
     unit += f", those in {others[0]} among them" if others else ""
     steps = []

@@ -1,0 +1,112 @@
+"""The error that a certificate states, as a number with its unit and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import format_up
+from hushed.blocks import Blocks
+from hushed.mechanisms import (
+    Exponential,
+    InverseSensitivity,
+    NoisyMax,
+    ProposeTest,
+    Smooth,
+    StableMode,
+    TopK,
+)
+from hushed.mechanisms._bound_search import BoundSearch
+from hushed.mechanisms._objective_draw import ObjectiveDraw
+from hushed.mechanisms._posterior_draw import PosteriorDraw
+from hushed.mechanisms._sparse_vector import SparseVector
+
+if TYPE_CHECKING:
+    from hushed.releasing._certificate import Certificate, MechanismRecord
+
+_ANSWER = "that of the answer"
+_OF_SCORES = "score below the best"
+_UNITS = {
+    Exponential.name: _OF_SCORES,
+    NoisyMax.name: _OF_SCORES,
+    TopK.name: _OF_SCORES,
+    PosteriorDraw.name: _OF_SCORES,
+    InverseSensitivity.name: "changed {rows} that explain the answer",
+    Smooth.name: "the smooth sensitivity of the {rows}, which is private",
+    StableMode.name: "{rows} that can change and leave the category; with fewer it may be refused",
+    ProposeTest.name: f"{_ANSWER}, if it is not refused",
+    BoundSearch.name: "{rows} beyond the bound, on the worst column",
+    SparseVector.name: "distance from the threshold at which one answer is right",
+    ObjectiveDraw.name: "coefficients of scaled features and labels, on the worst table",
+}
+_OF_BLOCKS = {
+    "exponential": "blocks by which the answer misses their median",
+    "votes": "votes fewer than the label with most of them",
+    "stable": "blocks that can answer otherwise and leave the label",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StatedError(Shown):
+    """Error of a released answer, as its certificate states it.
+
+    Parameters
+    ----------
+    value : float or None
+        What the error of an answer is at most, but with probability ``1 - level``; of several
+        numbers that of each one, all together. None where a caller's own mechanism states none.
+    level : float
+        How sure that is: 0.95.
+    unit : str
+        What `value` counts: the unit of the answer, or something else, as rows or scores.
+    """
+
+    value: float | None
+    level: float = 0.95
+    unit: str = _ANSWER
+
+    def _card(self) -> Card:
+        return card_of_facts("Error", (("error", self.explain()),))
+
+    def _brief(self) -> str:
+        return f"Error: {self.explain()}"
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def explain(self) -> str:
+        """Say it in one line.
+
+        Returns
+        -------
+        str
+            Rounded up, with the level and the unit.
+        """
+        if self.value is None:
+            return "not stated"
+        return (
+            f"at most {format_up(self.value, 4)} with probability {100 * self.level:g} %; unit: "
+            f"{self.unit}"
+        )
+
+
+def state_error(certificate: Certificate) -> StatedError:
+    """Read the error of a certificate, and name its unit."""
+    record = certificate.mechanism
+    rows = "users" if certificate.guarantee.unit == "user" else "rows"
+    rows = "people" if certificate.person else rows
+    return StatedError(value=record.accuracy, unit=_name_unit(record).format(rows=rows))
+
+
+def name_unit(mechanism: str) -> str:
+    """Name the unit of the error of a mechanism that is no noise on numbers; empty for those."""
+    return _UNITS.get(mechanism, "").format(rows="rows")
+
+
+def _name_unit(record: MechanismRecord) -> str:
+    if record.stated:
+        return _ANSWER
+    if record.name == Blocks.name:
+        return _OF_BLOCKS.get(str(record.parameters["aggregate"]), f"{_ANSWER}, by the noise alone")
+    return _UNITS.get(record.name, _ANSWER)

@@ -1,0 +1,76 @@
+"""The error of a release as a number, with its level and its unit."""
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.mechanisms._registry import CERTIFIED
+from hushed.releasing import _stated_error
+
+ROWS = np.random.default_rng(0).random(200)
+MEDIAN = hs.statistics.median(rows=200, low=0, high=1)
+MOVED = hs.proven_sensitivity(1.0, argument="by assumption")
+SUP = hs.proven_sensitivity(1.0, "sup", argument="by assumption")
+
+
+def total(rows):
+    """Sum them up."""
+    return rows.sum()
+
+
+def scores(rows):
+    """Score three candidates."""
+    return np.array([rows.sum(), 0.0, 1.0])
+
+
+CASES = {
+    "numbers": (total, hs.Laplace(MOVED, epsilon=1.0), "that of the answer"),
+    "a choice": (scores, hs.Exponential(SUP, epsilon=1.0), "score"),
+    "rows": (MEDIAN, hs.InverseSensitivity(MEDIAN, epsilon=1.0), "changed rows"),
+    "what is private": (MEDIAN, hs.Smooth(MEDIAN, epsilon=1.0), "smooth sensitivity"),
+    "a test": (
+        MEDIAN,
+        hs.ProposeTest(MEDIAN, bound=0.2, epsilon=1.0, delta=1e-6),
+        "if it is not refused",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_a_number_with_a_level_and_a_unit(case):
+    """The number is the one of the certificate; it stands in the text and on the card."""
+    f, mechanism, unit = CASES[case]
+    released = hs.release(f, ROWS, mechanism)
+    error = released.error
+    assert error == released.certificate.error
+    assert error.value == released.certificate.mechanism.accuracy
+    assert error.level == 0.95
+    assert unit in error.unit
+    assert f"error: {error}" in str(released).split("\n\n")[0]
+    for shown in (released, released.certificate):
+        assert f"<th>error</th><td>{error}</td>" in shown._repr_html_()
+    assert json.loads(json.dumps(asdict(error))) == {
+        "value": error.value,
+        "level": 0.95,
+        "unit": error.unit,
+    }
+
+
+def test_a_search_is_about_rows_or_users():
+    """By whom it counts."""
+    assert "rows beyond the bound" in hs.find_bound([1.0] * 9, epsilon=1.0).error.unit
+    of_users = hs.find_bound([1.0] * 9, epsilon=1.0, users=list(range(9)))
+    assert "users beyond the bound" in of_users.error.unit
+
+
+def test_every_mechanism_that_chooses_or_counts_has_a_unit_of_its_own():
+    """The others add noise to numbers, or to a function."""
+    assert set(CERTIFIED) - set(_stated_error._UNITS) == {"laplace", "gaussian", "bernstein"}
+
+
+def test_what_is_not_stated_says_so():
+    """As of a mechanism of the caller's own."""
+    assert str(_stated_error.StatedError(value=None)) == "not stated"

@@ -1,0 +1,76 @@
+"""A table handed in for an option: the error names its type, and shows no cell of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hushed as hs
+from hushed.errors import HushedError
+
+SECRET = 987654.25
+CLAIM = hs.Guarantee(epsilon=1.0)
+UNIT = hs.populations.Uniform(low=0, high=1)
+BOUND = hs.proven_sensitivity(0.5, argument="a proof")
+TABLES = {
+    "frame": pd.DataFrame({"cost": [SECRET] * 4}),
+    "series": pd.Series([SECRET] * 4),
+    "array": np.full((4, 1), SECRET),
+    "list": [SECRET] * 4,
+    "words": ["Wilhelmina 987654"] * 4,
+}
+SAMPLED = (
+    "rows gamma pairs norm unit user seed workers protect neighbours calibration distance position"
+)
+ASKED = {"rows": 20, "gamma": 0.2, "symmetric": True}
+
+
+def sample(**option):
+    return hs.sample_sensitivity(np.mean, UNIT, **ASKED | option)
+
+
+CALLS = {
+    **{
+        f"sample {name}": lambda table, name=name: sample(**{name: table})
+        for name in SAMPLED.split()
+    },
+    **{
+        f"blocks {name}": lambda table, name=name: hs.Blocks(**{"low": 0, "high": 1, name: table})
+        for name in ("blocks", "beta", "user", "epsilon", "low", "aggregate", "spacing", "unit")
+    },
+    "blockwise": lambda table: hs.Blockwise(np.mean, rows=table),
+    "laplace epsilon": lambda table: hs.Laplace(BOUND, epsilon=table),
+    "laplace sensitivity": lambda table: hs.Laplace(table, epsilon=1.0),
+    "gaussian delta": lambda table: hs.Gaussian(BOUND, epsilon=1.0, delta=table),
+    "accuracy": lambda table: hs.Laplace(BOUND, epsilon=1.0).accuracy(table),
+    "proven": lambda table: hs.proven_sensitivity(table, argument="a proof"),
+    "argument": lambda table: hs.proven_sensitivity(0.5, argument=table),
+    "median rows": lambda table: hs.statistics.median(rows=table, low=0, high=1),
+    "median low": lambda table: hs.statistics.median(rows=5, low=table, high=1),
+    "guarantee": lambda table: hs.Guarantee(epsilon=table),
+    "guarantee neighbours": lambda table: hs.Guarantee(epsilon=1.0, neighbours=table),
+    "guarantee distance": lambda table: hs.Guarantee(epsilon=1.0, distance=table),
+    "compare": lambda table: hs.compare(np.mean, UNIT, rows=table, epsilon=1.0),
+    "compare epsilon": lambda table: hs.compare(np.mean, UNIT, rows=20, epsilon=table),
+    "compose": hs.compose,
+    "compose delta": lambda table: hs.compose([hs.Guarantee(epsilon=1.0)], delta=table),
+    "audit": lambda table: hs.audit(
+        np.mean, [(1, 0)], claim=hs.Guarantee(epsilon=1), samples=table
+    ),
+    "audit claim": lambda table: hs.audit(np.mean, [(1, 0)], claim=table),
+    "simulate": lambda table: hs.Blocks(low=0, high=1).simulate(np.mean, UNIT, table),
+    "verify": hs.verify,
+    "simulator": hs.populations.Simulator,
+    "check": lambda table: hs.check_population([0.5] * 20, UNIT, epsilon=table),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("call", CALLS)
+def test_no_cell_is_shown(call, kind):
+    try:
+        CALLS[call](TABLES[kind])
+    except (HushedError, TypeError, ValueError) as told:
+        error: BaseException | None = told
+        while error is not None:
+            assert "987654" not in str(error)
+            error = error.__context__
