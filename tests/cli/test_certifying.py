@@ -8,6 +8,8 @@ import pytest
 from tests.commands import ended
 
 import hushed as hs
+import hushed.statements
+from hushed.errors import ParameterError
 
 LEDGER = ("--ledger", "sqlite:///l.db", "--budget", "clinic")
 
@@ -87,6 +89,17 @@ def test_a_report_lists_a_budget_and_a_study_adds_up(folder):
 
 
 @pytest.mark.slow
+def test_a_report_tells_the_numbers_of_groups(folder):
+    """As many as have room on a line, the columns first."""
+    with hs.Ledger(f"sqlite:///{folder / 'l.db'}") as book:
+        rows = hs.table(str(folder / "rows.csv"), types={"cost": "int"})
+        asked = rows.group_by("cost", keys=[1, 2]).count()
+        answer = asked.release(epsilon=0.5, ledger=book, budget="clinic")
+    done = run(folder, "report", "sqlite:///l.db", "clinic")
+    first = answer.values["count"][0]
+    assert re.search(rf"2 groups, cost, count[^:]*: 1 {first} ", done.stdout)
+
+
 def test_keys_are_made_once_and_sign(folder):
     """The private file is for its owner alone, neither is written over, and verify --key trusts."""
     made = run(folder, "keys", "new", "k")
@@ -136,6 +149,34 @@ REFUSED = [
     (("keys", "new", "none/k"), "no folder"),
     (("keys", "show", "rows.csv"), "no public"),
 ]
+
+
+def test_a_signed_certificate_has_a_page_that_says_who_signed_it(folder):
+    """With the key the signature is checked; without, the page says that nobody looked."""
+    assert run(folder, "keys", "new", "own").returncode == 0
+    run(folder, "certify", "mean.json", "--out", "c.json", "--sign", "own")
+    name = hs.statements.key_id((folder / "own.pub").read_bytes())
+    for options, said in (
+        ((), f"key {name}, as the file says; the signature was not checked"),
+        (("--key", "own.pub"), f"key {name}; the signature was checked"),
+    ):
+        done = run(folder, "verify", "c.json", *options, "--html", "c.html")
+        assert done.returncode == 0, done.stderr
+        assert said in (page := (folder / "c.html").read_text())
+        assert "payloadType" in page  # the envelope, so that the page can be checked, too
+    (folder / "c.html").write_text("mine")
+    done = run(folder, "verify", "c.json", "--html", "c.html")
+    assert (done.returncode, (folder / "c.html").read_text()) == (2, "mine")
+    done = run(folder, "verify", "c.json", "--html", "c.html", "--force")
+    assert done.returncode == 0, done.stderr
+    done = run(folder, "certify", "c.json", "--html", "d.html")
+    assert "hushed verify c.json --html PAGE" in done.stderr
+    signed = (folder / "c.json").read_text()
+    with pytest.raises(ParameterError, match="open_signed reads it with the public key"):
+        hs.Statement.from_json(signed)
+    run(folder, "keys", "new", "other")
+    done = run(folder, "verify", "c.json", "--key", "other.pub", "--html", "e.html")
+    assert (done.returncode, (folder / "e.html").exists()) == (2, False)
 
 
 @pytest.mark.slow

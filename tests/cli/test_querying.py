@@ -29,6 +29,27 @@ def run(tmp_path):
     return call
 
 
+def test_without_people_each_row_is_protected_and_that_is_said(run):
+    """Before anything is paid; who names the column of people is not told so."""
+    said = "if a person may have several, name their column with --user"
+    assert said in run("--count", "--epsilon", 1, "--quote").stderr
+    people = ("--user", "patient", "--max-rows-per-user", 1)
+    assert said not in run("--count", *people, "--epsilon", 1, "--quote").stderr
+
+
+def test_a_key_of_another_question_is_refused_in_words_of_commands(run, tmp_path):
+    """It says how the answer is read again, by a command."""
+    ledger = f"sqlite:///{tmp_path / 'l.db'}"
+    with hs.Ledger(ledger) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=3, neighbours="add-remove"))
+    paid = ("--epsilon", 1, "--ledger", ledger, "--budget", "b", "--key", "k")
+    assert run("--count", *paid).exit_code == 0
+    refused = run("--count", "--where", "cost > 1", *paid)
+    assert refused.exit_code == 2
+    assert "'hushed ledger answer', or take another --key" in refused.stderr
+    assert "ledger.answer" not in refused.stderr
+
+
 @pytest.mark.slow
 def test_an_answer_as_text_and_as_json(run):
     """Two groups, three outputs, error bars; the same as one JSON object."""
@@ -113,6 +134,7 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
         (("--quantile", "cost:0:1:0.5,x"), "COLUMN:LOW:HIGH:PROBABILITY"),
         (("--quantile", "cost:0:1:nan"), "lies between 0 and 1"),
         (("--where", "cost = 5"), "equal is written =="),
+        (("--where", "cost = 5 AND NOT city == 'AND'"), "AND is written and; NOT is written not"),
         (("--derive", "x"), "NAME=EXPRESSION"),
         (("--type", "cost"), "COLUMN=TYPE"),
         (("--type", "cost=whole"), "types are int, float, string, bool, date, timestamp"),

@@ -110,7 +110,7 @@ def test_a_key_pays_once(book, url):
 def test_another_question_or_price_under_a_key_is_refused(book, promise, question):
     """Nothing is charged, and the message says what to do."""
     book.charge("b", G(epsilon=0.5), "mean age", key="k", question="q")
-    with pytest.raises(KeyInUse, match=r"'mean age'.*another key. Nothing was charged"):
+    with pytest.raises(KeyInUse, match=r"'mean age'.*Nothing was charged; .*another key"):
         book.charge("b", promise, key="k", question=question)
     with pytest.raises(KeyInUse):
         book.charge("b", G(epsilon=0.5), loss=hs.privacy_loss.laplace(0.5), key="k", question="q")

@@ -254,6 +254,17 @@ def test_one_row_says_why():
         sample(rows=1)
 
 
+def test_too_few_rows_for_rows_that_are_added_have_another_way():
+    """Neither blocks nor a given rest are possible there: fewer rows, a simulator, the table."""
+    rows = hs.populations.PublicTable(np.arange(100.0))
+    with pytest.raises(hs.errors.TooFewRows) as few:
+        hs.sample_sensitivity(
+            np.mean, rows, rows=61, gamma=0.1, neighbours="add-remove", symmetric=True
+        )
+    for way in ("tables of fewer rows", "a simulator", "--promise table on the command line"):
+        assert way in str(few.value)
+
+
 def test_too_few_pairs_says_how_many():
     """The message holds the number that suffices; it works."""
     with pytest.raises(TooFewPairs, match="at least 112 sampled pairs"):

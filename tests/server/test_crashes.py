@@ -88,7 +88,7 @@ def test_the_client_asks_with_the_same_builder(team, tmp_path, monkeypatch):
     assert asked.quote(epsilon=0.1).fits
     answer = asked.release(epsilon=0.1)
     assert answer.entry == 1
-    assert answer.certificate
+    assert answer.envelope
     assert client.answer(answer.request) == answer
     for odd in ("", "1/../2", None):
         with pytest.raises(NotFound, match="no such request"):

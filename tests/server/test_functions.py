@@ -561,6 +561,15 @@ def test_a_dear_release_on_the_page_of_approvals(tmp_path):
         assert team.charges() == 1
 
 
+def test_the_command_offers_what_can_be_used_there(tmp_path):
+    """Rows are added or removed: neighbours are not asked for, and blocks are of no use."""
+    done = ended("serve", "add-function", "--help", cwd=tmp_path)
+    assert "--promise" in done.stdout
+    assert "--block-rows" not in done.stdout
+    assert "--neighbours" not in done.stdout
+    assert "--block-rows" in ended("sensitivity", "--help", cwd=tmp_path).stdout
+
+
 def test_the_command_samples_tries_and_registers(tmp_path):
     """From the command to a function that `check` finds, and that is found to have changed."""
     copy_place(tmp_path)

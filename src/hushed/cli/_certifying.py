@@ -27,6 +27,7 @@ from hushed.statements import public_key
 from hushed.statements import sign as sign_statement
 from hushed.statements._certifying import certify_record
 from hushed.statements._signing import is_signed, read_unchecked
+from hushed.statements._statement import is_statement
 
 _STOPPED = "stopped; nothing was charged"
 
@@ -88,7 +89,13 @@ def certify(
                 "name the file of an answer, or --ledger, --budget and --entry, all three"
             )
         if answer is not None:
-            made.append(certify_record(_read(answer), **asdict(said)))
+            record = _read(answer)
+            if is_signed(record) or is_statement(record):
+                raise ParameterError(
+                    f"{answer.name} is a certificate already: hushed verify {answer.name} --html "
+                    "PAGE checks it and writes it as a page"
+                )
+            made.append(certify_record(record, **asdict(said)))
         else:
             with hs.Ledger(str(ledger), create=False) as book:
                 named = _name(str(entry))

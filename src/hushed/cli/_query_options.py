@@ -230,7 +230,12 @@ class Files:
     ] = None
     save: Annotated[
         Path | None,
-        option("Write what is asked to a new TOML file, for --file.", OUTPUT, metavar="QUERY.toml"),
+        option(
+            "Write what is asked to a new TOML file, for --file; it is released all the same, but "
+            "with --quote.",
+            OUTPUT,
+            metavar="QUERY.toml",
+        ),
     ] = None
     out: Annotated[
         Path | None,

@@ -19,7 +19,7 @@ from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
-from hushed.cli._outcome import finish, print_line, print_notes
+from hushed.cli._outcome import finish, print_line, print_note, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
 from hushed.cli._query_file import check_files, read_question, write_files
@@ -100,6 +100,10 @@ def query(
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
         check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
+        if request.unit == "row":
+            print_note(
+                "protected is each row: if a person may have several, name their column with --user"
+            )
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
                 terms.update(ledger=ledger, budget=account.budget)

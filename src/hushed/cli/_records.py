@@ -25,7 +25,8 @@ def take_records(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of its records, one for each field, and make the records.
 
     A parameter of a dataclass stands for the fields of that class, which are options as the
-    parameters of a command are: annotated, with the default of the field.
+    parameters of a command are: annotated, with the default of the field. One that is not given
+    when the record is made (``init=False``) is no option.
     """
     hints = get_type_hints(command, include_extras=True)
     records = {
@@ -41,7 +42,9 @@ def take_records(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def expanded(**given: Any) -> None:
         made = {
-            name: record(**{each.name: given.pop(each.name) for each in fields(record)})
+            name: record(
+                **{each.name: given.pop(each.name) for each in fields(record) if each.init}
+            )
             for name, record in records.items()
         }
         command(**given, **made)
@@ -62,6 +65,7 @@ def _list_fields(record: Any) -> list[Parameter]:
             annotation=hints[each.name],
         )
         for each in fields(record)
+        if each.init
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +11,7 @@ import typer
 
 from hushed._functions._loading import read_function
 from hushed._ground.printing import format_up
-from hushed.cli._inputs import find_user, in_blocks
+from hushed.cli._inputs import find_user
 from hushed.cli._options import FunctionArgument, JsonOption
 from hushed.cli._outcome import finish, print_line
 from hushed.cli._records import Sampling, Source, take_records
@@ -20,13 +21,21 @@ from hushed.spaces import Norm
 _NORMS: dict[str, Norm] = {"laplace": "l1", "gaussian": "l2"}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Added(Sampling):
+    """What is asked of a function of a server: rows, or people, are added or removed."""
+
+    neighbours: Literal["add-remove"] = field(default="add-remove", init=False)
+    block_rows: None = field(default=None, init=False)  # blocks are about replaced rows
+
+
 @take_records
 def add_function(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name that analysts use.")],
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Data set of its rows.")],
     function: FunctionArgument,
     public: Source,
-    asked: Sampling,
+    asked: Added,
     column: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,11 +81,11 @@ def add_function(
                 "--rows: that of the table is private",
                 parameter="rows",
             )
-        asked = with_fields(asked, neighbours="add-remove", user=_find_people(asked, found.user))
+        asked = with_fields(asked, user=_find_people(asked, found.user))
         private = Path(source_of(folder, found.source))
         source, columns = public.read(asked.user, private=private if private.is_file() else None)
         whose = find_user(asked.user, public.frame, columns, source)
-        f = in_blocks(read_function(function), asked.block_rows, whose)
+        f = read_function(function)
         rows = sizes[0] if len(sizes) == 1 else sizes
         s = asked.measure(f, source, rows=rows, norm=_NORMS[noise], user=whose)
         terms = {
@@ -85,7 +94,6 @@ def add_function(
             "min_epsilon": min_epsilon,
             "max_epsilon": max_epsilon,
             "answer_grid": answer_grid,
-            "block_rows": asked.block_rows,
         }
         given = tuple(column or columns or ())
         record = register(folder, name, dataset, function, s, given, terms, replace=replace)

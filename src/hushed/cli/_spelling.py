@@ -24,6 +24,7 @@ Hint = str | Callable[[str], str]
 _HINTS: dict[str, Hint] = {  # of options that several commands share
     "budget": "give --budget NAME",
     "data_dependent": "--data-dependent admits it, and marks the result",
+    "key": "read its answer again by 'hushed ledger answer', or take another --key",
     "ledger": "give --ledger URL",
     "workers": "use --workers 1",
 }

@@ -14,6 +14,8 @@ import typer
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed._ground.printing import name_missing
+from hushed._ground.whole_files import write_whole
+from hushed.cli._delivery import check_files
 from hushed.cli._inputs import in_blocks, read_population
 from hushed.cli._keys import read_key
 from hushed.cli._options import (
@@ -26,9 +28,10 @@ from hushed.cli._options import (
     option,
     read_keep,
 )
-from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line
-from hushed.cli._panels import LEDGER, ROWS
+from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
+from hushed.cli._panels import LEDGER, OUTPUT, ROWS
 from hushed.cli._tables import Frame
+from hushed.cli._written import files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
 from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
@@ -74,6 +77,13 @@ def verify(
         Path | None,
         option("Public key of whoever has to have signed it: FILE.pub of hushed keys.", ROWS),
     ] = None,
+    html: Annotated[
+        Path | None,
+        option("Write the certificate, signed or not, as a page, if nothing differs.", OUTPUT),
+    ] = None,
+    force: Annotated[
+        bool, option("Replace a file that is no earlier certificate.", OUTPUT, "--force")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check a certificate: what follows from it, and its sampling again, bit for bit.
@@ -83,6 +93,8 @@ def verify(
     """
     # 1 says that it was not reproduced: whatever keeps it from being checked is a 2.
     with finish(json=json, refused=BAD_USE) as result:
+        named = inputs_of(certificate, key, function, population)
+        check_files(None, html, (*named, *files_of(ledger)), force=force)
         text = _read_text(certificate)
         pem = None if key is None else read_key(key)
         known = _read_certificate(text, pem)
@@ -110,6 +122,19 @@ def verify(
         result["exit_code"] = 0 if found.agreement in accepted else REFUSED
         if not json:
             print_line(found.explain())
+        if html is not None:
+            _write_page(html, text, pem, agreement=found.agreement)
+
+
+def _write_page(html: Path, text: str, key: bytes | None, *, agreement: str) -> None:
+    """Write the page of a certificate that was checked; there is none of one that differs."""
+    from hushed.plots import certificate_page  # noqa: PLC0415
+
+    if agreement == "different":
+        print_note("no page was written: the certificate does not hold")
+        return
+    write_whole(html, certificate_page(text, key=key))
+    print_note(f"page written to {html}")
 
 
 def _is_release(known: Any) -> bool:

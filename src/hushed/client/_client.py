@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
+from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat
+from hushed.client._declared import read_declared
 from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._pending import Pending, forget_pending, list_pending
@@ -37,8 +39,8 @@ _UNPAID = ("declined", "cancelled", "expired")
 _WAIT = 20  # seconds that the server keeps one request waiting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Client(Shown):
     """A team server, to whoever has a token. Made by `connect`; threads may share it.
 
     Parameters
@@ -57,6 +59,21 @@ class Client:
     line: Line = field(repr=False)
     key: bytes = field(repr=False)
     pending: Path = field(repr=False)
+
+    def _card(self) -> Card:
+        ways = ".datasets(), .table(NAME), .functions(), .function(NAME), .requests(), .recover()"
+        return card_of_facts("Team server", (("address", flat(self.url)), ("ask it by", ways)))
+
+    if not TYPE_CHECKING:  # a type checker knows which names there are
+
+        def __getattr__(self, name: str) -> Never:
+            """Say where the methods of a table are."""
+            if not name.startswith("_") and hasattr(ServedTable, name):
+                raise AttributeError(
+                    f"a server has several data sets: ask one, as client.table(NAME).{name}(...); "
+                    "client.datasets() lists them"
+                )
+            raise AttributeError(f"a client has no {name!r}")
 
     def datasets(self) -> list[dict[str, Any]]:
         """List the data sets that you may ask.
@@ -79,7 +96,8 @@ class Client:
         Returns
         -------
         ServedTable
-            With the methods of `hushed.Table`.
+            With the methods of `hushed.Table` that build a question; bounds and keys that the
+            steward has declared need not be given.
 
         Raises
         ------
@@ -94,7 +112,8 @@ class Client:
             raise _say_missing("data set", name, self.datasets()) from None
         schema = tuple((each["name"], each["kind"]) for each in told["columns"])
         query = TypedQuery(schema=schema, user=told["user"])
-        return ServedTable(query=query, dataset=name, client=self)
+        declared = read_declared(told["columns"])
+        return ServedTable(query=query, dataset=name, client=self, declared=declared)
 
     def functions(self) -> list[dict[str, Any]]:
         """List the registered functions that you may ask.
@@ -187,7 +206,7 @@ class Client:
         found = Answer.from_json(text.decode())
         parts = {each.name: getattr(found, each.name) for each in fields(Answer)}
         return ServedAnswer(
-            **parts | {"entry": entry}, request=identity, certificate=envelope.decode()
+            **parts | {"entry": entry}, request=identity, envelope=envelope.decode()
         )
 
     def cancel(self, request: str) -> None:

@@ -6,6 +6,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._pending import Pending, write_pending
 from hushed.client._questions import ServedQuote, read_quote
 from hushed.errors import KeyInUse
@@ -26,16 +28,17 @@ class ServedRelease(Release):
     request : str
         Id of the request; ``client.answer(request)`` reads the release again, at no cost.
     envelope : str
-        DSSE envelope, signed by the server; `hushed.verify` reads it, and samples again where it
-        is given the function and the public population.
+        Its signed certificate, a DSSE envelope; `hushed.plots.certificate_page` reads it, and
+        `hushed.verify`, which samples again where it is given the function and the public
+        population.
     """
 
     request: str = ""
     envelope: str = field(default="", repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedFunction:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ServedFunction(Shown):
     """A registered function of a server. What enters it is fixed there; the price is yours.
 
     Parameters
@@ -70,6 +73,19 @@ class ServedFunction:
     min_epsilon: float
     max_epsilon: float
     client: Client = field(repr=False)
+
+    def _card(self) -> Card:
+        ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
+        facts = (
+            ("answers", flat(self.says)),
+            ("data set", flat(self.dataset)),
+            ("gamma", format_up(self.gamma)),
+            ("measured on", flat(self.population)),
+            ("movement", flat(self.words)),
+            ("an outsider", flat(self.outsider)),
+            ("epsilon of a release", ends),
+        )
+        return card_of_facts(f"Function {flat(self.name)}", facts)
 
     def quote(
         self, *, epsilon: float | None = None, error: float | None = None, delta: float = 0.0

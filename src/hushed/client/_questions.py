@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import format_down, format_up
+from hushed._ground.notebook import Card, Shown, card_of_facts
+from hushed._ground.printing import flat, format_down, format_up
+from hushed.client._declared import DeclaredBuilder
 from hushed.client._pending import Pending, write_pending
 from hushed.client._sending import read_object
-from hushed.errors import KeyInUse
+from hushed.errors import KeyInUse, NotFound, ParameterError
 from hushed.tables import Answer
 from hushed.tables._asking import describe
-from hushed.tables._builder import QueryBuilder
 from hushed.tables._query import Query as TypedQuery
 
 if TYPE_CHECKING:
@@ -32,12 +32,13 @@ class ServedAnswer(Answer):
     ----------
     request : str
         Id of the request; ``client.answer(request)`` reads the answer again, at no cost.
-    certificate : str
-        DSSE envelope, signed by the server; `hushed.verify` reads it.
+    envelope : str
+        Its signed certificate, a DSSE envelope; `hushed.verify` reads it, and
+        `hushed.plots.certificate_page`.
     """
 
     request: str = ""
-    certificate: str = field(default="", repr=False)
+    envelope: str = field(default="", repr=False)
 
 
 _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")
@@ -89,7 +90,40 @@ class ServedQuote(Shown):
     def __str__(self) -> str:
         waits = "\na steward has to approve it first" if self.needs_approval else ""
         left = format_down(self.left["epsilon"])
-        return f"{self.words}\n{self._room()}: epsilon {left} is left{waits}"
+        room = f"{self._room()}: epsilon {left} is left{waits}"
+        return f"{self.words}\n{room}" if self.fits else f"{room}\n{self.words}"
+
+    def explain(self) -> str:
+        """Explain the price in a few lines.
+
+        Returns
+        -------
+        str
+            The price, the errors, and whether your share has room for it.
+        """
+        return str(self)
+
+    def accuracy(self, name: str) -> float | None:
+        """Error of an output.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        float or None
+            As in ``errors``.
+
+        Raises
+        ------
+        NotFound
+            If there is no such output.
+        """
+        if name not in self.errors:
+            raise NotFound(f"the outputs are {', '.join(map(flat, self.errors))}")
+        return self.errors[name]
 
 
 def read_quote(body: bytes) -> ServedQuote:
@@ -110,13 +144,17 @@ def read_quote(body: bytes) -> ServedQuote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedTable(QueryBuilder, Shown):
+class ServedTable(DeclaredBuilder, Shown):
     """A question to a data set of a server; every method returns a new one.
 
     Parameters
     ----------
     query : Query
         What is asked.
+    declared : Declared
+        Bounds and keys that the steward has declared: they are taken where none are given.
+    taken : tuple of str
+        Which of them were taken so far, in words.
     dataset : str
         The data set.
     client : Client
@@ -129,13 +167,18 @@ class ServedTable(QueryBuilder, Shown):
     __repr__ = Shown.__repr__
 
     def _card(self) -> Card:
-        return self._describe(f"Question to the data set {self.dataset}")
+        card = self._describe(f"Question to the data set {flat(self.dataset)}")
+        if not self.taken:
+            return card
+        taken = ("taken from what the steward declared", "; ".join(dict.fromkeys(self.taken)))
+        return card_of_facts(card.title, (*card.facts, taken))
 
     def quote(
         self,
         *,
         epsilon: float | None = None,
         errors: Mapping[str, float] | None = None,
+        error: float | None = None,
         delta: float = 0.0,
         noise: Noise = "laplace",
         rows: int | None = None,
@@ -145,9 +188,11 @@ class ServedTable(QueryBuilder, Shown):
         Parameters
         ----------
         epsilon : float, optional
-            Privacy loss, in nats; this one or `errors`.
+            Privacy loss, in nats; this one, `errors` or `error`.
         errors : mapping of str to float, optional
             Largest error of some outputs; the smallest epsilon that keeps them is found.
+        error : float, optional
+            Largest error of the only output.
         delta : float, default 0
             Slack, as for `hushed.Table.release`.
         noise : {"laplace", "gaussian"}, default "laplace"
@@ -165,11 +210,59 @@ class ServedTable(QueryBuilder, Shown):
         ParameterError
             If it cannot be asked.
         """
+        if error is not None:
+            errors = self._name_error(error, errors)
         body: dict[str, Any] = {"query": _plain(self.query), "delta": delta, "noise": noise}
         given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
         body |= {name: each for name, each in given.items() if each is not None}
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
         return read_quote(found)
+
+    def _name_error(self, error: float, errors: object) -> dict[str, float]:
+        """Give an error to the only output."""
+        names = [each.name for each in self.aggregates]
+        if errors is not None or len(names) != 1:
+            example = ", ".join(f"{flat(repr(name))}: ..." for name in names)
+            raise ParameterError(
+                "error is that of the only output: give errors={" + example + "}",
+                parameter="error",
+            )
+        return {names[0]: error}
+
+    def quote_for(
+        self,
+        *,
+        errors: Mapping[str, float],
+        delta: float = 0.0,
+        noise: Noise = "laplace",
+        rows: int | None = None,
+    ) -> ServedQuote:
+        """Find the smallest epsilon that keeps the errors that are wanted.
+
+        No row is read, and nothing is charged.
+
+        Parameters
+        ----------
+        errors : mapping of str to float
+            Largest error of some outputs.
+        delta : float, default 0
+            Slack, as for `hushed.Table.release`.
+        noise : {"laplace", "gaussian"}, default "laplace"
+            The noise of counts and sums.
+        rows : int, optional
+            Public guess of the number of rows in a group; means and variances need it.
+
+        Returns
+        -------
+        ServedQuote
+            As `quote` with these errors: its epsilon is what to release the question for.
+
+        Raises
+        ------
+        ParameterError
+            If it cannot be asked, or no epsilon keeps the errors.
+        """
+        return self.quote(errors=errors, delta=delta, noise=noise, rows=rows)
 
     def release(
         self,

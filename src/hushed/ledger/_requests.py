@@ -72,8 +72,9 @@ def require_same_question(
     if not same or _price(entry.guarantee) != _price(guarantee):
         raise KeyInUse(
             f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
-            f"{entry.number}: {entry.note!r}): read its answer again with ledger.answer, or ask "
-            "this one under another key. Nothing was charged"
+            f"{entry.number}: {entry.note!r}). Nothing was charged",
+            parameter="key",
+            hint="read its answer again with ledger.answer, or ask this one under another key",
         )
     pairs = zip(entry.costs, costs, strict=True)
     if any(paid.amount < due.amount or paid.delta < due.delta for paid, due in pairs):

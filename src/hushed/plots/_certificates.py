@@ -20,7 +20,8 @@ from hushed.statements import Statement
 from hushed.statements._budgets import BudgetReport
 from hushed.statements._kinds import read_record
 from hushed.statements._releases import list_numbers_of, split_paragraph
-from hushed.statements._statement import list_context
+from hushed.statements._signing import is_signed, read_signer
+from hushed.statements._statement import is_statement, list_context
 
 _BLUE, _ORANGE = COLOURS[:2]
 _MOVEMENTS = "Sampled movements"
@@ -96,13 +97,19 @@ def movement_figure(certificate: Certificate) -> Any:
     )
 
 
-def certificate_page(certificate: Certificate | Statement) -> str:
+def certificate_page(
+    certificate: Certificate | Statement | str | bytes, *, key: bytes | None = None
+) -> str:
     """Write a certificate as one self-contained HTML page, which prints on two sides.
 
     Parameters
     ----------
-    certificate : Certificate or Statement
-        Any certificate; one of `hushed.certify` shows what was released, too.
+    certificate : Certificate, Statement, str or bytes
+        Any certificate, or its JSON, signed or not; one of `hushed.certify` shows what was
+        released, too.
+    key : bytes, optional
+        Public key of whoever has to have signed it, in PEM. Without it the page of a signed
+        certificate says that the signature was not checked.
 
     Returns
     -------
@@ -112,11 +119,25 @@ def certificate_page(certificate: Certificate | Statement) -> str:
 
     Raises
     ------
+    ParameterError
+        If it is no certificate, or no signature of the key fits.
     MissingExtra
         If the extra ``hushed[plot]`` is not installed. A page without a picture, such as that of an
         answer, needs Jinja2 alone.
     """
-    require_kind("certificate", certificate, Certificate, Statement)
+    require_kind("certificate", certificate, Certificate, Statement, str, bytes)
+    if isinstance(certificate, str | bytes) and is_signed(certificate):
+        statement, signer = read_signer(certificate, key)
+        shown = _show_statement(statement)
+        text = certificate if isinstance(certificate, str) else certificate.decode()
+        return render_page(
+            **shown | {"rows": [("signed by", signer), *shown["rows"]], "json": text}
+        )
+    if key is not None:
+        raise ParameterError("the certificate is not signed: leave key out", parameter="key")
+    if isinstance(certificate, str | bytes):
+        read = Statement if is_statement(certificate) else Certificate
+        certificate = read.from_json(certificate)
     if isinstance(certificate, Statement):
         return render_page(**_show_statement(certificate))
     return render_page(

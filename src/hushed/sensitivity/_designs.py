@@ -306,7 +306,11 @@ class _Ask:
             ways += self._blocks(known)
         if is_given_the_rest(reach) and known > 2 * self.pairs:
             ways.append("accept the weaker promise='given-the-rest'")
-        return ways
+        return ways or [
+            f"ask for tables of fewer {'rows' if reach.user is None else 'users'}",
+            "draw from a simulator",
+            "accept the weaker promise='table' (--promise table on the command line)",
+        ]
 
     def _blocks(self, known: int) -> list[str]:
         """Say which blocks the public rows are enough for; without some rows, if few sizes fit."""

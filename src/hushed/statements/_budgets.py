@@ -314,7 +314,8 @@ def _describe_table(table: Table) -> str:
     """Say in a few words what a table shows."""
     names, *lines = table.lines
     if len(lines) != 1:
-        return _shorten(f"{len(lines)} groups: {', '.join(names)}")
+        told = "; ".join(" ".join(each) for each in lines[:_MOST_LINES])
+        return _shorten(f"{len(lines)} groups, {', '.join(names)}: {told}")
     if names == ("value",):
         return _shorten(lines[0][0])
     return _shorten(", ".join(f"{n} {cell}" for n, cell in zip(names, lines[0], strict=True)))

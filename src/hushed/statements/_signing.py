@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.json_text import load_once
-from hushed._ground.printing import brief
+from hushed._ground.printing import brief, shown
 from hushed.errors import MissingExtra, ParameterError
 from hushed.statements._statement import Statement
 
@@ -172,6 +172,17 @@ def is_signed(text: str | bytes) -> bool:
 def read_unchecked(text: str | bytes) -> Statement:
     """Read the certificate in an envelope without a look at who signed it."""
     return Statement.from_json(_read_envelope(text)[0])
+
+
+def read_signer(text: str | bytes, public: bytes | None) -> tuple[Statement, str]:
+    """Read a signed certificate, and say who signed it and whether that was checked."""
+    if public is not None:
+        return open_signed(text, public), f"key {key_id(public)}; the signature was checked"
+    known, signatures = read_unchecked(text), json.loads(text)["signatures"][:3]
+    if not signatures:
+        return known, "nobody: the envelope holds no signature"
+    named = ", ".join(shown(str(each.get("keyid", ""))) for each in signatures)
+    return known, f"key {named}, as the file says; the signature was not checked"
 
 
 def _read_envelope(text: str | bytes) -> tuple[bytes, list[bytes]]:

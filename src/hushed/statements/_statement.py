@@ -217,7 +217,9 @@ class Statement(Shown):
         """
         told = _load(text)
         if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
-            raise ParameterError(f"this is no {_SCHEMA}")
+            signed = isinstance(told, dict) and "payloadType" in told
+            how = ": it is signed, and hushed.statements.open_signed reads it with the public key"
+            raise ParameterError(f"this is no {_SCHEMA}{how if signed else ''}")
         if told.get("version") != _VERSION or not is_whole(told["version"]):
             raise ParameterError(f"a {_SCHEMA} of version {_VERSION} is wanted")
         missing = sorted({each.name for each in fields(cls)} - told.keys())

@@ -30,6 +30,7 @@ _TOO_LARGE = (
     f"an expression may have at most {_LONGEST} characters, {_MOST_PARTS} parts, and {_DEEPEST} "
     "parts within each other; derive a column first"
 )
+_CAPITALS = re.compile(r"\b(?:AND|OR|NOT|IN)\b")
 _SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
     "allowed are columns, numbers, strings, True, False, + - * /, comparisons, in [...], "
@@ -83,11 +84,20 @@ def parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
 def _parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
     tree = _tree(text)
     if tree is None:
-        doubled = _SINGLE.sub("==", text)
-        hint = "; equal is written ==" if doubled != text and _tree(doubled) else ""
-        raise ParameterError(f"cannot read the expression {brief(text)}{hint}; {_GRAMMAR}")
+        raise ParameterError(f"cannot read the expression {brief(text)}{_hint(text)}; {_GRAMMAR}")
     _require_small(tree)
     return Expression(text=text, tree=tree, type=_Checker(text, columns).type_of(tree))
+
+
+def _hint(text: str) -> str:
+    """Say what of SQL is written otherwise, where that alone keeps it from being read."""
+    doubled = _SINGLE.sub("==", text)
+    small = _CAPITALS.sub(lambda found: found[0].lower(), doubled)
+    if _tree(small) is None:
+        return ""
+    said = "; equal is written ==" if doubled != text else ""
+    capitals = [*dict.fromkeys(_CAPITALS.findall(doubled))] if small != doubled else []
+    return said + "".join(f"; {each} is written {each.lower()}" for each in capitals)
 
 
 def _tree(text: str) -> ast.expr | None:

@@ -28,7 +28,7 @@ from hushed.server._seen import (
     write_stored,
 )
 from hushed.server._sessions import PAGES
-from hushed.statements import open_signed, public_key
+from hushed.statements import public_key
 from hushed.tables import Answer
 
 _LINES = 500  # of an answer that a page shows; the files have all
@@ -126,4 +126,4 @@ def _write_csv(house: House, caller: Caller, identity: str) -> str:
 
 def _write_page(house: House, caller: Caller, identity: str) -> str:
     signed = read_certificate(house.desk, caller, identity)
-    return certificate_page(open_signed(signed, public_key(house.desk.key)))
+    return certificate_page(signed, key=public_key(house.desk.key))

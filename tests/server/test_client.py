@@ -1,0 +1,180 @@
+"""What the client of a server knows before it asks: declared bounds and keys, prices, words."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import hushed as hs
+from hushed.client import ServedQuote, connect
+from hushed.errors import HushedWarning, NotFound, ParameterError
+
+STAYS = {
+    "id": "stays",
+    "user": None,
+    "columns": [
+        {"name": "los", "kind": "float", "low": 0.0, "high": 30.0, "keys": None},
+        {"name": "cost", "kind": "float", "low": 0.0, "high": None, "keys": None},
+        {"name": "ward", "kind": "string", "low": None, "high": None, "keys": ["surgery", "acute"]},
+        {"name": "sex", "kind": "string", "low": None, "high": None, "keys": ["f", "m"]},
+        {"name": "city", "kind": "string", "low": None, "high": None, "keys": None},
+    ],
+}
+QUOTE = {
+    "epsilon": 0.5,
+    "delta": 0.0,
+    "outputs": [{"name": "count", "error": 6.0, "share": 1.0}],
+    "words": "one row costs epsilon 0.5",
+    "fits": True,
+    "left": {"epsilon": 1.0, "delta": 0.0},
+    "left_after": {"epsilon": 0.5, "delta": 0.0},
+    "needs_approval": False,
+}
+
+
+@pytest.fixture
+def client(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    told = {
+        "/v1/me": {"id": "ana"},
+        "/v1/datasets/stays": STAYS,
+        "/v1/datasets/stays/quote": QUOTE,
+    }
+    sent = []
+
+    def send(method, path, headers, body):
+        sent.append(json.loads(body) if body else None)
+        return 200, {}, json.dumps(told[path]).encode()
+
+    made = connect("http://127.0.0.1:8642", "hsh_token", key=b"a key", send=send)
+    return made, sent
+
+
+def test_declared_bounds_need_not_be_given(client):
+    """Those of the steward are taken, and the question says so; given ones come first."""
+    stays = client[0].table("stays")
+    for asked in (
+        stays.median("los"),
+        stays.quantiles("los", [0.1, 0.9]),
+        stays.sum("los"),
+        stays.mean("los"),
+        stays.variance("los"),
+    ):
+        (found,) = asked.aggregates
+        assert (found.low, found.high) == (0.0, 30.0)
+        assert "taken from what the steward declared: los from 0 to 30" in str(asked)
+    (half,) = stays.mean("los", high=10.0).aggregates
+    assert (half.low, half.high) == (0.0, 10.0)
+    (given,) = (own := stays.mean("los", low=1.0, high=2.0)).aggregates
+    assert (given.low, given.high) == (1.0, 2.0)
+    assert "declared" not in str(own)
+
+
+def test_bounds_that_nobody_declared_are_asked_for(client):
+    """One end alone is not declared; a column that is not there is named as by the builder."""
+    stays = client[0].table("stays")
+    with pytest.raises(ParameterError, match="declared no bounds of cost: give low and high"):
+        stays.mean("cost")
+    with pytest.raises(ParameterError, match="costs"):
+        stays.mean("costs")
+    with pytest.raises(ParameterError, match="ward"):
+        stays.mean("ward")
+
+
+def test_declared_keys_need_not_be_given(client):
+    """All that are missing are filled in; without a list the builder asks for keys."""
+    stays = client[0].table("stays")
+    grouped = stays.group_by("ward")
+    assert grouped.keys.values == (("surgery", "acute"),)
+    assert "the keys of ward: 'surgery', 'acute'" in str(grouped)
+    assert stays.group_by("ward", "sex").keys.values == (("surgery", "acute"), ("f", "m"))
+    both = stays.group_by("ward", "sex", keys={"ward": ["acute"]})
+    assert both.keys.values == (("acute",), ("f", "m"))
+    assert stays.group_by("ward", select_partitions=True).keys.selected
+    with pytest.raises(ParameterError, match="keys"):
+        stays.group_by("city")
+
+
+@pytest.mark.parametrize("keys", [["Surgery"], {"ward": ["Surgery"]}])
+def test_keys_that_are_not_declared_are_warned_of(client, keys):
+    """A mistyped key is answered with noise around zero, and paid: the warning comes before."""
+    stays = client[0].table("stays")
+    with pytest.warns(HushedWarning, match="'Surgery' is not among .* near them is 'surgery'"):
+        stays.group_by("ward", keys=keys)
+    with pytest.warns(HushedWarning, match="'xyz' is not .* it declared 'surgery', 'acute'"):
+        stays.group_by("ward", keys=["xyz"])
+    stays.group_by("ward", keys=["acute"])  # warnings are errors here
+    stays.group_by("city", keys=["Oslo"])
+
+
+def test_a_question_is_priced_for_errors_as_a_table_is(client):
+    """quote_for asks for the epsilon of some errors, and quote(error=) for that of the only one."""
+    made, sent = client
+    stays = made.table("stays")
+    found = stays.count().quote_for(errors={"count": 6.0})
+    assert sent[-1]["errors"] == {"count": 6.0}
+    assert found.epsilon == 0.5
+    stays.count().quote(error=7.0)
+    assert sent[-1]["errors"] == {"count": 7.0}
+    with pytest.raises(
+        ParameterError, match=r"only output: give errors=\{'count': \.\.\., 'sum_los"
+    ):
+        stays.count().sum("los").quote(error=7.0)
+
+
+def test_a_price_explains_itself(client):
+    """As the quote of a table does."""
+    found = client[0].table("stays").count().quote(epsilon=0.5)
+    assert isinstance(found, ServedQuote)
+    assert found.explain() == str(found)
+    assert "one row costs epsilon 0.5" in found.explain()
+    assert found.accuracy("count") == 6.0
+    with pytest.raises(NotFound, match="the outputs are count"):
+        found.accuracy("counts")
+
+
+def test_a_price_that_does_not_fit_says_so_first(client):
+    """Before the lines of what it would cost."""
+    found = client[0].table("stays").count().quote(epsilon=0.5)
+    assert str(replace(found, fits=False)).startswith("does not fit into your share: epsilon 1 is")
+    assert str(found).startswith("one row costs")
+
+
+def test_a_client_says_where_the_methods_of_a_table_are(client):
+    """Other names are unknown, as of any object; a card shows no token."""
+    made = client[0]
+    with pytest.raises(AttributeError, match=r"client\.table\(NAME\)\.count\("):
+        made.count()
+    with pytest.raises(AttributeError, match="no 'nothing'"):
+        _ = made.nothing
+    assert repr(made).startswith("<Team server: address http://127.0.0.1:8642")
+    assert "hsh_token" not in made._repr_html_() + repr(made) + str(made)
+
+
+@pytest.mark.slow
+def test_the_lines_of_the_page_for_analysts_run(team, tmp_path, monkeypatch):
+    """They are asked of a server as they stand there."""
+    page = (Path(__file__).parents[2] / "docs/how-to/ask-a-server.md").read_text()
+    lines = re.search(r"```text\n(from pathlib.*?)```", page, re.DOTALL)[1]
+
+    def send(method, path, headers, body):
+        found = team.client.request(method, path, headers=headers, content=body)
+        return found.status_code, found.headers, found.content
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HUSHED_TOKEN", team.ana)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stats.pub").write_bytes(connect("http://localhost:1", send=send).key)
+    monkeypatch.setattr(hs, "connect", lambda url, **rest: connect(url, send=send, **rest))
+    told = {}
+    exec(lines, told)
+    assert told["checked"].reproduced
+    assert "it was signed by the key" in told["checked"].explain()
+    assert told["answer"].keys["ward"] == ("A", "B")
+    assert team.charges() == 1
+    page_of_it = (tmp_path / "answer.html").read_text()
+    assert "the signature was checked" in page_of_it
