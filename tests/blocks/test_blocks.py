@@ -380,3 +380,25 @@ def test_a_public_guess_shows_how_far_it_is(monkeypatch, capsys):
     assert "public blocks" not in capsys.readouterr().err
     assert hs.public_prior(np.mean, people, **asked, progress=True) == silent
     assert "asking about public blocks" in capsys.readouterr().err
+
+
+class OnlyWrites:
+    """What programs put in the place of standard error: it has no isatty."""
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("stream", [None, OnlyWrites()], ids=["none", "one that only writes"])
+def test_a_word_on_waiting_needs_no_terminal(stream, monkeypatch, ledger):
+    """It comes after the charge, so that what fails there would lose it; bars need none, too."""
+    monkeypatch.setattr(progress, "_LONG", 0.0)
+    monkeypatch.setattr("sys.stderr", stream)
+    made = hs.Blocks(low=0, high=1, epsilon=5.0, blocks=16)
+    assert hs.release(np.mean, np.full(64, 0.5), made, ledger, budget="b").value is not None
+    assert len(ledger.log) == 1
+    with progress.show_progress("public work", 3, shown=True) as report:
+        assert report is None

@@ -325,6 +325,17 @@ CHANGES = {
         "f = make(os.getenv, 'HUSHED_LIMIT')",
         "os.environ['HUSHED_LIMIT'] = '0.99'",
     ),
+    "variable of the environment, of a set": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows):\n"
+        "    for name in {'HUSHED_LIMIT'}: return min(rows.mean(), float(os.environ[name]))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment, by the key of a dict": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\nnames = {'HUSHED_LIMIT': 1}\n"
+        "def f(rows): return min(rows.mean(), float(os.environ[next(iter(names))]))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
     "global, by the frame": (
         "import sys\nlimit = 2.0\n"
         "def f(rows): return min(rows.mean(), sys._getframe().f_globals['limit'])",

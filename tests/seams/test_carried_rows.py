@@ -694,6 +694,13 @@ class Record(ctypes.Structure):
     _fields_: ClassVar = [("held", ctypes.py_object)]
 
 
+def _within(held):
+    """Have begun to hand on what is not named any more."""
+    begun = (lambda given: (yield from given.pop()))(held)
+    next(begun)
+    return begun
+
+
 HIDDEN = {
     "a proxy": weakref.proxy(KEEPER),
     "what is called at the end of an object": weakref.finalize(KEEPER, HELD.sum),
@@ -717,6 +724,10 @@ HIDDEN = {
     "a generator that was not started": (HELD[each] for each in range(3)),
     "an attribute that pickle leaves out": LABELLED,
     "what a type of numbers says": np.zeros(1, dtype=np.dtype("f8", metadata={"held": HELD})),
+    "what the type of a field says": np.zeros(
+        1, dtype=[("a", np.dtype("f8", metadata={"held": HELD}))]
+    ),
+    "a generator that is within another one": _within([HELD]),
     "a cache": load,
     "a default of a context": contextvars.ContextVar("held", default=HELD),
 }
@@ -1020,3 +1031,10 @@ def test_the_shell_of_a_notebook_is_not_what_a_function_carries():
     shell.user_ns = {"Out": {1: HELD}}
     assert not carries_rows(beside(shell), HELD)
     assert carries_rows(beside(shell, shell.user_ns["Out"]), HELD)
+
+
+def test_bytes_that_are_no_text_blind_no_search(monkeypatch):
+    """On Windows they cannot be decoded, and the whole function was passed over."""
+    monkeypatch.setattr("os.fsdecode", lambda held: held.decode("utf-8", "surrogatepass"))
+    assert carries_rows(lambda rows: rows.mean() + len(b"\xff") + HELD[0], HELD)
+    assert not carries_rows(lambda rows: rows.mean() + len(b"\xff"), HELD)

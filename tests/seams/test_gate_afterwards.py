@@ -8,6 +8,7 @@ import gc
 import logging
 import os
 import sys
+import threading
 import time
 
 import numpy as np
@@ -331,5 +332,25 @@ def test_what_watches_the_thread_does_not_speak_afterwards(name, capsys):
     hs.release(speaks, ROWS, PROVEN)
     after = getattr(sys, f"get{name}")()
     getattr(sys, f"set{name}")(before)
+    assert after is before
+    assert SECRET not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["trace", "profile"])
+def test_what_watches_threads_that_begin_does_not_either(name, capsys):
+    """It is set for all threads that begin later, those of the caller among them."""
+    before = getattr(threading, f"get{name}")()
+
+    def watch(*told):
+        print(SECRET)
+        return watch
+
+    def speaks(rows):
+        getattr(threading, f"set{name}")(watch)
+        return 1.0
+
+    hs.release(speaks, ROWS, PROVEN)
+    after = getattr(threading, f"get{name}")()
+    getattr(threading, f"set{name}")(before)
     assert after is before
     assert SECRET not in capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 import math
 import re
-from decimal import Decimal, localcontext
+from decimal import Decimal, FloatOperation, localcontext
 from fractions import Fraction
 
 import mpmath
@@ -339,3 +339,11 @@ def test_a_printed_bar_is_never_narrower(value, below, above):
     half = (Fraction(high) - Fraction(low)) / 2
     if half > 1e-4 and abs(value) < 1e5 > abs(low) and abs(high) < 1e5:
         assert abs(shown_value - Fraction(value)) <= max(half / 20, abs(Fraction(value)) / 10**5)
+
+
+@pytest.mark.parametrize("trap", [True, False])
+def test_an_answer_is_printed_in_any_decimal_context(trap):
+    """It is paid by then: what somebody computes with must not stand in its way."""
+    with localcontext() as context:
+        context.prec, context.traps[FloatOperation] = 3, trap
+        assert format_bar(123.456, 120.1, 126.2) == ("123.5", "120.1", "126.2")

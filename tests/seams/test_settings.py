@@ -271,3 +271,24 @@ def test_libraries_whose_settings_are_not_watched_are_named():
     sampled = hs.sample_sensitivity(trimmed, _UNIFORM, rows=_ROWS, workers=1)
     released = hs.release(trimmed, np.linspace(0, 1, _ROWS), hs.Laplace(sampled, epsilon=1.0))
     assert "Not watched are settings of scipy:" in released.certificate.explain()
+
+
+@contextmanager
+def _quiet():
+    with pd.option_context("mode.performance_warnings", False):
+        yield
+
+
+@contextmanager
+def _unused():
+    before = np.seterrcall(lambda *told: None)
+    yield
+    np.seterrcall(before)
+
+
+@pytest.mark.parametrize("change", [_quiet, _unused])
+def test_what_changes_no_answer_is_no_change(change):
+    """How pandas warns, and what NumPy would call if it were told to call anything."""
+    s = hs.sample_sensitivity(np.mean, _UNIFORM, rows=_ROWS, gamma=0.2, symmetric=True, seed=1)
+    with change():
+        assert hs.release(np.mean, np.full(_ROWS, 0.5), hs.Laplace(s, epsilon=1)).value is not None

@@ -6,6 +6,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import HushedError
+from hushed.spaces import Distance
 
 SECRET = 987654.25
 CLAIM = hs.Guarantee(epsilon=1.0)
@@ -17,6 +18,7 @@ TABLES = {
     "array": np.full((4, 1), SECRET),
     "list": [SECRET] * 4,
     "words": ["Wilhelmina 987654"] * 4,
+    "text of a file": "name,cost\n" + "Wilhelmina,987654\n" * 20,
 }
 SAMPLED = (
     "rows gamma pairs norm unit user seed workers protect neighbours calibration distance position"
@@ -28,6 +30,7 @@ def sample(**option):
     return hs.sample_sensitivity(np.mean, UNIT, **ASKED | option)
 
 
+ONE = pd.DataFrame({"x": [1]})
 CALLS = {
     **{
         f"sample {name}": lambda table, name=name: sample(**{name: table})
@@ -47,6 +50,11 @@ CALLS = {
     "median rows": lambda table: hs.statistics.median(rows=table, low=0, high=1),
     "median low": lambda table: hs.statistics.median(rows=5, low=table, high=1),
     "guarantee": lambda table: hs.Guarantee(epsilon=table),
+    "guarantee marginal": lambda table: hs.Guarantee(epsilon=1.0, marginal=table),
+    "sum low": lambda table: hs.table(ONE).sum("x", low=table, high=3),
+    "timeout": lambda table: hs.table(ONE).count().release(epsilon=1.0, timeout=table),
+    "keys": lambda table: hs.table(ONE).group_by("x", keys=[table]),
+    "distance": Distance,
     "guarantee neighbours": lambda table: hs.Guarantee(epsilon=1.0, neighbours=table),
     "guarantee distance": lambda table: hs.Guarantee(epsilon=1.0, distance=table),
     "compare": lambda table: hs.compare(np.mean, UNIT, rows=table, epsilon=1.0),
@@ -73,4 +81,4 @@ def test_no_cell_is_shown(call, kind):
         error: BaseException | None = told
         while error is not None:
             assert "987654" not in str(error)
-            error = error.__context__
+            error = error.__cause__ if error.__suppress_context__ else error.__context__

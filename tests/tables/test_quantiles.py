@@ -11,6 +11,7 @@ from tests.engines import ENGINES
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.tables._ladders import describe_candidates
 from hushed.tables._release import plan_query
 from hushed.tables._scan import prepare, run_scan
 
@@ -83,6 +84,12 @@ class TestCandidates:
         assert math.nextafter(told.apart, 0) < exact <= told.apart
         shown = str(told).split(", ")[1]
         assert shown == ("0.1 apart" if high < 1 else "1 apart")
+
+    @pytest.mark.parametrize(("low", "high"), [(1e15, 1e15 + 1), (1.7e18, 1.7e18 + 1e5)])
+    def test_candidates_among_few_doubles_are_as_far_apart_as_these(self, low, high):
+        """Some are equal, and the others farther apart than they are meant."""
+        told = describe_candidates(low, high, 1000, "even")
+        assert told.apart >= np.diff(np.linspace(low, high, 1000)).max() > (high - low) / 999
 
     @pytest.mark.slow
     def test_the_default_follows_the_range(self):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import is_a
-from hushed._ground.printing import suggest
+from hushed._ground.printing import as_given, suggest
 from hushed._rows import _containers as containers
 from hushed._rows._users import name_user
 from hushed.errors import BadRows
@@ -32,7 +32,7 @@ def check_owner_column(rows: Any, user: str | int, *, public: bool = False) -> N
         what = "must be one of the columns, spelled as there"
         meant = suggest(user, map(str, columns)) if public else ""
     if not known:
-        raise BadRows(f"user={user!r} {what}: it says whose each row is{meant}")
+        raise BadRows(f"user={as_given(user)} {what}: it says whose each row is{meant}")
 
 
 def check_drawn(table: Any, count: int) -> None:

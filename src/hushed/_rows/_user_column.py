@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.printing import as_given
 from hushed._ground.types import Integers
 from hushed._rows import _containers as containers
 from hushed._rows._people import check_holds_numbers, check_room
@@ -36,8 +37,8 @@ def add_column(rows: Any, user: str | int, sizes: Integers) -> Any:
     held = containers.container(rows)
     if held not in ("pandas", "polars") or not isinstance(user, str) or user in rows.columns:
         raise BadRows(
-            f"user={user!r} must be the position of the column in an array, or a new name in a "
-            f"frame; the rows are {containers.layout(rows)}"
+            f"user={as_given(user)} must be the position of the column in an array, or a new name "
+            f"in a frame; the rows are {containers.layout(rows)}"
         )
     places = np.arange(len(sizes)).repeat(sizes)
     if held == "pandas":

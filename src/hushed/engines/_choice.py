@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from hushed._ground.checks import require_count
+from hushed._ground.printing import as_given
 from hushed.engines._dask import Dask
 from hushed.engines._protocol import Engine
 from hushed.engines._ray import Ray
@@ -53,7 +54,7 @@ def engine_of(workers: Workers) -> int | Engine | None:
     raise ParameterError(
         "workers must be an integer of 1 or more, 'dask://HOST:PORT', 'ray', 'ray://HOST:PORT', "
         "'spark', a distributed.Client, a SparkSession or an engine of hushed.engines, got "
-        + (repr(workers) if isinstance(workers, str) else type(workers).__name__),
+        + (as_given(workers) if isinstance(workers, str) else type(workers).__name__),
         parameter="workers",
     )
 
