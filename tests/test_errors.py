@@ -99,5 +99,8 @@ def test_a_name_of_a_megabyte_is_not_told_in_full():
     told = str(raised.value)
     assert len(told) < 4000
     assert told.startswith("norm must be one of")
+    assert told.endswith("got a text of 1048576 characters")
+    told = str(errors.BadRows(f"met {name}, do this"))
+    assert len(told) < 4000
     assert "characters left out" in told
     assert str(errors.BadRows("a" * 3999)) == "a" * 3999

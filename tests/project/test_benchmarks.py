@@ -52,7 +52,7 @@ PRINTED = {
     "divergences": [r"uniform-half S=10 \| 1000", r"\d+ of 15 within 1\.3", r"peak \d+ bytes"],
     "engines": [r"Dask +20 ms: \d\.\d+ of two", r"50 cores, .*of the ideal", r"trials: \d+ MB"],
     "endurance": [r"10 questions, 5 a second", r"which is \d", r"ready in +\d", r"faults +0\n"],
-    "fitted_populations": [r"\| diabetes \| ridge \| 0\.\d", r"\| diabetes \| trimmed \| 0\.\d"],
+    "fitted_models": [r"\| diabetes \| ridge \| 0\.\d", r"\| diabetes \| trimmed \| 0\.\d"],
     "fitting": [r"\| 200 \| 0\.5 \| \d", r"\| 1000 \| 0\.1 \| \d.*\| 0\.\d+ \|"],
     "journal": [r"appended in +\d.* times a plain write", r"all are read in +\d"],
     "ledger": [r"adaptive .*\d/s \(.* of raw\)", r"pld .*\d+ us of work"],

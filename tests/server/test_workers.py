@@ -290,19 +290,24 @@ def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch)
 
 def test_a_word_that_has_arrived_starts_no_clock(monkeypatch):
     """A clock is a thread: four for each answer. Half of a word is waited for with one."""
-    started, worker = [], object.__new__(Worker)
+    started, waited_for, worker = [], threading.Event(), object.__new__(Worker)
     ours, theirs = Pipe()
     worker._line, worker._late = ours, False
-    monkeypatch.setattr(
-        _processes.threading.Timer, "start", lambda timer: started.append(timer.interval)
-    )
+
+    def start(timer):
+        started.append(timer.interval)
+        waited_for.set()
+
+    monkeypatch.setattr(_processes.threading.Timer, "start", start)
     monkeypatch.setattr(_processes.threading.Timer, "cancel", lambda timer: None)
     for text in (b"", b"whole", bytes(8000)):
         theirs.send_bytes(text)
         assert worker._hear(5.0) == text
     assert not started
     os.write(theirs.fileno(), (5).to_bytes(4, "big") + b"ha")
-    ending = threading.Thread(target=lambda: os.write(theirs.fileno(), b"lf."))
+    ending = threading.Thread(
+        target=lambda: waited_for.wait(30) and os.write(theirs.fileno(), b"lf.")
+    )
     ending.start()
     assert worker._hear(5.0) == b"half."
     ending.join(30)
@@ -310,7 +315,7 @@ def test_a_word_that_has_arrived_starts_no_clock(monkeypatch):
     long.start()
     assert len(worker._hear(5.0)) == 300_000
     long.join(30)
-    assert started[1:] == [_processes._SENDING_SECONDS]
+    assert started == [_processes._SENDING_SECONDS] * 2
     theirs.close()
     with pytest.raises(_processes.Lost):
         worker._hear(5.0)

@@ -778,7 +778,7 @@ def test_a_certificate_is_read_from_a_path(tmp_path):
     for name in (str(path), "certificate.json", ""):
         with pytest.raises(ParameterError, match=r"give its path as pathlib\.Path\('FILE'\)"):
             hs.verify(name)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(NotFound, match=r"there is no file .*another\.json"):
         hs.verify(tmp_path / "another.json")
 
 

@@ -1,6 +1,6 @@
 """What gamma is met on real rows where the population is a model fitted to public ones.
 
-Run with ``python -m benchmarks fitted_populations``. Some rows of a real table are public, a model
+Run with ``python -m benchmarks fitted_models``. Some rows of a real table are public, a model
 is fitted to them (`hs.populations.fitted`), and a sensitivity is sampled from it at gamma = 0.05,
 with marginal calibration, which keeps gamma exactly where rows come from the population. Then pairs
 of tables of the other rows are drawn, and those are counted whose answers move farther.
