@@ -372,7 +372,7 @@ def test_the_certificate_is_read_verified_and_says_what_is_left_above():
     assert hs.Certificate.from_json(known.to_json()) == known
     assert hs.verify(known).reproduced
     text = known.explain()
-    assert "rows lie beyond the bound that was found" in text
+    assert "people lie beyond the bound that was found" in text
     assert "all of them in the same direction" in text
     assert "who asked" not in text
     assert "This holds for every such pair of tables." in text

@@ -435,7 +435,7 @@ class TestRefusals:
         with pytest.raises(TooFewRows, match=r"hs.Blockwise\(f, rows=10\)") as caught:
             asked(Table(public), rows=100, calibration="marginal")
         assert "leave" not in str(caught.value)
-        words = r"blocks of 10 rows \(of 100 rows: leave 1 out.*hs.Blockwise\(f, rows=10\)"
+        words = r"blocks of 14 rows \(of 98 rows: leave 3 out.*hs.Blockwise\(f, rows=14\)"
         with pytest.raises(TooFewRows, match=words):  # no size divides a prime
             asked(Table(public), rows=101, calibration="marginal")
         found = hs.sample_sensitivity(

@@ -362,8 +362,8 @@ def test_a_share_that_is_set_aside_pays_no_gamma(team, tmp_path, monkeypatch):
     with pytest.raises(Overspent, match="has no gamma"):
         client_of(team, team.ana, monkeypatch, tmp_path).function("mean_cost").release(epsilon=0.1)
     ana = enter(team, "ana")
-    assert "has no gamma: ask a steward" in ana.get("functions/mean_cost").text
-    assert "cannot be asked: your share was set aside" in ana.get("datasets/stays").text
+    assert "your share has no gamma" in ana.get("functions/mean_cost").text
+    assert "cannot be asked: your share has no gamma" in ana.get("datasets/stays").text
     assert team.ask(team.ana, "two").status_code == 201
     assert ask(team, team.bo, "three").status_code == 201
 

@@ -74,7 +74,7 @@ def test_a_backup_of_a_server_says_how_it_is_put_back(told, tmp_path):
 
 
 def test_a_delta_of_the_budget_can_be_asked(tmp_path):
-    """Without --max-delta one request may bring the delta of the budget."""
+    """Without --max-delta one request may bring the half of delta that is for requests."""
     make_folder(tmp_path)
     folder = tmp_path / "stats"
     source = str(tmp_path / "stays.csv")
@@ -83,7 +83,7 @@ def test_a_delta_of_the_budget_can_be_asked(tmp_path):
     assert "more can be asked after the next start" in added.stdout
     assert "requests may bring delta 5e-07 in all" in " ".join(added.stderr.split())
     found = read_settings(folder).dataset
-    assert found["more"].max_delta == 1e-6
+    assert found["more"].max_delta == 5e-7
     run(folder, "add", "less", source, "--epsilon", "1", "--delta", "1e-6", "--max-delta", "0")
     assert read_settings(folder).dataset["less"].max_delta == 0
 

@@ -139,6 +139,15 @@ def test_5_a_share_that_is_given_again_is_paid_once(team):
     assert used(team) == pytest.approx(0.45)
 
 
+def test_5_a_key_that_was_charged_by_hand_is_passed_over(team):
+    """It gives no share: the next number is taken, and the invitation comes to an end."""
+    told = Guarantee(epsilon=0.1, neighbours="add-remove", unit="user")
+    team.desk.ledger.charge("stays", told, key="share stays/bo/2")
+    given = give(team, "bo", 0.25)
+    assert given.status_code == 200
+    assert list_shares(team.desk.ledger, "stays")["bo"].budget == "stays/bo/3"
+
+
 @pytest.mark.parametrize("reserve", [False, True])
 def test_5_the_same_share_given_again_gives_no_second_budget(team, reserve):
     """Whatever was spent of it; another kind or size of share counts from now on."""
@@ -173,6 +182,7 @@ def test_the_command_sets_aside_and_refuses(tmp_path):
                 "dataset": "stays",
                 "epsilon": 0.8,
                 "delta": 0.0,
+                "gamma": 0.0,
                 "reserved": True,
                 "left": {"epsilon": 0.8, "delta": 0.0},
             }

@@ -123,7 +123,9 @@ def _is_bare(kind: np.dtype[Any]) -> bool:
     """Whether a type of numbers, and those of its fields, hold nothing else."""
     parts = [each[0] for each in (kind.fields or {}).values()]
     parts += [] if kind.subdtype is None else [kind.subdtype[0]]
-    return kind.metadata is None and all(map(_is_bare, parts))
+    titles = [each[2] for each in (kind.fields or {}).values() if len(each) > 2]
+    named = all(type(each) is str for each in titles)
+    return kind.metadata is None and named and all(map(_is_bare, parts))
 
 
 class _Inventory(_Search):

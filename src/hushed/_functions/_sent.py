@@ -121,7 +121,7 @@ def pack_filters() -> list[bytes]:
     """Pickle the filters of warnings here, one by one.
 
     One that cannot be sent is left out, as one for a class of a module whose import failed
-    half-way: no worker has that class, so none can warn with it, as a rule.
+    half-way: as a rule no worker has that class, so that none warns with it.
     """
     import cloudpickle  # noqa: PLC0415
 

@@ -78,13 +78,12 @@ def _pandas(module: Any) -> list[Any]:
     """
     held = module._config.config._global_config
     groups = {group: dict(held.get(group, {})) for group in ("compute", "mode", "future")}
-    for name in ("performance_warnings", "sim_interactive"):  # of how it speaks
-        groups["mode"].pop(name, None)
-    chained = groups["mode"].pop("chained_assignment", None)  # to warn changes no answer
-    return [
-        chained == "raise",
-        *((group, sorted(found.items())) for group, found in groups.items()),
-    ]
+    if not _errors():  # where warnings are errors, how it warns changes what functions answer
+        for name in ("performance_warnings", "sim_interactive"):
+            groups["mode"].pop(name, None)
+        if groups["mode"].get("chained_assignment") != "raise":
+            groups["mode"].pop("chained_assignment", None)
+    return [(group, sorted(found.items())) for group, found in groups.items()]
 
 
 def _sklearn(module: Any) -> list[Any]:

@@ -308,6 +308,7 @@ class _Watch:
         self.handlers: weakref.WeakSet[logging.Handler] = weakref.WeakSet()  # attached by them
         self.undo: list[tuple[Any, str, Any, Any]] = []
         self.streams: list[tuple[Any, Any]] = []  # and what they write with meanwhile
+        self.hooks: tuple[Any, Any] = None, None  # of threads that begin
 
     def enter(self, call: object) -> None:
         with self.lock:
@@ -318,6 +319,7 @@ class _Watch:
                     self._mute(stream)
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
+                self.hooks = threading.gettrace(), threading.getprofile()
                 for owner, name, make in (*_ASKED, *_list_displays()):
                     self._replace(owner, name, make)
 
@@ -340,6 +342,11 @@ class _Watch:
                     setattr(owner, name, old)
             self.undo.clear()
             self.handlers.clear()
+            # They would speak of all threads that begin later.
+            if threading.gettrace() is not self.hooks[0]:
+                threading.settrace(self.hooks[0])
+            if threading.getprofile() is not self.hooks[1]:
+                threading.setprofile(self.hooks[1])
 
     def note(
         self, thread: threading.Thread | _Started, collected: list[tuple[object, list[Any]]]
@@ -387,7 +394,6 @@ def silence() -> Iterator[None]:
         return
     call, process, collections = object(), os.getpid(), count_collections()
     tracing, profiling = sys.gettrace(), sys.getprofile()
-    later = threading.gettrace(), threading.getprofile()  # of threads that begin
     try:
         _WATCH.enter(call)
         _HERE.call, _HERE.caught = call, []
@@ -399,10 +405,6 @@ def silence() -> Iterator[None]:
             sys.settrace(tracing)
         if sys.getprofile() is not profiling:
             sys.setprofile(profiling)
-        if threading.gettrace() is not later[0]:
-            threading.settrace(later[0])
-        if threading.getprofile() is not later[1]:
-            threading.setprofile(later[1])
         try:
             collect(collections)
         finally:  # whatever stops it: else nothing would be heard of the program any more

@@ -6,8 +6,8 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from contextlib import AbstractContextManager, suppress
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from difflib import get_close_matches
 from itertools import islice
 from numbers import Number
@@ -15,6 +15,7 @@ from typing import Any
 
 _WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
 _LONGEST = 100
+_MOST_BITS = 300  # of an integer that is told in full
 _COMPARED, _LONGEST_NAME = 1000, 200  # names that are compared, and their characters
 _MONEY_DIGITS = 400  # no double has more
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20"  # a spreadsheet runs what begins so, also in full width
@@ -44,7 +45,8 @@ def format_down(level: float, digits: int = 6) -> str:
 
 def percent_up(share: float) -> str:
     """Format a share, read as its shortest decimal, in percent of three digits, rounded up."""
-    return format_up(float(Decimal(repr(float(share))) * 100), 3)
+    with own_decimals():
+        return format_up(float(Decimal(repr(float(share))) * 100), 3)
 
 
 def format_exactly(number: float, digits: int = 10) -> str:
@@ -57,13 +59,20 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
     nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
     # Of decimals, not of doubles: below 1e-307 several decimals are one double.
     if not math.isinf(level) and (Decimal(nearest) < exact if up else Decimal(nearest) > exact):
-        with localcontext(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR):
+        with own_decimals(digits, ROUND_CEILING if up else ROUND_FLOOR):
             rounded = (+exact).normalize()
         nearest = f"{float(rounded):.{digits}g}"
         if Decimal(nearest) != rounded:
             nearest = f"{rounded:.{digits}g}"
     long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest
+
+
+def own_decimals(
+    digits: int = _MONEY_DIGITS, rounding: str = ROUND_HALF_EVEN
+) -> AbstractContextManager[Context]:
+    """Compute with so many digits, whatever the caller has set for decimals, and trap nothing."""
+    return localcontext(Context(prec=digits, rounding=rounding, traps=[]))
 
 
 def money_above(amount: float) -> str:
@@ -79,7 +88,7 @@ def money_below(amount: float) -> str:
 def _money(amount: float, rounding: str) -> str:
     if math.isinf(amount):
         return f"{amount}"
-    with localcontext(prec=_MONEY_DIGITS, rounding=rounding):
+    with own_decimals(_MONEY_DIGITS, rounding):
         return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 
 
@@ -136,8 +145,10 @@ def as_given(value: object) -> str:
     """
     if isinstance(value, str) and len(value) > _LONGEST:
         return f"a text of {len(value)} characters"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an integer of {value.bit_length()} bits"
     plain = value is None or isinstance(value, Number | str)
-    return repr(value) if plain else f"something of type {type(value).__name__}"
+    return repr(value)[:_LONGEST] if plain else f"something of type {type(value).__name__}"
 
 
 def brief(text: str) -> str:

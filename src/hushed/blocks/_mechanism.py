@@ -45,7 +45,7 @@ Aggregate = Literal["exponential", "votes", "stable", "mean", "vector"]
 _CHOICES = {  # aggregates that choose a value, and what their error counts
     "exponential": " blocks from their median",
     "votes": " votes below the most",
-    "stable": " blocks on that can answer otherwise and leave the label",
+    "stable": " blocks or more can answer otherwise and leave the label",
 }
 
 
@@ -158,7 +158,7 @@ class Blocks(Shown):
                 ("blocks of the rows", str(self.blocks)),
                 ("released", chosen),
                 (
-                    ("refused in 5 % at most, from", f"{format_up(error, 4)}{unit}")
+                    ("told in 95 %, where", f"{format_up(error, 4)}{unit}")
                     if self.aggregate == "stable"
                     else ("error of the draw, 95 %", f"at most {format_up(error, 4)}{unit}")
                 ),

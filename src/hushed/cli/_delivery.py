@@ -44,8 +44,7 @@ def deliver(inputs: Sequence[Path], account: Account, output: Output) -> Iterato
             return
         certificate, value = released.certificate, plain_value(released.value)
         result.update(value=value, entry=released.entry, certificate=loads(certificate.to_json()))
-        if released.value is not None:  # a refusal has none
-            result["stated_error"] = asdict(released.error)
+        result["stated_error"] = asdict(released.error)
         if released.names:
             result["named"] = released.named or released.chosen
         result["kept"] = read_again(ledger, account.budget, key or released.entry)

@@ -231,8 +231,8 @@ class Files:
     save: Annotated[
         Path | None,
         option(
-            "Write what is asked to a new TOML file, for --file; it is released all the same, but "
-            "with --quote.",
+            "Write what is asked to a new TOML file, for --file; it is released all the same, "
+            "except with --quote.",
             OUTPUT,
             metavar="QUERY.toml",
         ),

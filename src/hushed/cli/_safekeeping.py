@@ -51,12 +51,13 @@ def backup(
     with finish(json=json, stopped="stopped; the copy may be missing") as result:
         check_targets({"FILE": file}, files_of(ledger), force=True)
         with hs.Ledger(ledger, create=False) as book:
-            book.backup(file)
             served = _is_served(book)
+            book.backup(file)
         result.update(backup=str(file))
         print_note(
             "this is the ledger of a team server: keep its settings, its key and its mark, too; "
-            "hushed serve restore puts the copy back, and books what it lacks as spent"
+            "hushed serve restore puts the copy back, and with --accept-loss books as spent what "
+            "it lacks"
             if served
             else "a backup forgets what is charged later: after restoring it, charge that again"
         )

@@ -119,7 +119,7 @@ def add(
             columns.setdefault(column, {})["keys"] = told.split(",")
         given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
         told_all = {name: each for name, each in given.items() if each is not None}
-        most_delta = delta if max_delta is None else max_delta
+        most_delta = delta / 2 if max_delta is None else max_delta  # the rest buys tighter sums
         section = {"source": source, "table": table, "max_delta": most_delta, "column": columns}
         limit = Guarantee(
             epsilon=epsilon,

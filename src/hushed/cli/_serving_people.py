@@ -29,7 +29,8 @@ def invite(
         list[str] | None,
         typer.Option(
             help="DATASET=EPSILON or DATASET=EPSILON:DELTA: what this person may spend. The share "
-            "that somebody has changes nothing; another size counts in full from now on."
+            "that somebody has, given again, changes nothing; another size counts in full from "
+            "now on."
         ),
     ] = None,
     reserve: Annotated[
@@ -59,7 +60,7 @@ def invite(
         from hushed.server._setup import invite as let_in  # noqa: PLC0415
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
-        shares = [(name, _cap(told)) for name, told in read_pairs("--share", share)]
+        shares = [(name, _cap(told)) for name, told in read_pairs("--share", share, "stays=2")]
         given: list[Given] = []
         token = let_in(
             folder,
@@ -100,7 +101,10 @@ def _say_share(person: str, given: Given) -> Iterator[str]:
     spent = format_up(given.spent_before)
     if not given.new:
         left = format_down(given.left)
-        yield f"{person} has this share of {dataset} already: {left} of {size} is left"
+        yield (
+            f"{person} has this share of {dataset} already: {left} of {size} is left; another size "
+            "would count in full from now on"
+        )
     elif given.spent_before:
         yield (
             f"{person} had spent {spent} of earlier shares of {dataset}; from now on {size} more"
@@ -122,11 +126,13 @@ def _cap(text: str) -> Guarantee:
         raise ParameterError("--share is DATASET=EPSILON, such as --share stays=2") from None
 
 
-def read_pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    """Read an option that is given as COLUMN=... again and again."""
+def read_pairs(
+    option: str, given: list[str] | None, such_as: str = "ward=A,B"
+) -> list[tuple[str, str]]:
+    """Read an option that is given as NAME=... again and again."""
     found = [each.partition("=") for each in given or ()]
     if not all(name and sign and rest for name, sign, rest in found):
-        raise ParameterError(f"{option} is COLUMN=..., such as {option} ward=A,B")
+        raise ParameterError(f"{option} is NAME=..., such as {option} {such_as}")
     return [(name, rest) for name, _, rest in found]
 
 

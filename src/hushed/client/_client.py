@@ -68,12 +68,12 @@ class Client(Shown):
 
         def __getattr__(self, name: str) -> Never:
             """Say where the methods of a table are."""
-            if not name.startswith("_") and hasattr(ServedTable, name):
+            if not name.startswith("_") and callable(getattr(ServedTable, name, None)):
                 raise AttributeError(
                     f"a server has several data sets: ask one, as client.table(NAME).{name}(...); "
                     "client.datasets() lists them"
                 )
-            raise AttributeError(f"a client has no {name!r}")
+            raise AttributeError(f"a client has no {name!r}", name=name, obj=self)
 
     def datasets(self) -> list[dict[str, Any]]:
         """List the data sets that you may ask.

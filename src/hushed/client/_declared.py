@@ -12,7 +12,8 @@ from hushed._ground.printing import flat
 from hushed.errors import HushedWarning, ParameterError
 from hushed.statistics._candidates import Spacing
 from hushed.tables._builder import QueryBuilder
-from hushed.tables._requests import AggregateKind, Bound, require_numeric
+from hushed.tables._query import Query
+from hushed.tables._requests import AggregateKind, Bound, read_key, require_numeric
 
 _MOST = 5  # keys that a text names
 
@@ -47,7 +48,7 @@ class DeclaredBuilder(QueryBuilder):
         Which of it was taken so far, in words.
     """
 
-    declared: Declared = field(default_factory=Declared, repr=False)
+    declared: Declared = field(default_factory=Declared, repr=False, hash=False)
     taken: tuple[str, ...] = field(default=(), repr=False)
 
     def group_by(
@@ -79,11 +80,12 @@ class DeclaredBuilder(QueryBuilder):
             If no keys are given and none are declared.
         """
         taken: tuple[str, ...] = ()
-        if not select_partitions:
+        if not select_partitions and all(isinstance(each, str) for each in columns):
             keys, taken = self._fill_keys(columns, keys)
         grouped = QueryBuilder.group_by(
             self, *columns, keys=keys, select_partitions=select_partitions
         )
+        self._warn_of_others(grouped.query)
         return replace(grouped, taken=(*self.taken, *taken))
 
     def sum(
@@ -311,39 +313,37 @@ class DeclaredBuilder(QueryBuilder):
         return replace(self, taken=(*self.taken, said)), *ends
 
     def _fill_keys(self, columns: Sequence[str], keys: Any) -> tuple[Any, tuple[str, ...]]:
-        """Take the declared keys where none are given, and warn of those that are others."""
-        if keys is not None and not isinstance(keys, Mapping):
-            if len(columns) == 1 and not isinstance(keys, str):
-                _warn_of_others(columns[0], keys, self.declared)
+        """Take the declared keys where none are given."""
+        given = {} if keys is None else keys
+        if not isinstance(given, Mapping) or not given.keys() <= set(columns):
             return keys, ()
-        given = {} if keys is None else dict(keys)
-        for column, each in given.items():
-            _warn_of_others(column, each, self.declared)
         missing = [each for each in columns if each not in given]
-        if not missing or not all(each in self.declared.keys for each in missing):
+        if not missing or not self.declared.keys.keys() >= set(missing):
             return keys, ()
         found = {each: self.declared.keys[each] for each in missing}
         said = tuple(f"the keys of {flat(each)}: {_name_some(found[each])}" for each in missing)
-        return {each: (given | found)[each] for each in columns}, said
+        return {each: ({**given} | found)[each] for each in columns}, said
+
+    def _warn_of_others(self, asked: Query) -> None:
+        """Warn of keys that the steward has not declared: they may be mistyped, and are paid."""
+        keys = asked.keys
+        for column, kind, values in zip(keys.columns, keys.types, keys.values or (), strict=False):
+            told = self.declared.keys.get(column)
+            if told is None:
+                continue
+            known = {read_key(each, kind, column) for each in told}
+            others = [each for each in values if each not in known]
+            if others:
+                warnings.warn(_say_others(column, others, told), HushedWarning, stacklevel=3)
 
 
-def _warn_of_others(column: str, keys: Any, declared: Declared) -> None:
-    """Warn of keys that the steward has not declared: they may be mistyped, and are paid."""
-    known = declared.keys.get(column)
-    if known is None or not isinstance(keys, Sequence):
-        return
-    others = [each for each in keys if each not in known]
-    if not others:
-        return
-    near = list(
-        dict.fromkeys(found for each in others[:_MOST] for found in _find_near(each, known))
-    )
-    words = f"near them is {_name_some(near)}" if near else f"it declared {_name_some(known)}"
-    warnings.warn(
-        f"{_name_some(others)} is not among the keys of {flat(column)} that the steward declared; "
-        f"{words}. A group without rows is answered, too, and paid",
-        HushedWarning,
-        stacklevel=4,
+def _say_others(column: str, others: Sequence[Any], told: Sequence[Any]) -> str:
+    near = list(dict.fromkeys(found for each in others[:_MOST] for found in _find_near(each, told)))
+    words = f"near them is {_name_some(near)}" if near else f"it declared {_name_some(told)}"
+    are = "is" if len(others) == 1 else "are"
+    return (
+        f"{_name_some(others)} {are} not among the keys of {flat(column)} that the steward "
+        f"declared; {words}. A group without rows is answered, too, and paid"
     )
 
 

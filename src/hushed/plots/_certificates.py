@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hushed._ground.printing import flat, format_up
@@ -129,7 +130,7 @@ def certificate_page(
     if isinstance(certificate, str | bytes) and is_signed(certificate):
         statement, signer = read_signer(certificate, key)
         shown = _show_statement(statement)
-        text = certificate if isinstance(certificate, str) else certificate.decode()
+        text = certificate if isinstance(certificate, str) else _decode(certificate)
         return render_page(
             **shown | {"rows": [("signed by", signer), *shown["rows"]], "json": text}
         )
@@ -190,3 +191,8 @@ def _draw_movements(certificate: Certificate) -> str:
 def _draw_history(report: BudgetReport) -> str:
     """Draw how much of a budget was used after each charge."""
     return draw_svg(budget_over_time(report.budget, report.history).properties(height=180))
+
+
+def _decode(text: bytes) -> str:
+    """Decode JSON, in whichever of its encodings."""
+    return text.decode(json.detect_encoding(text))

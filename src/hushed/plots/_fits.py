@@ -72,7 +72,8 @@ def population_figure(check: PopulationCheck) -> Any:
 def _count_in_bins(values: Sequence[float]) -> list[dict[str, float]]:
     """Count how many values lie in each of equally wide bins."""
     least, most = float(min(values)), float(max(values))
-    most = max(most, least + 1e-6 * abs(least) + 1e-9)  # of equal ones, one bar
+    if most - least <= 1e-6 * abs(least):  # equal ones are one bar
+        most = least + (1e-6 * abs(least) or 1e-9)
     counts, edges = np.histogram(values, bins=_BINS, range=(least, most))
     return [
         {"low": low, "high": high, "tables": count}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._ground.checks import is_real, read_array
+from hushed._ground.checks import read_array
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed._rows._ranges import Range
@@ -243,8 +243,8 @@ def _columns(value: ArrayLike, name: str) -> Floats:
     numbers = read_array(name, value)
     if numbers.ndim > 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ParameterError(
-            f"{name} must be a finite number or a list of them, got {as_given(value)}"
-            f"{'' if is_real(value) else ' that holds something else'}",
+            f"{name} must be a finite number or a list of them that is not empty, got "
+            f"{as_given(value)}",
             parameter=name,
         )
     return numbers

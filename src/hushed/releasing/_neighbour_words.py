@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING
 
 from hushed._ground.decimals import decimal_of, stated_above
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, own_decimals
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import SamplingRecord
@@ -150,5 +150,5 @@ def _limits(sampling: SamplingRecord) -> str:
 
 def complement(gamma: float) -> str:
     """One minus the gamma that is printed, rounded down."""
-    with localcontext(rounding=ROUND_FLOOR):
+    with own_decimals(28, ROUND_FLOOR):
         return str(1 - Decimal(format_up(gamma)))

@@ -170,6 +170,7 @@ def _accuracy(certificate: Certificate) -> str:
     law = kind.law_name or m.name if kind else m.name
     if kind and kind.outcome:
         rows = "users" if certificate.guarantee.unit == "user" else "rows"
+        rows = "people" if certificate.person else rows
         what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
         what = f"the released number is within {error} of the exact answer"
@@ -193,9 +194,10 @@ def _describe_usual(certificate: Certificate) -> str:
     rows = "people" if certificate.person else rows
     half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
     return (
-        f" That is for the worst column. In one of {format_up(2 * search.accuracy(), 4)} {rows} or "
-        "more, whose number beyond a candidate, once it falls, falls at least as fast as the root "
-        "of the candidate rises, as with lognormal and Pareto tails, they are "
+        " That is for the worst column. In a column of "
+        f"{format_up(2 * search.accuracy(), 4)} {rows} or more, where the number of them beyond a "
+        "candidate, once it falls, falls at least as fast as the root of the candidate rises, as "
+        "with lognormal and Pareto tails, they are "
         f"{half} at most in half of the searches, and {most} at most in 95 %."
     )
 

@@ -320,8 +320,8 @@ class _Ask:
         fitting = max((d for d in _divisors(rows) if 1 < d <= most), default=0)
         sizes = [(fitting, "")] if fitting else []
         if 2 * max(fitting, 1) < most < rows:
-            sizes_of = range(most // 2 + 1, most + 1)
-            most = min(sizes_of, key=lambda size: (rows % size, -size))  # the fewest rows left out
+            even = rows // -(-rows // most)  # one block more, of as many rows as there are for each
+            most = min(most, even, key=lambda size: (rows % size, -size))
             left = rows % most
             sizes.append(
                 (most, f" (of {rows - left} {units}: leave {left} out, whichever they are)")

@@ -117,6 +117,11 @@ class Desk:
         except NotFound as error:  # nobody asked for that file
             raise LedgerUnavailable(error.message) from None
 
+    def require_told(self, number: int) -> None:
+        """Show no event that the mark does not tell of yet."""
+        if self._read_mark()[0] < number:
+            self.move_mark()
+
     def require_marked(self, *found: Request) -> None:
         """Show nothing of an end that an older copy of the ledger may lack unnoticed.
 

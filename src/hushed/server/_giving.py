@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
@@ -62,6 +61,7 @@ class _Plan:
     """What has to be written so that a share counts."""
 
     wanted: Wanted
+    last: int  # number of the last share of this data set, when this was planned
     number: int
     budget: Budget
     grant: Grant
@@ -108,11 +108,13 @@ def give_shares(
     the same budget, is the one that counts, whatever was spent of it: nothing changes.
     """
     _check_wanted(wanted)
+    passed: set[str] = set()  # budgets whose key was used for another charge, by hand
     while True:
+        lasts = [_find_last(ledger, person, each) for each in wanted]  # before what may be the same
         same = [_find_same(ledger, person, each) for each in wanted]
         plans = [
-            _plan(ledger, person, name, each)
-            for each, known in zip(wanted, same, strict=True)
+            _plan(ledger, name, each, last, passed)
+            for each, last, known in zip(wanted, lasts, same, strict=True)
             if known is None
         ]
 
@@ -123,9 +125,14 @@ def give_shares(
                 _write_share(connection, person, name, each, actor)
             after(connection)
 
-        with suppress(_Taken, KeyInUse):  # somebody else's, at the same time: it may be the same
+        try:
             _commit(ledger, plans, write)
             break
+        except _Taken:  # somebody else's, at the same time: it may be the same
+            continue
+        except KeyInUse:  # that, or a charge by hand, which gives no share
+            given = {each.budget for each in list_grants(ledger, person)}
+            passed |= {each.budget.name for each in plans} - given
     made = {each.wanted.dataset: each.grant for each in plans}
     grants = [known or made[each.dataset] for each, known in zip(wanted, same, strict=True)]
     return tuple(
@@ -173,24 +180,29 @@ def _stands_below(ledger: Ledger, grant: Grant, wanted: Wanted) -> bool:
     """Whether a share is set aside as it is wanted, from the budget that the data set has now."""
     if wanted.reserve or grant.reserved:
         return wanted.reserve and is_set_aside(ledger, grant, wanted.above)
-    keys = (each.key for each in ledger.entries(grant.budget))
-    first = next((each for each in keys if each), None)  # it was charged to the data set, too
-    return first is None or has_key(ledger, wanted.above, first)
+    keys = [each.key for each in ledger.entries(grant.budget) if each.key]
+    return not keys or any(has_key(ledger, wanted.above, key) for key in keys)  # charged there, too
 
 
-def _plan(ledger: Ledger, person: str, name: str, wanted: Wanted) -> _Plan:
-    """Choose a budget that is not there yet."""
+def _find_last(ledger: Ledger, person: str, wanted: Wanted) -> int:
+    """Find the number of the last share that somebody was given of a data set; 0 for none."""
     with reading(ledger) as connection:
         statement = "SELECT number FROM @.hushed_s_grants WHERE person = :p AND dataset = :d"
         found = fetch_all(connection, statement, p=person, d=wanted.dataset)
+    return max((int(each["number"]) for each in found), default=0)
+
+
+def _plan(ledger: Ledger, name: str, wanted: Wanted, last: int, passed: Collection[str]) -> _Plan:
+    """Choose a budget that is not there yet."""
     known = {each.name for each in ledger.budgets()}
     share, told = _share_of(ledger, wanted), f"share of {name} in {wanted.dataset}"
-    for number in count(max((each["number"] for each in found), default=0) + 1):
+    for number in count(last + 1):
         budget = f"{wanted.dataset}/{name}" + ("" if number == 1 else f"/{number}")
-        if budget not in known:
+        if budget not in known and budget not in passed:
             break
     return _Plan(
         wanted=wanted,
+        last=last,
         number=number,
         budget=new_budget(budget, share, note=told),
         grant=Grant(dataset=wanted.dataset, budget=budget, reserved=wanted.reserve),
@@ -220,9 +232,9 @@ def _write_share(connection: Transaction, person: str, name: str, plan: _Plan, a
     wanted, values = plan.wanted, {"person": person, "dataset": plan.wanted.dataset, "at": now()}
     statement = (
         "SELECT number FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
-        "AND number >= :number"
+        "AND number > :last"
     )
-    told = {"person": person, "dataset": wanted.dataset, "number": plan.number}
+    told = {"person": person, "dataset": wanted.dataset, "last": plan.last}
     if fetch_one(connection, statement, **told) or not open_within(connection, plan.budget):
         raise _Taken
     run(

@@ -306,16 +306,7 @@ def keep_answer(desk: Desk, request: Request, answer: str) -> None:
         insert_certificate(connection, request.id, signed)
         _end(desk, connection, request, "answered")
     desk.log("answered", request=request.id)
-    _mark_end(desk)
-
-
-def _mark_end(desk: Desk) -> None:
-    """Move the mark once for many that end: the last one does, or whoever looks before.
-
-    Another process would first have to add up what was charged.
-    """
-    if desk.shared is not None or desk.queue.count() <= 1:
-        desk.move_mark()
+    desk.move_mark(request.id)  # by the run, and not by who looks: that would tell when it ended
 
 
 def _end(desk: Desk, connection: Transaction, request: Request, state: State) -> None:
@@ -354,7 +345,7 @@ def fail_request(desk: Desk, request: Request, reason: str) -> None:
         keep_within(connection, entry, write_failure(QueryFailed(FAILURE)))
         _end(desk, connection, request, "failed")
     desk.log("failed", request=request.id, reason=reason)
-    _mark_end(desk)
+    desk.move_mark(request.id)  # by the run, and not by who looks: that would tell when it ended
 
 
 def run_charged(desk: Desk, identity: str) -> None:

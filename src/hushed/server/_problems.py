@@ -38,7 +38,7 @@ CODES = {
         "The budget of the data set has no room for this. Nothing was charged.",
     ),
     "quota_exceeded": (409, "Your share of the budget has no room for this. Nothing was charged."),
-    "no_gamma": (409, "A share that is set aside asks no function. Nothing was charged."),
+    "no_gamma": (409, "Your share has no gamma, which this function costs. Nothing was charged."),
     "dataset_changed": (
         409,
         "The data set is not as it was when it was described. A steward has to look at it. "

@@ -14,11 +14,11 @@ from hushed.server._problems import Problem
 if TYPE_CHECKING:
     from hushed.server._judging import Judged
 
-NO_GAMMA = "your share was set aside and has no gamma: ask a steward for a share that is a cap"
+NO_GAMMA = "your share has no gamma, as none that is set aside has: ask a steward for a new cap"
 
 
 def require_gamma(ledger: Ledger, grant: Grant, gamma: float) -> None:
-    """Refuse a function whose gamma no share that was set aside can pay."""
+    """Refuse a function whose gamma a share cannot pay."""
     if gamma > 0.0 == find_budget(ledger, grant.budget).limit.gamma:
         raise Problem("no_gamma", NO_GAMMA)
 

@@ -31,7 +31,13 @@ from hushed.server._judging import (
 from hushed.server._people import Caller, Grant, is_set_aside, list_grants, require_person
 from hushed.server._problems import Problem
 from hushed.server._refusing import NO_GAMMA
-from hushed.server._requests import Request, find_certificate, find_request, list_requests
+from hushed.server._requests import (
+    Request,
+    State,
+    find_certificate,
+    find_request,
+    list_requests,
+)
 from hushed.server._shown import (
     Left,
     Listed,
@@ -96,7 +102,7 @@ def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFun
     if record.max_epsilon is not None:
         most = min(most, record.max_epsilon)
     closed = "it is not as it was when it was registered" if found.stale or dataset.stale else ""
-    if not closed and record.gamma and share is not None and share.reserved:
+    if not closed and record.gamma and share is not None and not share.gamma:
         closed = NO_GAMMA
     names = ShownFunction.model_fields.keys() & set(Record.model_fields)
     told = record.model_dump(include=set(names)) | {
@@ -166,6 +172,7 @@ def show_share(desk: Desk, share: Grant) -> ShownShare:
         dataset=share.dataset,
         epsilon=limit.epsilon,
         delta=limit.delta,
+        gamma=limit.gamma,
         reserved=is_set_aside(desk.ledger, share, desk.datasets[share.dataset].settings.budget),
         left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
     )
@@ -176,8 +183,9 @@ def show_requests(
 ) -> Listed[ShownRequest]:
     """Show requests, the newest first: those of the caller, or all to a steward."""
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
-    desk.require_marked(*found)
-    return Listed(items=[_show(desk, each) for each in found], cursor=more)
+    told = [(each, each.shown_state()) for each in found]
+    desk.require_marked(*(each for each, state in told if state == each.state))
+    return Listed(items=[_show(desk, each, state) for each, state in told], cursor=more)
 
 
 def find_requests(
@@ -206,13 +214,14 @@ def require_visible(desk: Desk, caller: Caller, request: str) -> Request:
 
 def show_request(desk: Desk, found: Request, asker: str | None = None) -> ShownRequest:
     """Show a request to whom it belongs, whose name is known then, and to a steward."""
-    desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
-    return _show(desk, found, asker)
-
-
-def _show(desk: Desk, found: Request, asker: str | None = None) -> ShownRequest:
-    asked = read_asked(found.body)
     state = found.shown_state()
+    if state == found.state:  # one that ends unseen is not looked at: it would tell when it ends
+        desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
+    return _show(desk, found, state, asker)
+
+
+def _show(desk: Desk, found: Request, state: State, asker: str | None = None) -> ShownRequest:
+    asked = read_asked(found.body)
     if asker is None:
         with reading(desk.ledger) as connection:
             asker = require_person(connection, found.person)["name"]
@@ -260,8 +269,9 @@ def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
     if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
         raise Problem("forbidden")
     found = require_visible(desk, caller, request)
-    desk.require_marked(found)
     state = found.shown_state()
+    if state == found.state:
+        desk.require_marked(found)
     if state != "answered":
         raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
     return found

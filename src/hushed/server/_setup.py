@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -283,7 +284,12 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
         person = next((each for each in list_people(ledger) if each["name"] == name), None)
         if person is None:
             raise NotFound("there is nobody of that name; hushed serve people lists all")
-        open_ones = [each["id"] for each in person["tokens"] if each["revoked"] is None]
+        now = datetime.now(UTC)
+        open_ones = [
+            each["id"]
+            for each in person["tokens"]
+            if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > now
+        ]
         if token is None:
             set_active(ledger, person["id"], False, actor=MACHINE)
             return open_ones

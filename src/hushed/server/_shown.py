@@ -44,6 +44,7 @@ class ShownShare(_Shown):
     dataset: str
     epsilon: float
     delta: float
+    gamma: float = 0.0  # where it is 0, functions cannot be asked
     reserved: bool = False  # set aside: nobody else can spend it
     left: Left
 

@@ -138,9 +138,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     workers : int, str, Engine or distributed.Client, optional
         Of the sampled route: who runs the trials.
     progress : bool, default True
-        Of the sampled route: show a progress bar in a terminal or a notebook, while movements are
-        measured on public tables. The fit on private rows has none: how long it takes depends on
-        them. That of blocks tells beforehand how long their processes take to start.
+        Of the sampled route, and of `error_on`: show a progress bar in a terminal or a notebook,
+        while public tables are measured. The fit on private rows has none: how long it takes
+        depends on them. That of blocks tells beforehand how long their processes take to start.
 
     Attributes
     ----------

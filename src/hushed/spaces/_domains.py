@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushed._ground.checks import require_count
+from hushed._ground.checks import require_count, require_one_of
 from hushed._ground.exact import moved_by_rounding
-from hushed._ground.printing import as_given
 from hushed._rows._containers import take_plain
 from hushed.errors import BadRows, ParameterError
 from hushed.spaces._bound import size as size_in
@@ -232,10 +231,8 @@ class Vectors(_Readable):
         require_count("dims", self.dims, plain=True)
         if (self.norm is None) != (self.bound is None):
             raise ParameterError("give norm and bound together")
-        if self.norm not in (None, "l1", "l2", "sup"):
-            raise ParameterError(
-                f"norm must be 'l1', 'l2' or 'sup', got {as_given(self.norm)}", parameter="norm"
-            )
+        if self.norm is not None:
+            require_one_of("norm", self.norm, ("l1", "l2", "sup"))
         if self.bound is not None and not 1 / LARGEST_FLOAT <= self.bound <= LARGEST_FLOAT:
             raise ParameterError(
                 f"bound must lie within [{1 / LARGEST_FLOAT:g}, {LARGEST_FLOAT:g}], "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal, get_args
 
-from hushed._ground.checks import is_real
+import numpy as np
+
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
@@ -44,11 +47,12 @@ class Metric:
     unit: Unit = "row"
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(MetricName):
+        if not isinstance(self.name, str) or self.name not in get_args(MetricName):
             raise ParameterError(
                 f"a metric must be one of {get_args(MetricName)}, got {as_given(self.name)}"
             )
-        if self.unit not in ("row", "user") or (self.unit == "user" and not self.of_rows):
+        known = isinstance(self.unit, str) and self.unit in ("row", "user")
+        if not known or (self.unit == "user" and not self.of_rows):
             raise ParameterError(
                 f"unit must be 'row', or 'user' for rows, got {as_given(self.unit)}",
                 parameter="unit",
@@ -102,7 +106,7 @@ class Measure:
     name: MeasureName
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(MeasureName):
+        if not isinstance(self.name, str) or self.name not in get_args(MeasureName):
             raise ParameterError(
                 f"a measure must be one of {get_args(MeasureName)}, got {as_given(self.name)}"
             )
@@ -140,7 +144,7 @@ class Distance:
     terms: tuple[Guarantee, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, bool) or not is_real(self.value) or not self.value >= 0:
+        if not _is_distance(self.value):
             given = as_given(self.value)
             raise ParameterError(f"a distance must be a number of 0 or more, got {given}")
 
@@ -196,3 +200,8 @@ class Space:
     def __str__(self) -> str:
         """Words for messages."""
         return f"{self.domain} under {self.metric}"
+
+
+def _is_distance(value: Any) -> bool:
+    real = isinstance(value, Real | Decimal | np.number) and not isinstance(value, bool)
+    return real and bool(value >= 0)

@@ -198,7 +198,7 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
         ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
         ("mechanism", f"{made.name}{whose}, scale {scale}{unit}"),
-        ("accuracy at 95 %", f"{accuracy}{unit}"),
+        (f"{'margin' if certificate.error.margin else 'accuracy'} at 95 %", f"{accuracy}{unit}"),
         ("created", flat(certificate.created)),
     )
 

@@ -243,7 +243,7 @@ def _read(
     """Read a certificate of any form, and say what its signature shows, and what nothing does."""
     if isinstance(certificate, PathLike):
         path = Path(certificate)
-        if not path.is_file():
+        if not path.exists() or path.is_dir():  # a pipe may be read
             raise NotFound(f"there is no file {name_missing(path)}")
         certificate = path.read_bytes()
     if isinstance(certificate, str) and not {"{", "\n"} & set(certificate):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed._ground.notebook import Card, Shown, draw_interval
-from hushed._ground.printing import brief, flat, format_down, format_up, shown
+from hushed._ground.printing import brief, flat, format_down, format_up, own_decimals, shown
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
@@ -367,7 +367,8 @@ class Answer(Shown):
 def percent(level: float) -> str:
     """Format a confidence level: 0.95 as "95 %", rounded down, and never as 100 %."""
     level = min(level, math.nextafter(1.0, 0.0))
-    return f"{format_down(float(Decimal(repr(level)) * 100))} %"
+    with own_decimals():
+        return f"{format_down(float(Decimal(repr(level)) * 100))} %"
 
 
 def _draw_errors(answer: Answer) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def _parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
 def _hint(text: str) -> str:
     """Say what of SQL is written otherwise, where that alone keeps it from being read."""
     doubled = _SINGLE.sub("==", text)
-    small = _CAPITALS.sub(lambda found: found[0].lower(), doubled)
+    small = doubled if _tree(doubled) else _CAPITALS.sub(lambda found: found[0].lower(), doubled)
     if _tree(small) is None:
         return ""
     said = "; equal is written ==" if doubled != text else ""

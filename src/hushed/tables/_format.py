@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import format_down, format_exactly, format_up, shown
+from hushed._ground.printing import format_down, format_exactly, format_up, own_decimals, shown
 from hushed.tables._left_out import remark_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 _ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 _DIGITS = 6  # of a number, at most
-_EXACT = 400  # digits that hold each double up to its point
 
 
 def list_lines(answer: Answer) -> list[list[str]]:
@@ -68,7 +67,7 @@ def format_bar(value: float, low: float, high: float) -> tuple[str, str, str]:
     Of half the bar, two digits are kept, and of large numbers all before the point. The ends are
     rounded outwards.
     """
-    with localcontext(Context(prec=_EXACT, traps=[])):  # whatever the caller computes with
+    with own_decimals():
         return _format_bar(value, low, high)
 
 

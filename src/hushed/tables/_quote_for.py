@@ -18,6 +18,7 @@ from hushed._ground.printing import (
     brief,
     flat,
     format_up,
+    own_decimals,
     shown,
     spell_argument,
 )
@@ -179,9 +180,10 @@ def solve_errors(
 
 def _round_up(epsilon: float) -> float:
     """Round up to a few digits, which people can read out."""
-    exact = Decimal(repr(epsilon))
-    unit = Decimal(1).scaleb(exact.adjusted() + 1 - _DIGITS)
-    return float(exact.quantize(unit, rounding=ROUND_CEILING))
+    with own_decimals():
+        exact = Decimal(repr(epsilon))
+        unit = Decimal(1).scaleb(exact.adjusted() + 1 - _DIGITS)
+        return float(exact.quantize(unit, rounding=ROUND_CEILING))
 
 
 def _read_errors(query: Query, errors: Any, prices: Prices) -> dict[str, float]:

@@ -114,7 +114,7 @@ class Specimen(Shown):
     def __post_init__(self) -> None:
         if not self.pairs:
             raise ParameterError(f"specimen {self.name!r} has no pair; give at least one")
-        if self.relation not in get_args(Relation):
+        if not isinstance(self.relation, str) or self.relation not in get_args(Relation):
             raise ParameterError(
                 f"relation must be one of {get_args(Relation)}, got {as_given(self.relation)}"
             )

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-_MOST_TEXTS = 1000
+_MOST_TEXTS, _MOST_BYTES = 1000, 1 << 20
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 _NAME = re.compile(r"[^\W\d]\w*")
 # Methods of pandas, DuckDB and Polars that look variables up under their names in a text. Where in
@@ -115,7 +115,7 @@ def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
     """
     if type(held) is str:
         yield held
-    elif type(held) is bytes and len(held) <= _MOST_TEXTS:
+    elif type(held) is bytes and len(held) <= _MOST_BYTES:
         with suppress(UnicodeDecodeError):  # on Windows; then it names no variable
             yield os.fsdecode(held)
     elif type(held) in _CONTAINERS and depth and len(held) <= _MOST_TEXTS:

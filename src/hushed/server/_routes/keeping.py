@@ -294,7 +294,8 @@ def show_trail(desk: Desk, *, after: int, most: int) -> Listed[ShownEvent]:
     """Show events of the trail, in their order."""
     with reading(desk.ledger) as connection:
         found = list_events(connection, after=after, most=most)
-    if found:  # ends of runs are among them
-        desk.move_mark(*(each["about"] for each in found))
+    ends = [each["number"] for each in found if each["action"] in ("answered", "failed")]
+    if ends:
+        desk.require_told(max(ends))
     items = [ShownEvent.model_validate(each) for each in found]
     return Listed(items=items, cursor=str(items[-1].number) if len(items) == most else None)
