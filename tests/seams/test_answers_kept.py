@@ -769,7 +769,8 @@ def test_a_release_on_the_command_line_is_read_again(study):
     for name in ("monday", 1):
         told = run("ledger", "answer", "sqlite:///e.db", "b", name)
         assert told.exit_code == 0
-        assert told.stdout.startswith(f"released: {first['value']}\n\n")
+        words = f"released: {first['value']}\nerror: at most "
+        assert told.stdout.startswith(words)
         record = json.loads(run("ledger", "answer", "sqlite:///e.db", "b", name, "--json").stdout)
         assert record["value"] == first["value"]
     (budget,) = json.loads(run("ledger", "show", "sqlite:///e.db", "--json").stdout)["budgets"]
