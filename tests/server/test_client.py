@@ -99,7 +99,27 @@ def test_declared_keys_need_not_be_given(client):
         stays.group_by("city")
 
 
-@pytest.mark.parametrize("keys", [["Surgery"], {"ward": ["Surgery"]}])
+@pytest.mark.parametrize(
+    ("columns", "keys", "said"),
+    [
+        (("ward",), {"wrad": ["acute"]}, "keys must name the columns"),
+        ((["ward"],), None, "group_by takes names of columns"),
+        ((["ward"],), ["acute"], "group_by takes names of columns"),
+    ],
+)
+def test_what_is_mistyped_is_refused_and_not_filled_in(client, columns, keys, said):
+    """The declared keys in the place of mistyped ones would be paid, unseen."""
+    with pytest.raises(ParameterError, match=said):
+        client[0].table("stays").group_by(*columns, keys=keys)
+
+
+def test_a_question_can_be_a_key_of_a_dict(client):
+    """As it could before it knew what was declared."""
+    stays = client[0].table("stays")
+    assert {stays.group_by("ward"): 1}[stays.group_by("ward")] == 1
+
+
+@pytest.mark.parametrize("keys", [["Surgery"], {"ward": ["Surgery"]}, {"Surgery"}])
 def test_keys_that_are_not_declared_are_warned_of(client, keys):
     """A mistyped key is answered with noise around zero, and paid: the warning comes before."""
     stays = client[0].table("stays")

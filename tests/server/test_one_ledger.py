@@ -125,6 +125,28 @@ def test_no_row_is_read_before_the_mark_is_written(team, monkeypatch):
 
 
 @pytest.mark.slow
+def test_who_looks_learns_nothing_of_when_a_run_ended(tmp_path, monkeypatch):
+    """Until the answer can be read, a look does the same work: the mark is that of the run."""
+    tokens = make_folder(tmp_path, settings="answer_grid = 3600.0")
+    for team in open_team(tmp_path / "stats", tokens):
+        _look_before_the_answer_can_be_read(team, monkeypatch)
+
+
+def _look_before_the_answer_can_be_read(team, monkeypatch):
+    made, looked = team.ask(team.ana, "one", wait=0).json()["id"], []
+    wait_for(lambda: find_request(team.desk.ledger, made).has_ended())
+    wait_for(lambda: not team.desk.queue.count())
+    with reading(team.desk.ledger) as connection:
+        assert team.desk.check_mark(connection) == trail_head(connection)[0]
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(_desk.Desk, "_read_mark", looked.append)
+        for path in (f"/v1/requests/{made}", "/v1/requests"):
+            assert '"charged"' in team.send("GET", path, team.ana).text
+        assert team.answer(team.ana, made).status_code == 409
+    assert not looked
+
+
+@pytest.mark.slow
 def test_one_move_of_the_mark_is_for_all_that_came_before_it(team, monkeypatch):
     """Three are charged, and the first run marks all of them; each marks what has ended by then."""
     wrote, moved, go = _desk.write_mark, [], threading.Event()
