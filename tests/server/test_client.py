@@ -196,5 +196,5 @@ def test_the_lines_of_the_page_for_analysts_run(team, tmp_path, monkeypatch):
     assert "it was signed by the key" in told["checked"].explain()
     assert told["answer"].keys["ward"] == ("A", "B")
     assert team.charges() == 1
-    page_of_it = (tmp_path / "answer.html").read_text()
+    page_of_it = (tmp_path / "answer.html").read_text(encoding="utf-8")
     assert "the signature was checked" in page_of_it

@@ -97,7 +97,7 @@ class Client(Shown):
         -------
         ServedTable
             With the methods of `hushed.Table` that build a question; bounds and keys that the
-            steward has declared need not be given.
+            steward has declared need not be given, but for a histogram and `top_k`.
 
         Raises
         ------
