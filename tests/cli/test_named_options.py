@@ -72,6 +72,8 @@ def test_other_words_lead_to_options_that_exist():
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 FOREIGN = {"--nthreads", "--nworkers", "--address"}  # of Dask and Ray
 OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
+# The command that puts a copy of the ledger of a server back.
+OF_OTHERS |= {("_safekeeping", "--accept-loss")}
 # The command that a comparison leads to.
 OF_OTHERS |= {
     ("_next_command", each)
