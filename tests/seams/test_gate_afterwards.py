@@ -317,40 +317,21 @@ def test_a_stop_while_garbage_is_removed_leaves_nobody_mute(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("name", ["trace", "profile"])
-def test_what_watches_the_thread_does_not_speak_afterwards(name, capsys):
+@pytest.mark.parametrize("whose", [sys, threading], ids=["this thread", "threads that begin"])
+def test_what_watches_steps_of_python_does_not_speak_afterwards(whose, name, capsys):
     """A function may have each following step of Python call it; it ends with the private call."""
-    before = getattr(sys, f"get{name}")()
+    before = getattr(whose, f"get{name}")()
 
     def watch(*told):
         print(SECRET)
         return watch
 
     def speaks(rows):
-        getattr(sys, f"set{name}")(watch)
+        getattr(whose, f"set{name}")(watch)
         return 1.0
 
     hs.release(speaks, ROWS, PROVEN)
-    after = getattr(sys, f"get{name}")()
-    getattr(sys, f"set{name}")(before)
-    assert after is before
-    assert SECRET not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["trace", "profile"])
-def test_what_watches_threads_that_begin_does_not_either(name, capsys):
-    """It is set for all threads that begin later, those of the caller among them."""
-    before = getattr(threading, f"get{name}")()
-
-    def watch(*told):
-        print(SECRET)
-        return watch
-
-    def speaks(rows):
-        getattr(threading, f"set{name}")(watch)
-        return 1.0
-
-    hs.release(speaks, ROWS, PROVEN)
-    after = getattr(threading, f"get{name}")()
-    getattr(threading, f"set{name}")(before)
+    after = getattr(whose, f"get{name}")()
+    getattr(whose, f"set{name}")(before)
     assert after is before
     assert SECRET not in capsys.readouterr().out
