@@ -139,6 +139,29 @@ def test_5_a_share_that_is_given_again_is_paid_once(team):
     assert used(team) == pytest.approx(0.45)
 
 
+def test_5_a_share_that_is_given_between_a_look_and_the_writing_is_paid_once(team, monkeypatch):
+    """The second one looks before the first is there, and writes after it."""
+    look, first = _giving._find_same, []
+
+    def set_aside():
+        cap, bo = Guarantee(epsilon=0.25), team.person("bo")
+        own = {"above": "stays", "actor": "sam", "reserve": True}
+        return _giving.set_quota(team.desk.ledger, bo, "stays", cap, **own)
+
+    def find_same(*told):
+        found = look(*told)
+        if not first:
+            first.append(None)
+            first.append(set_aside())
+        return found
+
+    monkeypatch.setattr(_giving, "_find_same", find_same)
+    second = set_aside()
+    assert (first[1].new, second.new) == (True, False)
+    assert second.grant == first[1].grant
+    assert (used(team), team.charges()) == (0.25, 1)
+
+
 def test_5_a_key_that_was_charged_by_hand_is_passed_over(team):
     """It gives no share: the next number is taken, and the invitation comes to an end."""
     told = Guarantee(epsilon=0.1, neighbours="add-remove", unit="user")
