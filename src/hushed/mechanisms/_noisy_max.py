@@ -151,11 +151,12 @@ class NoisyMax(Calibrated):
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Shortfall of the chosen score against the best, exceeded with probability at most beta.
 
-        ``2 scale log(dims / beta)``, rounded up, plus one grid step.
+        ``u scale``, rounded up, plus one grid step, where ``(dims - 1) exp(-u) (u + 2) / 4 =
+        beta``: the chance that the noise of one candidate is that far ahead of the best one's, at
+        most dims - 1 times. Between 1 and 2 candidates count as 2.
         """
         require_probability("beta", beta)
-        require_count("dims", dims)
-        far = 2 * self.noise_scale * Fraction(round_up(math.log(dims) - math.log(beta), COARSE))
+        far = self.noise_scale * Fraction(_find_lead(max(require_count("dims", dims), 2), beta))
         return finite_above((far + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Winner:
@@ -170,6 +171,21 @@ class NoisyMax(Calibrated):
         # Whoever comes first wins a tie: to be ahead of it takes one step more.
         ahead = [int(part.max()) for part in (noisy[:index] + 1, noisy[index + 1 :]) if part.size]
         return Winner(index=index, gap=to_double(int(noisy[index]) - max(ahead), self.grid))
+
+
+def _find_lead(candidates: int, beta: float) -> float:
+    """Find by how many scales noise may lead that of the best one; exceeded with chance beta.
+
+    The difference of two draws is u scales or more with chance ``exp(-u) (u + 2) / 4`` for Laplace
+    noise; on a grid of 2**20 steps a scale, where ``p = exp(-1 / m)`` and k steps are u scales,
+    with ``p**k (1 - p) / (1 + p)**2 (k + p / (1 - p) + (1 + p**2) / (1 - p**2))``, which is larger
+    by less than 2**-17 of it.
+    """
+    start = math.log(candidates - 1) - math.log(4 * beta) + 2.0**-16
+    lead = 2 * max(start, 0.0) + 4
+    for _ in range(64):  # from above, and stays above: the slope is below 1 / 2
+        lead = max(start + math.log(lead + 2), 0.0)
+    return round_up(lead, COARSE)
 
 
 def add_noise(
