@@ -21,9 +21,11 @@ from tests.server.test_kills import (
     Asker,
     Process,
     all_done,
+    asked_of,
     check_counts,
     client_of,
     free_port,
+    patience_of,
     process_of,
 )
 from tests.server.test_metrics import read
@@ -90,8 +92,8 @@ def test_web_processes_that_are_killed_are_replaced_and_lose_nothing(
     folder, watched = tmp_path / "stats", free_port()
     tokens = make(folder, postgres_url, source)
     tell_metrics_at(folder, watched)
-    asked = ASKED if kills < 4 else 4 * ASKED
-    with process_of(folder, web=2) as process, ThreadPoolExecutor(4) as pool:
+    asked, patience = asked_of(kills), patience_of(kills)
+    with process_of(folder, web=2, patience=patience) as process, ThreadPoolExecutor(4) as pool:
         askers = askers_of(process, tokens, asked)
         asking = [pool.submit(each.ask_all) for each in askers]
         killed = kill_webs(process, kills, random.Random(17), asking)
