@@ -32,7 +32,7 @@ from hushed.ledger import Ledger
 from hushed.server._approving import expire
 from hushed.server._callers import Callers, find_visitor
 from hushed.server._config import Settings
-from hushed.server._datasets import Dataset, open_all
+from hushed.server._datasets import Dataset, open_all, open_as_registered
 from hushed.server._desk import Desk
 from hushed.server._functions import Function, open_functions
 from hushed.server._guard import METHODS, Guard, show_problem
@@ -120,6 +120,8 @@ def open_desk(
         runners=reading,
         mark=mark_path(folder, settings),
     )
+    if told is not None:
+        desk.hold = told.hold
     if workers is None:
         desk.at_end(judging.processes.close)
     if runners is None:
@@ -175,7 +177,7 @@ def make_app(desk: Desk) -> Guard:
 
 @asynccontextmanager
 async def _live(desk: Desk) -> AsyncIterator[None]:
-    """Sweep at once and then again and again, unless another process of this server does.
+    """Sweep at once and then again and again.
 
     A sweep that runs at the end is waited for: it would open the ledger that was closed.
     """
@@ -188,24 +190,39 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
                 await asyncio.wait_for(ending.wait(), SWEEP_SECONDS)
 
     current_default_thread_limiter().total_tokens = THREADS
-    task = asyncio.create_task(sweep_often()) if desk.errand is None else None
+    task = asyncio.create_task(sweep_often())
     try:
         yield
     finally:
         ending.set()
-        if task is not None:
-            await task
+        await task
         await run_in_threadpool(desk.close)
 
 
 def sweep(desk: Desk) -> None:
-    """Answer what was charged before a crash, and end what waited too long."""
+    """Open what was away, answer what was charged before a crash, and end what waited too long.
+
+    Of several processes of a server, one alone reads rows and ends what others asked.
+    """
     try:
-        desk.keep_alone()
-        recover(desk)
-        expire(desk)
+        open_again(desk)
+        if desk.errand is None:
+            desk.keep_alone()
+            recover(desk)
+            expire(desk)
     except Exception as error:  # whatever it was, the next sweep comes
         desk.log("sweep failed", error=type(error).__name__)
+
+
+def open_again(desk: Desk) -> None:
+    """Open the data sets whose database did not answer, if it does now."""
+    for dataset in [each for each in desk.datasets.values() if each.away]:
+        found = desk.hold(open_as_registered(dataset, desk.ledger))
+        desk.datasets[dataset.id] = found
+        if not found.stale:
+            desk.log("data set can be asked", dataset=found.id)
+        elif found.stale != dataset.stale:
+            desk.log("data set cannot be asked", dataset=found.id, reason=found.stale)
 
 
 def _handle_errors(app: FastAPI, house: House) -> None:

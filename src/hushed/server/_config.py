@@ -28,6 +28,7 @@ from hushed.errors import NotFound, ParameterError
 from hushed.server._values import say_value
 
 FILE = "hushed.toml"
+DUCKDB = "duckdb:///"
 _LARGEST = 10_000_000  # bytes of the file
 _METRICS = re.compile(r"127\.0\.0\.1:[0-9]{1,5}")
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
@@ -222,8 +223,8 @@ def ledger_address(folder: Path, settings: Settings) -> str:
 
 def source_of(folder: Path, source: str) -> str:
     """Give the address of a table; a path is looked for from the folder on."""
-    if source.startswith("duckdb:///"):
-        return f"duckdb:///{folder / source.removeprefix('duckdb:///')}"
+    if source.startswith(DUCKDB):
+        return f"{DUCKDB}{folder / source.removeprefix(DUCKDB)}"
     return source if "://" in source else str(folder / source)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hushed.errors import HushedError, NotFound, ParameterError
+from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
@@ -39,6 +39,7 @@ class Dataset:
     table: Table | None = field(repr=False)  # its columns; no row is read here
     known: str = ""  # fingerprint of the table when it was opened
     stale: str = ""  # why nobody may ask; for the log and the steward
+    away: bool = False  # its database does not answer, which may pass
 
     @property
     def unit(self) -> str:
@@ -88,7 +89,11 @@ def find_source(folder: Path, settings: DatasetSettings) -> Source:
 
 def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
     """Open the table of a data set; no row is read."""
-    found = find_source(folder, settings).open()
+    return _open(find_source(folder, settings), settings)
+
+
+def _open(source: Source, settings: DatasetSettings) -> Table:
+    found = source.open()
     missing = sorted(set(settings.column) - set(found.columns))
     if missing:
         raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
@@ -158,29 +163,36 @@ def require_budget(ledger: Ledger, settings: DatasetSettings) -> None:
 
 def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Dataset]:
     """Open every data set; one that is not as it was registered is there, and cannot be asked."""
-    return {name: _open(folder, name, each, ledger) for name, each in settings.dataset.items()}
+    return {
+        name: open_as_registered(
+            Dataset(id=name, settings=each, source=find_source(folder, each), table=None), ledger
+        )
+        for name, each in settings.dataset.items()
+    }
 
 
-def _open(folder: Path, name: str, settings: DatasetSettings, ledger: Ledger) -> Dataset:
-    source = find_source(folder, settings)
-    try:
-        table = open_dataset(folder, settings)
-        require_budget(ledger, settings)
-    except HushedError as error:
-        return Dataset(id=name, settings=settings, source=source, table=None, stale=error.message)
-    seen = fingerprint(table)
+def open_as_registered(dataset: Dataset, ledger: Ledger) -> Dataset:
+    """Open one that is not open yet, if it is as it was registered."""
+    settings = dataset.settings
     with reading(ledger) as connection:
         statement = (
             "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
         )
-        known = fetch_one(connection, statement, id=name)
-    stale = ""
+        known = fetch_one(connection, statement, id=dataset.id)
+    registered = "" if known is None else known["fingerprint"]
+    try:
+        table = _open(dataset.source, settings)
+        require_budget(ledger, settings)
+    except HushedError as error:
+        away = isinstance(error, EngineUnavailable)
+        return replace(dataset, known=registered, stale=error.message, away=away)
+    seen, stale = fingerprint(table), ""
     if known is None:
         stale = "it was written into the file and not confirmed"
     elif known["config_digest"] != digest_of(settings) or known["budget"] != settings.budget:
         stale = "its description was changed"
-    elif known["fingerprint"] != seen:
+    elif registered != seen:
         stale = "its file was changed"
     if stale:
-        stale += f": look at it, then run hushed serve confirm {name}"
-    return Dataset(id=name, settings=settings, source=source, table=table, known=seen, stale=stale)
+        stale += f": look at it, then run hushed serve confirm {dataset.id}"
+    return replace(dataset, table=table, known=seen, stale=stale, away=False)

@@ -49,6 +49,7 @@ class Desk:
     workers: Workers = field(repr=False)  # judge questions
     runners: Runners = field(repr=False)  # read rows
     functions: dict[str, Function] = field(default_factory=dict)
+    hold: Callable[[Dataset], Dataset] = field(default=lambda found: found, repr=False)  # as told
     stopping: bool = False
     alone: bool = True  # no other process serves this ledger
     queue: FairQueue = field(init=False, repr=False)

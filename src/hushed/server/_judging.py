@@ -126,6 +126,8 @@ class AskQuote(Terms):
 
 def require_table(dataset: Dataset) -> Table:
     """Give the table of a data set that may be asked."""
+    if dataset.away:
+        raise Problem("dataset_unavailable")
     if dataset.stale or dataset.table is None:
         raise Problem("dataset_changed")
     if fingerprint(dataset.table) != dataset.known:  # it may come back, and is looked at again

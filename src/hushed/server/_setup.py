@@ -20,6 +20,7 @@ from hushed.ledger._together import reading
 from hushed.server._alone import claim
 from hushed.server._audit import add_event, list_events, trail_head, verify_trail
 from hushed.server._config import (
+    DUCKDB,
     FILE,
     DatasetSettings,
     Settings,
@@ -201,9 +202,12 @@ def _read_dataset(
 
 
 def _from_folder(folder: Path, source: str) -> str:
-    if "://" in source:
+    """Write the path of a file, also of a DuckDB one, from the folder of the server on."""
+    prefix = DUCKDB if source.startswith(DUCKDB) else ""
+    if "://" in source and not prefix:
         return source
-    return os.path.relpath(Path(source).resolve(), folder.resolve())
+    path = Path(source.removeprefix(prefix))
+    return prefix + os.path.relpath(path.resolve(), folder.resolve())
 
 
 def confirm_dataset(folder: Path, name: str) -> str:

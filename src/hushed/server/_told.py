@@ -24,13 +24,17 @@ class Told:
     @classmethod
     def of(cls, desk: Desk) -> Told:
         """Tell what a desk has."""
-        known = {each.id: each.known for each in desk.datasets.values() if not each.stale}
+        datasets = [each for each in desk.datasets.values() if each.away or not each.stale]
         functions = {
             each.id: each.require_record().digest()
             for each in desk.functions.values()
             if not each.stale
         }
-        return cls(settings=desk.settings, known=known, functions=functions)
+        return cls(
+            settings=desk.settings,
+            known={each.id: each.known for each in datasets},
+            functions=functions,
+        )
 
     def write(self) -> bytes:
         """Write as JSON."""

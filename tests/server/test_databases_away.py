@@ -1,0 +1,111 @@
+"""A data set whose database does not answer at the start is opened when it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import duckdb
+import psycopg
+import pytest
+from tests.server.conftest import open_team
+from tests.server.test_web_processes import Pair, make, open_pair
+
+from hushed import Guarantee
+from hushed.server._app import sweep
+from hushed.server._setup import add_dataset, invite, make_server
+from hushed.server._tokens import Scope
+
+HOLD = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
+
+
+@contextmanager
+def locked(file):
+    """Another process has the file."""
+    command = [sys.executable, "-c", HOLD, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        yield
+        other.stdin.close()
+
+
+@pytest.mark.slow
+def test_a_file_that_another_program_had_at_the_start_is_opened_later(tmp_path, monkeypatch):
+    """Until then nobody can ask, and hears that it may pass; nothing has to be confirmed.
+
+    It is named from where the command is given, as every other file.
+    """
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect(tmp_path / "stays.db") as made:
+        made.execute("CREATE TABLE stays AS SELECT 'P' || i AS patient FROM range(60) AS t(i)")
+    make_server(tmp_path / "stats")
+    told = {"source": "duckdb:///stays.db", "table": "stays", "user": "patient"}
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+    add_dataset(tmp_path / "stats", "stays", told, limit)
+    assert 'source = "duckdb:///../stays.db"' in (tmp_path / "stats/hushed.toml").read_text()
+    share = [("stays", Guarantee(epsilon=0.6))]
+    tokens = {
+        name: invite(tmp_path / "stats", name, role, asked, days=30, scope=Scope())
+        for name, role, asked in (
+            ("ana", "analyst", share),
+            ("bo", "analyst", share),
+            ("sam", "steward", []),
+        )
+    }
+    served = open_team(tmp_path / "stats", tokens)
+    with locked(tmp_path / "stays.db"):
+        team = next(served)
+        assert team.desk.datasets["stays"].away
+        refused = team.ask(team.ana, "one")
+        assert (refused.status_code, refused.json()["code"]) == (503, "dataset_unavailable")
+        sweep(team.desk)
+        assert team.desk.datasets["stays"].away
+    sweep(team.desk)
+    assert team.ask(team.ana, "one", wait=20).status_code == 201
+    assert team.logged.getvalue().count('"data set cannot be asked"') == 1
+    assert team.logged.getvalue().count('"data set can be asked"') == 1
+    assert next(served, None) is None
+
+
+@pytest.mark.slow
+def test_every_process_opens_what_has_come_back(tmp_path, postgres_url, source):
+    """The login was locked out when the server started; all processes ask again."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("ALTER ROLE stays_reader NOLOGIN")
+        pairs = open_pair(folder, tokens)
+        pair: Pair = next(pairs)
+        one, two = pair.webs
+        assert one.ask(one.ana, "one").json()["code"] == "dataset_unavailable"
+        owner.execute("ALTER ROLE stays_reader LOGIN")
+    for desk in (pair.keeper, one.desk, two.desk):
+        sweep(desk)
+        assert not desk.datasets["stays"].stale
+    for web, key in ((one, "one"), (two, "two")):
+        assert web.ask(web.ana, key, wait=20).status_code == 201
+    assert next(pairs, None) is None
+
+
+@pytest.mark.slow
+def test_what_was_changed_while_it_was_away_stays_closed(tmp_path, postgres_url, source):
+    """It is looked at as at a start: another budget in the file has to be confirmed."""
+    from hushed.ledger import Ledger
+    from hushed.ledger._rows import run
+    from hushed.server._audit import telling
+
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("ALTER ROLE stays_reader NOLOGIN")
+        served = open_team(folder, tokens)
+        team = next(served)
+        owner.execute("ALTER ROLE stays_reader LOGIN")
+    with Ledger(postgres_url, create=False) as ledger, telling(ledger) as connection:
+        run(connection, "UPDATE @.hushed_s_datasets SET config_digest = 'another'", {})
+    sweep(team.desk)
+    assert team.desk.datasets["stays"].stale.startswith("its description was changed")
+    assert not team.desk.datasets["stays"].away
+    assert team.ask(team.ana, "one").json()["code"] == "dataset_changed"
+    assert next(served, None) is None
