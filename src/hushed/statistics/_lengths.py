@@ -127,12 +127,39 @@ def spread_intervals(
 def mode_lengths(counts: Integers, *, replace: bool) -> Integers:
     """Rows to change until each category is the most frequent one; ties go to the first."""
     places = np.arange(counts.size)
-    found = np.empty(counts.size, dtype=np.int64)
-    for place in places.tolist():
-        leads = np.delete(counts + (places < place), place) - counts[place]
-        most = max(int(leads.max(initial=0)), 0)
-        found[place] = _fewest_replaced(leads, most) if replace else most
+    behind: Integers = counts.max() - counts + (places > np.argmax(counts))
+    return _replaced_lengths(counts, places) if replace else behind
+
+
+def _replaced_lengths(counts: Integers, places: Integers) -> Integers:
+    """Fewest k such that k rows can be taken from rivals who then lead a category no more.
+
+    With k more rows a category has the level c + k. What rivals have above it, summed, has to be
+    taken, and one row more of each rival before it: at most k in all. Without those before it, k
+    is that of all categories of this count; with them it is the same or one more.
+    """
+    levels, which = np.unique(counts, return_inverse=True)
+    low, high = np.full_like(levels, -1), levels.max() - levels
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        enough = _sum_above(counts, levels + middle) <= middle
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    spare = high - _sum_above(counts, levels + high)
+    found: Integers = high[which]
+    for group, level in enumerate((levels + high).tolist()):
+        rivals = np.flatnonzero(counts >= level)  # of those before it, as many as spare are no more
+        if rivals.size > spare[group]:
+            found[(which == group) & (places > rivals[spare[group]])] += 1
     return found
+
+
+def _sum_above(counts: Integers, levels: Integers) -> Integers:
+    """Sum what the counts have above each level."""
+    ordered = np.sort(counts)
+    sums = np.append(np.cumsum(ordered[::-1])[::-1], 0)
+    first = np.searchsorted(ordered, levels, side="right")
+    above: Integers = sums[first] - levels * (counts.size - first)
+    return above
 
 
 def mode_distance(counts: Integers, *, replace: bool) -> int:
@@ -141,13 +168,3 @@ def mode_distance(counts: Integers, *, replace: bool) -> int:
     leads = counts[winner] - counts + (np.arange(counts.size) > winner)
     needed = int(np.delete(leads, winner).min())
     return (needed - 1) // 2 if replace else needed - 1
-
-
-def _fewest_replaced(leads: Integers, most: int) -> int:
-    """Smallest k such that k rows can be taken from rivals who then lead no more."""
-    low, high = -1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = int(np.maximum(leads - middle, 0).sum()) <= middle
-        low, high = (low, middle) if enough else (middle, high)
-    return high
