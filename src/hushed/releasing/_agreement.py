@@ -13,6 +13,7 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 from hushed.releasing._sampling_consistency import SAME_SPLIT
+from hushed.releasing._statistic_words import say_kind
 from hushed.releasing._verification_record import Verification
 
 _MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles
@@ -106,7 +107,7 @@ def compare_promises(
         environments=tuple(map(flat, differences(known.versions, fresh.versions))),
         unchecked=(*_UNCHECKED, *unchecked),
         proven=True,
-        statistic=kind if known.statistic is None else str(known.statistic["kind"]),
+        statistic=kind if known.statistic is None else say_kind(known.statistic),
     )
 
 

@@ -187,8 +187,9 @@ class Certificate(Shown):
         likelihood of a `Posterior` holds, and that were not searched for the private rows. Where a
         sensitivity was sampled, they are in `sampling`.
     statistic : dict, optional
-        What `InverseSensitivity`, `Smooth`, `ProposeTest` or `StableMode` released, with its public
-        range and number of rows; None for any other function.
+        What `InverseSensitivity`, `Smooth`, `ProposeTest` or `StableMode` released, or what was
+        released with its `global_sensitivity`, with its public range and number of rows; None for
+        any other function.
     """
 
     __pydantic_config__ = _CLOSED
@@ -381,6 +382,7 @@ def certify(
         else "no range",
         confirmed=confirmed,
         unsearched=unsearched,
+        statistic=None if sensitivity.statistic is None else sensitivity.statistic.description(),
     )
 
 

@@ -15,8 +15,9 @@ from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._record_checks import is_near
 from hushed.releasing._sampling_consistency import list_wrong_sampling
 from hushed.releasing._statistics import list_contradictions
-from hushed.sensitivity import Sensitivity
+from hushed.sensitivity import Sensitivity, global_sensitivity
 from hushed.sensitivity._origin import is_proof
+from hushed.statistics import from_description
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
@@ -53,7 +54,7 @@ def check_agreement(certificate: Certificate) -> None:
     """Refuse a certificate whose numbers contradict each other."""
     if certificate.mechanism.name == Blocks.name:
         wrong = list_wrong_blocks(certificate)
-    elif certificate.statistic is not None or certificate.mechanism.name in STATISTIC_MECHANISMS:
+    elif certificate.mechanism.name in STATISTIC_MECHANISMS:
         wrong = list_contradictions(certificate)
     else:
         wrong = _list_wrong(certificate)
@@ -63,11 +64,40 @@ def check_agreement(certificate: Certificate) -> None:
 
 def _list_wrong(certificate: Certificate) -> list[str]:
     """List what does not fit of a proven or sampled sensitivity."""
-    wrong = [*_of_mechanism(certificate), *_of_gamma(certificate), *_of_words(certificate)]
+    wrong = [
+        *_of_mechanism(certificate),
+        *_of_gamma(certificate),
+        *_of_words(certificate),
+        *_of_statistic(certificate),
+    ]
     sampling = certificate.sampling
     if sampling is not None:
         wrong += list_wrong_sampling(certificate, sampling)
     return wrong
+
+
+def _of_statistic(certificate: Certificate) -> list[str]:
+    """Compare with the global sensitivity of the statistic that is named, if one is."""
+    if certificate.statistic is None:
+        return []
+    try:
+        statistic: Any = from_description(certificate.statistic)
+        bound = global_sensitivity(statistic, certificate.norm)
+    except (HushedError, KeyError, TypeError, ValueError, OverflowError) as problem:
+        return [f"statistic has no global sensitivity ({problem})"]
+    said = {
+        "sensitivity": (certificate.sensitivity, bound.value),
+        "argument": (certificate.argument, bound.argument),
+        "neighbours": (certificate.neighbours, bound.neighbours),
+        "person": (certificate.person, bound.person),
+        "statistic": (certificate.statistic, statistic.description()),
+        "sampling": (certificate.sampling, None),
+    }
+    return [
+        f"{name} is not that of the global sensitivity of the statistic"
+        for name, (stated, right) in said.items()
+        if stated != right
+    ]
 
 
 def _of_mechanism(certificate: Certificate) -> list[str]:

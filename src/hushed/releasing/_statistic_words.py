@@ -87,10 +87,23 @@ def _explain_mode(certificate: Certificate, rows: str) -> str:
 
 def explain_reach(certificate: Certificate) -> str:
     """Say whom the promise covers, and why."""
+    reason = f"by its {certificate.argument}: {_REASONS[certificate.mechanism.name]}"
+    return _explain_reach(certificate, reason)
+
+
+def explain_bound(certificate: Certificate, moved: str) -> str:
+    """Say whom noise for the largest movement on any table covers."""
+    reason = (
+        f"and one row moves it by at most {moved} on the worst table: its global sensitivity, for "
+        "which the mechanism was made"
+    )
+    return _explain_reach(certificate, reason)
+
+
+def _explain_reach(certificate: Certificate, reason: str) -> str:
     statistic = certificate.statistic or {}
     known = statistic.get("rows")
     number = "is private, too" if known is None else f"is public: {known}"
-    what = _REASONS[certificate.mechanism.name]
     person = "every person" if certificate.person else "every row"
     range_words = ""
     if "low" in statistic:
@@ -101,20 +114,21 @@ def explain_reach(certificate: Certificate) -> str:
         )
     elif "categories" in statistic:
         range_words = " Rows that hold none of the public categories did not count."
-    share = next(
-        (f" ({each} {statistic[each]!r})" for each in ("q", "trim") if each in statistic), ""
-    )
+    shares = [each for each in ("q", "trim") if each in statistic and statistic.get("trim") != 0]
+    share = "".join(f" ({each} {statistic[each]!r})" for each in shares)
     return (
         f"Whom it protects: this holds for every table and {person}; no population is assumed. "
-        f"Released was the {_say_kind(statistic)}{share}, by its {certificate.argument}: {what}. "
+        f"Released was the {say_kind(statistic)}{share}, {reason}. "
         f"The number of rows {number}.{range_words}"
     )
 
 
-def _say_kind(statistic: Mapping[str, Any]) -> str:
+def say_kind(statistic: Mapping[str, Any]) -> str:
     """Name the statistic; a quantile by the name that people know, if it has one."""
     kind = str(statistic.get("kind"))
     known = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}
+    if statistic.get("trim") == 0:
+        return "mean"
     return known.get(float(statistic["q"]), kind) if kind == "quantile" else kind
 
 

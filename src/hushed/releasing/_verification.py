@@ -13,6 +13,7 @@ from hushed.blocks import Blocks
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._agreement import compare_promises, compare_samples, name_unproven
 from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
@@ -96,7 +97,7 @@ def verify(
         )
     _check_kind(known.mechanism, mechanism)
     sampling = known.sampling
-    if known.statistic is not None:
+    if known.mechanism.name in STATISTIC_MECHANISMS:
         return _follow_statistic(known)
     if known.mechanism.name == Blocks.name:
         return _follow_blocks(known)
@@ -148,7 +149,8 @@ def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
 def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
     fresh = certify(rebuild_mechanism(known, kind), values=known.mechanism.values)
-    unproven = ("the sensitivity and its argument", *name_unproven(known))
+    stated = ("the sensitivity and its argument",) if known.statistic is None else ()
+    unproven = (*stated, *name_unproven(known))
     return compare_promises(known, fresh, unproven)
 
 

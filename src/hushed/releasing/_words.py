@@ -11,7 +11,7 @@ from hushed._ground.tensors import devices_in
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
-from hushed.mechanisms._registry import CERTIFIED, SEARCHES
+from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS
 from hushed.releasing._blocks import (
     explain_blocks_accuracy,
     explain_blocks_assumptions,
@@ -40,6 +40,7 @@ from hushed.releasing._population_words import (
 from hushed.releasing._statistic_words import (
     explain_accuracy,
     explain_assumptions,
+    explain_bound,
     explain_reach,
 )
 from hushed.sensitivity._remarks import (
@@ -67,7 +68,7 @@ def explain_certificate(certificate: Certificate) -> str:
     str
         Paragraphs separated by blank lines.
     """
-    if certificate.statistic is not None:
+    if certificate.mechanism.name in STATISTIC_MECHANISMS:
         parts = [
             _promise(certificate),
             explain_accuracy(certificate, "people" if certificate.person else "rows"),
@@ -226,6 +227,8 @@ def _reach(certificate: Certificate) -> str:
             "missing or no number lies beyond none."
             f"{_person_words(certificate)}"
         )
+    if certificate.statistic is not None:
+        return explain_bound(certificate, moved) + _person_words(certificate)
     if sampling is None:
         return (
             f"Whom it protects: {_everyone(certificate)}, as far as this reason holds. The answer "
