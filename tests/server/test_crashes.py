@@ -170,6 +170,28 @@ def test_a_client_that_is_cut_off_recovers_at_no_cost(team, tmp_path, monkeypatc
 
 
 @pytest.mark.slow
+def test_a_token_that_sees_no_such_data_set_forgets_nothing_that_is_paid(
+    team, tmp_path, monkeypatch
+):
+    """The server cannot say what it may not show: another token of the same person reads it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    cut = connect(
+        "http://127.0.0.1:8642", team.ana, send=sender(team, lambda method: method == "POST")
+    )
+    object.__setattr__(cut.line, "pause", lambda seconds: None)
+    with pytest.raises(LedgerUnavailable):
+        cut.table("stays").bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
+    made = team.send(
+        "POST", f"/v1/people/{team.person('ana')}/tokens", team.sam, json={"datasets": ["others"]}
+    )
+    narrow = connect("http://127.0.0.1:8642", made.json()["token"], send=sender(team))
+    assert narrow.recover() == []
+    client = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
+    assert len(client.recover()) == 1
+    assert team.charges() == 1
+
+
+@pytest.mark.slow
 def test_an_attempt_that_reads_no_row_is_no_attempt(tmp_path, monkeypatch):
     """A data set that is away for long, as a disk, costs nobody an answer that is paid."""
     tokens = make_folder(tmp_path)

@@ -29,6 +29,7 @@ from tests.server.test_pages import enter
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed.client import ServedRelease, connect
+from hushed.client._pending import Pending, write_pending
 from hushed.errors import KeyInUse, Overspent, ParameterError
 from hushed.populations import PublicTable
 from hushed.server import _judging, _registering
@@ -38,7 +39,7 @@ from hushed.server._functions import open_functions
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._processes import Processes
-from hushed.server._registering import _check_order
+from hushed.server._registering import _check_order, remove_function
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
 from hushed.server._sampled import judge_function, make_rows, release_function
@@ -602,6 +603,26 @@ def test_the_command_samples_tries_and_registers(tmp_path):
     assert "trimmed" not in checked.stdout + checked.stderr
     again = ended(*removing, cwd=tmp_path)
     assert (again.returncode, "there is no function 'trimmed'" in again.stderr) == (2, True)
+
+
+def test_what_was_paid_is_read_after_the_function_was_taken_away(tmp_path, monkeypatch):
+    """The key of a release is that of this release, whatever its name stands for by now."""
+    tokens = copy_place(tmp_path)
+    for team in open_team(tmp_path / "stats", tokens):
+        made = ask(team, team.ana, "one").json()["id"]
+        client = client_of(team, team.ana, monkeypatch, tmp_path)
+        body = {"epsilon": 0.1, "delta": 0.0, "note": ""}
+        pending = Pending(key="one", dataset="stays", body=body, function="mean_cost")
+        write_pending(client.pending, pending)  # as if its answer had not arrived
+    remove_function(tmp_path / "stats", "mean_cost")
+    for team in open_team(tmp_path / "stats", tokens):
+        again = ask(team, team.ana, "one")
+        assert (again.status_code, again.json()["id"]) == (201, made)
+        assert ask(team, team.ana, "one", epsilon=0.2).json()["code"] == "key_reused"
+        assert ask(team, team.ana, "two").json()["code"] == "not_found"
+        client = client_of(team, team.ana, monkeypatch, tmp_path)
+        assert [each.request for each in client.recover()] == [made]
+        assert team.charges() == 1
 
 
 def test_a_web_process_has_the_functions_of_its_keeper(team, tmp_path, monkeypatch):

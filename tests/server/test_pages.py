@@ -309,6 +309,9 @@ def test_permissions_are_those_of_the_api(team):
         assert narrow.get(path).status_code == 403, path
     assert narrow.get(f"requests/{made}").status_code == 404
     assert narrow.post(f"requests/{made}/approve").status_code == 404
+    own = enter(team, "sam", "steward", datasets=("stays",))
+    for path in ("datasets", "datasets/stays"):  # the API tells it where no budget stands
+        assert ("<meter" in own.get(path).text, "<meter" in sam.get(path).text) == (False, True)
     prices = enter(team, "ana", quote_only=True)
     priced = prices.price(0.1)
     assert "Your session is for prices alone" in priced.text

@@ -88,6 +88,37 @@ def test_a_delta_of_the_budget_can_be_asked(tmp_path):
     assert read_settings(folder).dataset["less"].max_delta == 0
 
 
+def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
+    """The command writes texts: by a text nobody could group whole numbers."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    source = tmp_path / "more.csv"
+    source.write_text("patient,age,ill,day\nP1,1,true,2024-02-29\n")
+    words = ["more", str(source), "--user", "patient", "--epsilon", "1"]
+    for name in ("age=int", "ill=bool", "day=date"):
+        words += ["--type", name]
+    keys = ("age=1, 2", "ill=true,False", "day=2024-02-29", "patient=P1,P2")
+    listed = [part for each in keys for part in ("--keys", each)]
+    for wrong in ("age=1,two", "ill=1", "day=today", "patient=P1,P1"):
+        refused = run(folder, "add", *words, "--keys", wrong)
+        assert refused.exit_code == 2, wrong
+        assert "key" in refused.stderr or "date" in refused.stderr
+        assert "more" not in read_settings(folder).dataset
+    assert run(folder, "add", *words, *listed).exit_code == 0
+    assert run(folder, "invite", "ana", "--share", "more=1").exit_code == 0
+    for team in open_team(folder, tokens):
+        found = team.send("GET", "/v1/datasets/more", team.ana).json()["columns"]
+        assert [each["keys"] for each in found] == [
+            ["P1", "P2"],
+            [1, 2],
+            [True, False],
+            ["2024-02-29"],
+        ]
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace('"2024-02-29"', '"some day"'))
+    assert "some day" in run(folder, "check").stderr
+    assert run(folder, "confirm", "more").exit_code == 2
+
+
 def test_another_token_gives_no_second_budget(tmp_path):
     """The same share again is the one that is there; a larger one counts in full, as is said."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"

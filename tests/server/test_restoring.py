@@ -11,8 +11,10 @@ from unittest.mock import Mock
 import pytest
 from tests.server.conftest import make_folder, open_team
 from tests.server.test_on_postgres import make
+from typer.testing import CliRunner
 
 from hushed import Guarantee, Ledger
+from hushed.cli import app
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _desk, _life, _restoring
@@ -25,7 +27,7 @@ from hushed.server._mark import Spent, read_mark, read_spent, write_mark
 from hushed.server._requests import find_request, list_requests
 from hushed.server._restoring import restore_server
 from hushed.server._runners import Failed, Runners
-from hushed.server._setup import check_server, invite
+from hushed.server._setup import check_server, invite, stop_tokens
 from hushed.server._tokens import Scope
 
 pytestmark = pytest.mark.slow
@@ -108,6 +110,20 @@ def test_22_a_copy_that_lacks_nothing_is_put_back(tmp_path):
         assert team.answer(team.ana, made).content == first
     with pytest.raises(DamagedLedger, match="--accept-loss"):
         restore_server(folder, copy, accept_loss=False)
+
+
+def test_22_what_the_mark_does_not_tell_of_is_said(tmp_path):
+    """A token that was stopped last, while no server ran, may count again: that is not hidden."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        ledger.backup(copy)
+    stop_tokens(folder, "ana")
+    words = ["serve", "restore", str(copy), "--folder", str(folder)]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0
+    assert "look at hushed serve people" in " ".join(found.stderr.split())
+    for team in open_team(folder, tokens):
+        assert team.send("GET", "/v1/me", team.ana).status_code == 200
 
 
 def find_all(team):

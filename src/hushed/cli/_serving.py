@@ -237,6 +237,11 @@ def restore(
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )
+            else:
+                print_note(
+                    "no answer is missing; what was done to people and tokens in the last ten "
+                    "seconds, or while the server was stopped, may be: look at hushed serve people"
+                )
 
 
 def list_waiting(url: UrlOption, json: JsonOption = False) -> None:

@@ -310,8 +310,9 @@ class Client(Shown):
         Returns
         -------
         list of ServedAnswer or ServedRelease
-            In no order. What waits for approval is left for later. Requests that the server
-            refuses are forgotten: nothing is charged for them, or their failure is known.
+            In no order. What waits for approval, and what this token may not see, is left for
+            later. Requests that the server refuses are forgotten: nothing is charged for them, or
+            their failure is known.
         """
         found = []
         for each in list_pending(self.pending):
@@ -366,9 +367,9 @@ class Client(Shown):
                         "there is no answer yet; it is charged: client.recover() reads it later"
                     )
                 self.line.pause(0.2)
-        except (ParameterError, NotFound, Overspent, EngineUnavailable, NotTaken):
+        except (ParameterError, Overspent, EngineUnavailable, NotTaken):
             forget_pending(self.pending, pending.key)  # nothing was charged
-            raise
+            raise  # a NotFound leaves it: another token may see it, and it may have been charged
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
             raise Refusal(_say_unpaid(told))

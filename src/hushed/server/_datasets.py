@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.numerals import read_whole
+from hushed._ground.printing import brief
+from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
-from hushed.server._config import FILE, DatasetSettings, Settings, digest_of, source_of
+from hushed.server._config import FILE, Column, DatasetSettings, Settings, digest_of, source_of
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
 from hushed.tables._engine import execution
 from hushed.tables._engine.clock import Clock
+from hushed.tables._requests import GROUPABLE, KEY_TYPES, read_public_keys
 
 if TYPE_CHECKING:
     from hushed.tables._engine.connections import Connection
@@ -27,6 +32,7 @@ _MAY_CHANGE = (
     "its login may change the table; give it one that may read this table and nothing else "
     "(GRANT SELECT)"
 )
+_TRUTHS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +66,7 @@ class Dataset:
             "unit": self.unit,
             "user": self.settings.user,
             "columns": [
-                {"name": name, "kind": kind, **_public(told, name)}
+                {"name": name, "kind": kind, **_public(told, name, kind)}
                 for name, kind in columns.items()
             ],
             "max_delta": self.settings.max_delta,
@@ -68,12 +74,39 @@ class Dataset:
         }
 
 
-def _public(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _public(told: Mapping[str, Column], name: str, kind: StoredType) -> dict[str, Any]:
     found = told.get(name)
     if found is None:
         return {"low": None, "high": None, "keys": None}
-    keys = None if found.keys is None else list(found.keys)
+    keys = None
+    with suppress(ParameterError):  # `hushed serve check` tells of it: none are told to who asks
+        keys = _read_keys(name, found, kind)
     return {"low": found.low, "high": found.high, "keys": keys}
+
+
+def _read_keys(name: str, told: Column, kind: StoredType) -> list[Any] | None:
+    """Read the declared keys of a column as its type: the command writes them all as texts."""
+    if told.keys is None:
+        return None
+    if kind == "other" or kind not in GROUPABLE:
+        raise ParameterError(f"keys of {brief(name)} are declared, of type {kind}; {KEY_TYPES}")
+    keys = [_read_key(each, kind) for each in told.keys]
+    read_public_keys([name], [kind], {name: keys})
+    return keys
+
+
+def _read_key(key: Any, kind: ColumnType) -> Any:
+    if not isinstance(key, str):
+        return key
+    with suppress(ValueError):
+        key = read_whole(key.strip()) if kind == "int" else key
+    return _TRUTHS.get(key.strip().lower(), key) if kind == "bool" else key
+
+
+def require_keys(settings: DatasetSettings, table: Table) -> None:
+    """Refuse declared keys by which nobody could group."""
+    for name, each in settings.column.items():
+        _read_keys(name, each, table.columns[name])
 
 
 def find_source(folder: Path, settings: DatasetSettings) -> Source:

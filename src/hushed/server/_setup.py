@@ -29,11 +29,13 @@ from hushed.server._config import (
     parse_settings,
 )
 from hushed.server._datasets import (
+    Dataset,
     open_all,
     open_dataset,
     register,
     require_budget,
     require_dataset,
+    require_keys,
     say_may_change,
 )
 from hushed.server._giving import Given, Wanted, give_shares
@@ -61,6 +63,7 @@ from hushed.statements import key_id, make_key, public_key
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
+    from hushed.tables import Table
 
 _NEW = """\
 # The settings of a team server. `hushed serve check` reads them without starting.
@@ -167,6 +170,7 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     with ledger:
         found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
+        require_keys(found, table)
         known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
         if known is None:
             ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
@@ -216,6 +220,7 @@ def confirm_dataset(folder: Path, name: str) -> str:
     with ledger:
         found = require_dataset(settings, name)
         table = open_dataset(folder, found)
+        require_keys(found, table)
         require_budget(ledger, found)
         register(ledger, name, found, table, MACHINE)
     return found.budget
@@ -315,6 +320,16 @@ def read_trail(folder: Path, after: int | None, most: int) -> tuple[list[dict[st
         return list_events(connection, after=first, most=most), head
 
 
+def _look_at(dataset: Dataset, table: Table) -> list[str]:
+    """Say what is wrong with a data set that can be asked all the same."""
+    found = [say_may_change(table)]
+    try:
+        require_keys(dataset.settings, table)
+    except ParameterError as error:
+        found.append(error.message)
+    return [*filter(None, found)]
+
+
 def check_server(folder: Path) -> Check:
     """Look at everything that can be looked at without starting; no row is read."""
     from hushed.server._registering import check_functions  # noqa: PLC0415  (it loads all)
@@ -328,8 +343,8 @@ def check_server(folder: Path) -> Check:
                 problems.append(f"data set {each.id}: {each.stale}")
             else:
                 facts.append(f"data set {each.id}: can be asked")
-            if each.table is not None and (more := say_may_change(each.table)):
-                problems.append(f"data set {each.id}: {more}")
+            if each.table is not None:
+                problems += [f"data set {each.id}: {more}" for more in _look_at(each, each.table)]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():

@@ -1,7 +1,7 @@
 """Data sets: what is public about them, and for stewards budget, shares and charges."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
@@ -39,8 +39,7 @@ def make_router(house: House) -> APIRouter:
     @router.get("/datasets")
     def list_all(request: Request, caller: Annotated[Caller, Depends(anybody)]) -> Response:
         found = list_datasets(desk, caller)
-        steward = caller.role == "steward"
-        gauges = [house.gauge(_budget_of(house, caller, each, steward=steward)) for each in found]
+        gauges = [_gauge_of(house, caller, each) for each in found]
         return house.show(
             request,
             "page_datasets.html",
@@ -54,7 +53,6 @@ def make_router(house: House) -> APIRouter:
         told = show_dataset(desk, caller, dataset)
         keeps = caller.role == "steward" and _keeps(caller)
         people = [each for each in list_people(desk.ledger) if each["role"] == "analyst"]
-        steward = caller.role == "steward"
         return house.show(
             request,
             "page_dataset.html",
@@ -62,7 +60,7 @@ def make_router(house: House) -> APIRouter:
             active="datasets",
             told=told,
             functions=[each for each in list_functions(desk, caller) if each.dataset == told.id],
-            gauge=house.gauge(_budget_of(house, caller, told, steward=steward)),
+            gauge=_gauge_of(house, caller, told),
             keeps=keeps,
             budget=show_budget(desk, told.id) if keeps else None,
             shares=show_shares(desk, told.id) if keeps else {},
@@ -145,8 +143,13 @@ def _keeps(caller: Caller) -> bool:
     return True
 
 
-def _budget_of(house: House, caller: Caller, told: ShownDataset, *, steward: bool) -> str:
-    """Name the budget that somebody sees: of the data set, or of the own share."""
-    if steward:
-        return house.desk.datasets[told.id].settings.budget
-    return require_grant(house.desk, caller, told.id).budget
+def _gauge_of(house: House, caller: Caller, told: ShownDataset) -> Any:
+    """Show where the own share stands, or to a steward the budget; None if the token is narrowed.
+
+    The API does not tell it then, either.
+    """
+    if caller.role != "steward":
+        return house.gauge(require_grant(house.desk, caller, told.id).budget)
+    if not _keeps(caller):
+        return None
+    return house.gauge(house.desk.datasets[told.id].settings.budget)

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Depends, Header, Path, Response
 
 from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
-from hushed.server._judging import AskFunction, FunctionPrice, FunctionTerms
+from hushed.server._judging import AskFunction, FunctionPrice, FunctionTerms, read_asked
 from hushed.server._people import Caller
 from hushed.server._problems import document
-from hushed.server._requests import Request
+from hushed.server._requests import Request, find_by_key
 from hushed.server._routes.asking import KeyHeader, answer_taken, take
 from hushed.server._seen import (
     dataset_of,
@@ -91,4 +91,9 @@ def take_function(
 ) -> Request:
     """Take a request for a function, as one for a query is taken."""
     wanted = AskFunction(function=name, **asked.model_dump())
-    return take(desk, caller, dataset_of(desk, name), key, wanted)
+    known = None if key is None else find_by_key(desk.ledger, caller.id, key)
+    if known is not None and read_asked(known.body).function == name:
+        dataset = known.dataset  # whatever the name stands for now, this one is taken already
+    else:
+        dataset = dataset_of(desk, name)
+    return take(desk, caller, dataset, key, wanted)
