@@ -107,6 +107,14 @@ class Desk:
             if due:
                 write_mark(self.mark, head, spent)
 
+    def begin_charges(self, connection: Transaction) -> None:
+        """Take the trail, and look that the ledger was not set back: a charge gets no answer there.
+
+        From here on nobody else changes people or requests.
+        """
+        trail_head(connection, lock=True)
+        self.check_mark(connection)
+
     def check_mark(self, connection: Transaction) -> int:
         """Refuse a ledger that was set back; number of the event of the mark. Before all else."""
         return check_mark(connection, self._read_mark())

@@ -29,7 +29,7 @@ from hushed.ledger._together import (
     keep_within,
     reading,
 )
-from hushed.server._audit import add_event, telling, trail_head
+from hushed.server._audit import add_event, telling
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._functions import require_function
@@ -171,8 +171,6 @@ def charge_request(
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
-        trail_head(connection, lock=True)  # from here on nobody else changes people or requests
-        desk.check_mark(connection)  # in a ledger that was set back it would not be answered
         own, share = entries[0], entries[-1]
         charged = replace(
             request,
@@ -187,7 +185,7 @@ def charge_request(
         made.append(charged)
 
     budgets = dict.fromkeys((request.budget, request.quota))  # one, if the share is set aside
-    charge_together(desk.ledger, tuple(budgets), charge, within)
+    charge_together(desk.ledger, tuple(budgets), charge, within, before=desk.begin_charges)
     return made[-1]
 
 
