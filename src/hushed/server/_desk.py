@@ -25,6 +25,7 @@ from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request, count_charged
 from hushed.server._runners import Runners
 from hushed.server._shared import Shared
+from hushed.server._verdicts import Verdicts
 from hushed.server._workers import Workers
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Desk:
     queue: FairQueue = field(init=False, repr=False)
     errand: Callable[[str], None] | None = field(default=None, repr=False)
     shared: Shared | None = field(default=None, repr=False)  # with other processes of this server
+    verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
