@@ -153,7 +153,8 @@ async def answer_taken(
         waits = wanted is not None and made.shown_state() == "charged"
         return made, caller.name, None if waits else _tell_taken(desk, made, caller.name)
 
-    made, asker, told = await visitor.have(begin)
+    with desk.queue.asking():
+        made, asker, told = await visitor.have(begin)
     if told is not None:
         return told
     made = await _wait(desk, made, seconds)
