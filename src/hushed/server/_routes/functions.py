@@ -10,10 +10,11 @@ from fastapi import APIRouter, Depends, Header, Path, Response
 from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
 from hushed.server._judging import AskFunction, FunctionPrice, FunctionTerms
+from hushed.server._life import take
 from hushed.server._people import Caller
 from hushed.server._problems import document
 from hushed.server._requests import Request
-from hushed.server._routes.asking import KeyHeader, answer_taken, take
+from hushed.server._routes.asking import KeyHeader, answer_taken
 from hushed.server._seen import (
     dataset_of,
     list_functions,
