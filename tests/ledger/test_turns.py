@@ -14,6 +14,8 @@ import pytest
 
 from hushed import Guarantee, Ledger
 from hushed.errors import KeyInUse, LedgerUnavailable, Overspent
+from hushed.ledger import _line
+from hushed.ledger._line import Line
 from hushed.ledger._rows import run
 from hushed.ledger._store import InDoubt
 from hushed.ledger._together import Charge, charge_together, reading, writing
@@ -66,7 +68,7 @@ def all_at_once(ledger, works):
         for number, each in enumerate(threads):
             each.start()
             until = time.monotonic() + 20
-            while not line._taken or len(line._places) < number:
+            while line._turn is None or len(line._places) < number:
                 assert time.monotonic() < until
                 time.sleep(0.001)
     for each in threads:
@@ -248,6 +250,44 @@ def test_whoever_waits_too_long_gives_up_the_place(path, ledger):
         assert spend(book, "c")()[0].number == 2
 
 
+@pytest.mark.parametrize("called", [False, True])
+def test_whoever_is_stopped_while_it_waits_keeps_nobody_waiting(called, monkeypatch):
+    """Not even if it is stopped at the very moment at which its turn has come."""
+    line, done, go_on, begun = Line(), [], threading.Event(), threading.Event()
+
+    def slow(works):
+        begun.set()
+        assert go_on.wait(20)
+        done.extend(works)
+
+    class Stopped:
+        def __init__(self, work):
+            self.work, self.done, self.called = work, False, self
+
+        def set(self):
+            pass
+
+        def wait(self, seconds):
+            if called:
+                go_on.set()
+                first.join(20)
+            raise KeyboardInterrupt
+
+    first = threading.Thread(target=line.join, args=("first", slow, 20))
+    first.start()
+    assert begun.wait(20)
+    monkeypatch.setattr(_line, "_Place", Stopped)
+    with pytest.raises(KeyboardInterrupt):
+        line.join("stopped", done.extend, 20)
+    monkeypatch.undo()
+    go_on.set()
+    first.join(20)
+    line.join("last", done.extend, 20)
+    assert done == ["first", "last"]
+    assert line._turn is None
+    assert not line._places
+
+
 def test_nobody_is_kept_out_by_a_line_that_has_ended(ledger):
     """Many who come and go while others write: every one is written once, and the line ends."""
     kept, lost = [], []
@@ -266,6 +306,6 @@ def test_nobody_is_kept_out_by_a_line_that_has_ended(ledger):
     for each in threads:
         each.join(60)
     assert not any(each.is_alive() for each in threads)
-    assert not ledger._store.line._taken
+    assert ledger._store.line._turn is None
     assert (len(kept), len(lost)) == (10, 10)  # a tenth of one each
     assert is_whole(ledger, kept)

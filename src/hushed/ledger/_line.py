@@ -33,7 +33,7 @@ class Line(Generic[Work]):
 
     def __init__(self) -> None:
         self._places: deque[_Place[Work]] = deque()  # the first one first
-        self._taken = False  # somebody has the turn
+        self._turn: _Place[Work] | None = None  # whose turn it is; nobody waits if there is none
         self._lock = threading.Lock()
 
     def join(self, work: Work, do: Callable[[Sequence[Work]], None], seconds: float) -> None:
@@ -42,19 +42,21 @@ class Line(Generic[Work]):
         What came of it is told to the work itself.
         """
         place = _Place(work)
-        with self._lock:
-            self._places.append(place)
-            waits, self._taken = self._taken, True
-        if waits and not place.called.wait(seconds):
-            self._leave(place)
-        if not place.done:
-            self._take_turn(do)
+        try:
+            with self._lock:
+                self._places.append(place)
+                self._turn = self._turn or place
+            if self._turn is not place and not place.called.wait(seconds):
+                self._leave(place)
+            if not place.done:
+                self._take_turn(do)
+        finally:
+            self._go_on(place)
 
     def _leave(self, place: _Place[Work]) -> None:
         """Give up a place; if its work is under way, wait for that."""
         with self._lock:
-            if not place.called.is_set() and place in self._places:
-                self._places.remove(place)
+            if self._turn is not place and place in self._places:
                 raise LedgerUnavailable(
                     "the ledger cannot be used now (it is locked by another thread of this "
                     "program); try again"
@@ -62,16 +64,22 @@ class Line(Generic[Work]):
         place.called.wait()
 
     def _take_turn(self, do: Callable[[Sequence[Work]], None]) -> None:
-        """Do what waits, and call whoever is next."""
+        """Do what waits, one's own work among it."""
         with self._lock:
             turn = [self._places.popleft() for _ in range(min(_MOST, len(self._places)))]
         try:
             do([each.work for each in turn])
         finally:
-            with self._lock:
-                self._taken = bool(self._places)
-                if self._taken:
-                    self._places[0].called.set()
             for each in turn:
                 each.done = True
                 each.called.set()
+
+    def _go_on(self, place: _Place[Work]) -> None:
+        """Leave the line, also if this thread is stopped, and call whoever is next."""
+        with self._lock:
+            if not place.done and place in self._places:
+                self._places.remove(place)
+            if self._turn is place:
+                self._turn = self._places[0] if self._places else None
+                if self._turn is not None:
+                    self._turn.called.set()
