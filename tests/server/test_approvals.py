@@ -18,6 +18,7 @@ from hushed.server._problems import Problem
 from hushed.server._requests import find_request
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope
+from hushed.server._verdicts import Verdicts
 
 
 @pytest.fixture
@@ -312,6 +313,7 @@ def test_an_approval_that_finds_no_process_is_told_as_documented(team, monkeypat
 
     with monkeypatch.context() as busy:
         busy.setattr(type(team.desk.workers), "ask", refuse)
+        team.desk.verdicts = Verdicts()  # that of who asked is forgotten by now
         found = decide(team, team.sam, made)  # `send` compares it with the document
         assert (found.status_code, found.json()["code"]) == (503, "busy")
     assert (state(team, made), team.charges()) == ("pending", 0)

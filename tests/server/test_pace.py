@@ -15,6 +15,7 @@ import pytest
 
 from hushed.ledger._store import Store
 from hushed.server import _life, _serving
+from hushed.server._desk import Desk
 from hushed.server._requests import find_request
 from hushed.server._routes import asking
 from hushed.server._serving import listen
@@ -65,6 +66,15 @@ def test_who_asks_and_does_not_wait_takes_one_thread(team, counted):
     counted.clear()
     assert team.ask(team.ana, "one", wait=0).status_code == 201
     assert counted["threads"] == 1
+
+
+def test_who_asks_anew_is_looked_up_in_two_transactions(team, counted, monkeypatch):
+    """Who asks; then the key, the share and what is open at once. All else is in the charge."""
+    monkeypatch.setattr(Desk, "start", lambda *_: None)
+    assert team.ask(team.ana, "one", wait=0).status_code == 202
+    counted.clear()
+    assert team.ask(team.ana, "two", wait=0).status_code == 202
+    assert counted == {"threads": 1, "transactions": 2}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -11,6 +13,7 @@ import pytest
 from tests.server.conftest import Here
 from tests.server.test_workers import wait_for
 
+from hushed.server import _queue
 from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._queue import FairQueue, Job
@@ -150,3 +153,57 @@ def test_a_full_queue_takes_nothing_more(team):
     assert (full.status_code, full.json()["code"]) == (503, "busy")
     assert full.headers["retry-after"]
     assert team.charges() == 1
+
+
+def add_one(queue: FairQueue, name: str) -> threading.Event:
+    """Add a job; an event that tells when it has begun."""
+    began = threading.Event()
+    queue.add(Job(id=name, person="ana", dataset="stays", work=began.set))
+    return began
+
+
+def test_nobody_who_asks_waits_for_a_run_to_end(monkeypatch):
+    """What was charged meanwhile is read when the last one who asks has been told."""
+    monkeypatch.setattr(_queue, "_HELD_SECONDS", 30.0)
+    queue = FairQueue(per_person=2)
+    with queue.asking():
+        with queue.asking():
+            began = add_one(queue, "one")
+            assert not began.wait(0.1)
+        assert not began.wait(0.1)
+    assert began.wait(20)
+    assert add_one(queue, "two").wait(20)
+    queue.close()
+
+
+def test_who_asks_holds_no_run_for_long(monkeypatch):
+    """There may always be somebody who asks; what has waited that long waits for nobody more."""
+    monkeypatch.setattr(_queue, "_HELD_SECONDS", 0.2)
+    queue = FairQueue(per_person=2)
+    with queue.asking():
+        begun = time.monotonic()
+        assert add_one(queue, "one").wait(20)
+        assert time.monotonic() - begun >= 0.2
+        monkeypatch.setattr(_queue, "_HELD_SECONDS", 30.0)
+        old = Job(id="two", person="ana", dataset="stays", work=lambda: None, at=begun - 60.0)
+        queue.add(old)
+        old.done.result(20)
+    queue.close()
+
+
+def test_who_asks_holds_runs_until_told(team, monkeypatch):
+    """From the moment at which the question is read; who is refused holds nothing any more."""
+    asked, asking = [], FairQueue.asking
+
+    @contextmanager
+    def counted(self):
+        with asking(self):
+            assert not self._told.is_set()
+            asked.append(1)
+            yield
+
+    monkeypatch.setattr(FairQueue, "asking", counted)
+    assert team.ask(team.ana, "one").status_code == 201
+    assert team.ask(team.ana, "dear", epsilon=0.9).json()["code"] == "quota_exceeded"
+    assert len(asked) == 2
+    assert team.desk.queue._told.is_set()

@@ -22,6 +22,7 @@ from hushed.server import _judging, _processes, _worker, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
 from hushed.server._processes import Worker
+from hushed.server._verdicts import Verdicts
 from hushed.server._workers import Unforeseen, Workers
 
 QUANTILES = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50}
@@ -36,7 +37,7 @@ def told_of(team, **limits):
             seen.update(told)
             raise Problem("busy")
 
-    desk = replace(team.desk, workers=Listener())
+    desk = replace(team.desk, workers=Listener(), verdicts=Verdicts())
     with pytest.raises(Problem):
         judge(desk, "ana", desk.datasets["stays"], Ask(query=QUERY, epsilon=0.1))
     return seen | limits

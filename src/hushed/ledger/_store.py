@@ -38,6 +38,7 @@ from hushed.ledger._files import (
     is_unchanged,
 )
 from hushed.ledger._forks import active, connect_file, share_index
+from hushed.ledger._line import Line
 from hushed.ledger._migrations import MIGRATIONS, migrate, read_version
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Store:
         self._engine: Engine | None = None
         self._making = RLock()
         self._writing = RLock()
+        self.line: Line[Any] = Line()  # of threads that charge
         self._file: Identity | None = None
         self._secrets: tuple[str, ...] = ()
 
@@ -109,7 +111,7 @@ class Store:
 
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
-        self._making, self._writing = RLock(), RLock()
+        self._making, self._writing, self.line = RLock(), RLock(), Line()
         if self._engine is not None:
             _OF_THE_PARENT.append(self._engine)
             self._engine = None
@@ -166,7 +168,7 @@ class Store:
                     driver: Any = source.connection.driver_connection
                     driver.backup(copy)
             except sqlite3.Error as error:
-                raise _translate_error(error) from None
+                raise translate_error(error) from None
         return target
 
     @contextmanager
@@ -187,7 +189,7 @@ class Store:
                 self.check_file(connection.info)
                 yield connection
         except (DBAPIError, Crowded) as error:
-            raise _translate_error(error, self._secrets) from None
+            raise translate_error(error, self._secrets) from None
 
     def looking(self) -> AbstractContextManager[Transaction]:
         """Read as in `reading`, by the shortest way: for what is looked up with every request."""
@@ -215,7 +217,7 @@ class Store:
                     if transaction.is_active:
                         transaction.rollback()
         except (DBAPIError, Crowded) as error:
-            raise _translate_error(error, self._secrets, committing=committing) from None
+            raise translate_error(error, self._secrets, committing=committing) from None
 
     def spending(self) -> AbstractContextManager[Transaction]:
         """Write as in `writing`, by the shortest way: for charges, of which there are many."""
@@ -260,7 +262,7 @@ class Store:
                     self.check_file(lent.info, committed=True)
                 # Whatever is not committed is rolled back as the connection goes back to its pool.
         except (sqlite3.Error, DBAPIError, Crowded) as error:
-            raise _translate_error(error, committing=committing) from None
+            raise translate_error(error, committing=committing) from None
 
 
 @contextmanager
@@ -445,7 +447,7 @@ def _connect_postgres(store: Store) -> Any:
     return connect
 
 
-def _translate_error(
+def translate_error(
     error: Exception, secrets: tuple[str, ...] = (), *, committing: bool = False
 ) -> DamagedLedger | LedgerUnavailable:
     """Say in the words of this library what the database refused; no statement is quoted."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hushed.accounting._filters import Cost
@@ -18,7 +19,7 @@ from hushed.ledger._cache import CachedBalance, sync_balance
 from hushed.ledger._entries import Budget, Entry, write_entry
 from hushed.ledger._requests import check_key, check_text, law_of, link_entry, next_entry
 from hushed.ledger._running import RunningBalance, costs_of
-from hushed.ledger._store import InDoubt
+from hushed.ledger._store import InDoubt, translate_error
 from hushed.privacy_loss import PrivacyProfile
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # What the caller writes in the transaction of its charges; an exception undoes all of it.
 Within = Callable[["Transaction", tuple[Entry, ...]], None]
+# What has to hold in a transaction before anything of the caller's is written there.
+Before = Callable[["Transaction"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,46 +54,160 @@ class _Due:
     costs: tuple[Cost, ...]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Wanted:
+    """Charges that are made together, and what has come of them."""
+
+    charges: Mapping[str, Charge]
+    within: Within
+    before: Before | None
+    dues: dict[str, _Due] = field(default_factory=dict)
+    made: dict[str, Entry] = field(default_factory=dict)
+    error: Exception | None = None
+    folded: bool = False  # balances count it, committed or not
+    ended: bool = False
+
+    def begin(self, ledger: Ledger, held: Mapping[str, CachedBalance]) -> bool:
+        """Check what no other spender can change; whether it is good so far."""
+        try:
+            for name, charge in sorted(self.charges.items()):
+                self.dues[name] = _begin(ledger, held[name], name, charge)
+        except Exception as error:
+            self.error = error
+        return self.error is None
+
+    def write(self, connection: Transaction, begun: set[Before]) -> None:
+        """Append the entries, and write the caller's rows; whoever is next finds them counted."""
+        for name, due in self.dues.items():
+            self.made[name] = _append(connection, name, due)
+        if self.before is not None and self.before not in begun:
+            self.before(connection)
+            begun.add(self.before)
+        self.within(connection, self.entries())
+        self.folded = True
+        for name, due in self.dues.items():
+            due.cached.balance = None  # until the entry is folded in
+            due.running.add(self.made[name])
+            due.cached.balance = due.running
+
+    def undo(self, error: Exception | None) -> None:
+        """Count it no more: it was not committed, or nobody knows."""
+        self.error = error
+        if self.folded:
+            for due in self.dues.values():
+                due.cached.balance = None
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Give what was written, in the order of what was wanted."""
+        return tuple(self.made[name] for name in self.charges)
+
+    def tell(self) -> tuple[Entry, ...]:
+        """Tell the thread that wanted it what has come of it."""
+        if self.error is not None:
+            raise self.error
+        if not self.ended:
+            raise LedgerUnavailable(
+                "another thread of this program wrote this charge and was stopped: it may have "
+                "been made. Look for its key in the ledger before charging again"
+            )
+        return self.entries()
+
+
 def charge_together(
-    ledger: Ledger, budgets: Sequence[str], charge: Charge, within: Within
+    ledger: Ledger,
+    budgets: Sequence[str],
+    charge: Charge,
+    within: Within,
+    before: Before | None = None,
 ) -> tuple[Entry, ...]:
     """Charge each of the budgets the same, and write the caller's rows, or do nothing of it."""
     if not budgets or len(set(budgets)) != len(budgets):
         raise ParameterError("charge_together takes one or more budgets, each of them once")
-    return charge_each(ledger, dict.fromkeys(budgets, charge), within)
+    return charge_each(ledger, dict.fromkeys(budgets, charge), within, before)
 
 
-def charge_each(ledger: Ledger, charges: Mapping[str, Charge], within: Within) -> tuple[Entry, ...]:
+def charge_each(
+    ledger: Ledger, charges: Mapping[str, Charge], within: Within, before: Before | None = None
+) -> tuple[Entry, ...]:
     """Charge each budget its charge, and write the caller's rows, or do nothing of it.
 
     The budgets are locked in the order of their names, by all who charge several: nobody waits for
     somebody who waits for him. The entries are in the order in which the budgets are given.
+
+    In a file one thread writes for all who wait, in one transaction: `within` may run in another
+    thread, and `before`, which is the same for all of them, once. Neither uses the ledger but by
+    that transaction.
     """
     for name, charge in charges.items():
         check_key(charge.key, charge.question)
         check_text(name, charge.note)
-    made: dict[str, Entry] = {}
+    wanted = _Wanted(charges=charges, within=within, before=before)
+    store = ledger._store
+    if store.sqlite:
+        store.line.join(wanted, partial(_write, ledger), store.timeout)
+    else:  # a server locks budgets one by one, and those of the second charge after the trail
+        _write(ledger, (wanted,))
+    return wanted.tell()
+
+
+def _write(ledger: Ledger, turn: Sequence[_Wanted]) -> None:
+    """Write charges in one transaction: each of them, or nothing of it."""
+    names = sorted({name for each in turn for name in each.charges})
     with ExitStack() as stack:
-        dues = {
-            name: _begin(ledger, stack.enter_context(ledger._balances.hold(name)), name, charge)
-            for name, charge in sorted(charges.items())
-        }
+        held = {name: stack.enter_context(ledger._balances.hold(name)) for name in names}
+        good = [each for each in turn if each.begin(ledger, held)]
         try:
-            with ledger._store.spending() as connection:
-                for name, due in dues.items():
-                    made[name] = _append(connection, name, due)
-                within(connection, tuple(made[name] for name in charges))
+            if good:
+                with ledger._store.spending() as connection:
+                    _write_each(connection, good)
         except InDoubt as error:
-            for due in dues.values():
-                due.cached.balance = None
-            if not ledger._resolve_in_doubt(made[next(iter(charges))], error):
-                raise LedgerUnavailable(f"nothing was charged: {error}") from None
-            return tuple(made[name] for name in charges)
-        for name, due in dues.items():
-            due.cached.balance = None  # until the entry is folded in
-            due.running.add(made[name])
-            due.cached.balance = due.running
-    return tuple(made[name] for name in charges)
+            _resolve(ledger, good, error)
+        except Exception as error:  # whoever was refused may have been so for what is not written
+            for each in good:
+                each.undo(error)
+        except BaseException:
+            for each in good:
+                each.undo(None)
+            raise
+        for each in turn:
+            each.ended = True
+
+
+def _write_each(connection: Transaction, good: Sequence[_Wanted]) -> None:
+    """Write each of them; one that is refused, or fails, takes nothing of another one back."""
+    import sqlite3  # noqa: PLC0415
+
+    begun: set[Before] = set()
+    if not isinstance(connection, sqlite3.Connection):
+        (one,) = good
+        one.write(connection, begun)
+        return
+    for each in good:
+        connection.execute("SAVEPOINT one_of_them")
+        try:
+            each.write(connection, begun)
+        except Exception as error:
+            if not connection.in_transaction:  # what the others wrote was taken back with it
+                raise LedgerUnavailable("nothing was charged: the database took it back") from error
+            connection.execute("ROLLBACK TO one_of_them")
+            each.undo(translate_error(error) if isinstance(error, sqlite3.Error) else error)
+        connection.execute("RELEASE one_of_them")
+    if all(each.error for each in good):
+        connection.rollback()
+
+
+def _resolve(ledger: Ledger, good: Sequence[_Wanted], error: InDoubt) -> None:
+    """Find out which charges were committed when the connection was lost during their commit."""
+    for each in good:
+        refused = each.error is not None
+        each.undo(LedgerUnavailable(f"nothing was charged: {error}"))
+        if refused:
+            continue
+        try:
+            if ledger._resolve_in_doubt(each.entries()[0], error):
+                each.error = None
+        except Exception as unknown:
+            each.error = unknown
 
 
 def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> _Due:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from hushed.ledger._together import reading
 from hushed.server._desk import Desk
-from hushed.server._people import Caller, Grant, Role, find_caller, list_grants
+from hushed.server._people import Caller, Grant, Role, find_caller, list_grants_within
 from hushed.server._problems import Problem
 from hushed.server._shared import rates_of
 from hushed.server._tokens import Use
+
+if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
 
 _FAILURES = 10  # wrong tokens that an address may show in a minute
 _bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
@@ -104,7 +108,15 @@ def require_keeper(caller: Caller) -> Caller:
 
 def require_grant(desk: Desk, caller: Caller, dataset: str) -> Grant:
     """Find the share of an analyst: without one, a data set does not exist."""
-    for each in list_grants(desk.ledger, caller.id):
+    with reading(desk.ledger) as connection:
+        return require_grant_within(connection, desk, caller, dataset)
+
+
+def require_grant_within(
+    connection: Transaction, desk: Desk, caller: Caller, dataset: str
+) -> Grant:
+    """Find it in a transaction that is under way."""
+    for each in list_grants_within(connection, caller.id):
         there = each.dataset == dataset and dataset in desk.datasets
         if there and caller.scope.allows_dataset(dataset):
             return each

@@ -25,6 +25,7 @@ from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request, count_charged
 from hushed.server._runners import Runners
 from hushed.server._shared import Shared
+from hushed.server._verdicts import Verdicts
 from hushed.server._workers import Workers
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Desk:
     queue: FairQueue = field(init=False, repr=False)
     errand: Callable[[str], None] | None = field(default=None, repr=False)
     shared: Shared | None = field(default=None, repr=False)  # with other processes of this server
+    verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -107,6 +109,14 @@ class Desk:
                 spent = self._tally.count(connection) if due else {}
             if due:
                 write_mark(self.mark, head, spent)
+
+    def begin_charges(self, connection: Transaction) -> None:
+        """Take the trail, and look that the ledger was not set back: a charge gets no answer there.
+
+        From here on nobody else changes people or requests.
+        """
+        trail_head(connection, lock=True)
+        self.check_mark(connection)
 
     def check_mark(self, connection: Transaction) -> int:
         """Refuse a ledger that was set back; number of the event of the mark. Before all else."""

@@ -29,7 +29,8 @@ from hushed.ledger._together import (
     keep_within,
     reading,
 )
-from hushed.server._audit import add_event, telling, trail_head
+from hushed.server._audit import add_event, telling
+from hushed.server._callers import require_grant_within
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._functions import require_function
@@ -50,7 +51,6 @@ from hushed.server._requests import (
     State,
     count_attempt,
     count_open,
-    count_open_within,
     count_pending,
     end_request,
     find_by_key,
@@ -72,12 +72,27 @@ _NO_NOTE = "no note given"
 FAILURE = "it failed after the charge, which stays"
 
 
-def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Request:
+def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked) -> Request:
+    """Take a request. One that was taken before is found without a share, too: it is paid."""
+    if key is None:
+        raise Problem("no_key")
+    with reading(desk.ledger) as connection:  # one look for all of it
+        known = None
+        if caller.scope.allows_dataset(dataset):
+            known = _find_known(connection, caller, dataset, key, asked)
+        if known is not None:
+            return known
+        grant = require_grant_within(connection, desk, caller, dataset)
+        waiting = count_open(connection, caller.id)
+    return _ask(desk, caller, grant, key, asked, waiting)
+
+
+def _ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, waiting: int) -> Request:
     """Take a request under a key that was looked for; whoever was faster with it pays alone."""
     limits = desk.settings.limits
     if desk.count_waiting() >= limits.queue:
         raise Problem("busy", wait=5)
-    if count_open(desk.ledger, caller.id) >= limits.open_per_person:
+    if waiting >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     dataset = desk.datasets[grant.dataset]
     if asked.function is not None:
@@ -106,7 +121,14 @@ def ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked) -> Req
 
 def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
     """Find what was taken under a key before; another question under it is refused."""
-    known = find_by_key(desk.ledger, caller.id, key)
+    with reading(desk.ledger) as connection:
+        return _find_known(connection, caller, dataset, key, asked)
+
+
+def _find_known(
+    connection: Transaction, caller: Caller, dataset: str, key: str, asked: Asked
+) -> Request | None:
+    known = find_by_key(connection, caller.id, key)
     if known is not None and known.digest != asked.digest(dataset):
         raise Problem("key_reused")
     return known
@@ -171,8 +193,6 @@ def charge_request(
     made: list[Request] = []
 
     def within(connection: Transaction, entries: tuple[Entry, ...]) -> None:
-        trail_head(connection, lock=True)  # from here on nobody else changes people or requests
-        desk.check_mark(connection)  # in a ledger that was set back it would not be answered
         own, share = entries[0], entries[-1]
         charged = replace(
             request,
@@ -187,7 +207,7 @@ def charge_request(
         made.append(charged)
 
     budgets = dict.fromkeys((request.budget, request.quota))  # one, if the share is set aside
-    charge_together(desk.ledger, tuple(budgets), charge, within)
+    charge_together(desk.ledger, tuple(budgets), charge, within, before=desk.begin_charges)
     return made[-1]
 
 
@@ -219,7 +239,7 @@ def hold(
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
     """Check in the transaction of the charge what may have changed since it was asked."""
     _check_token(connection, caller, grant)
-    if count_open_within(connection, caller.id) > desk.settings.limits.open_per_person:
+    if count_open(connection, caller.id) > desk.settings.limits.open_per_person:
         raise Problem("too_many_open", wait=2)
 
 

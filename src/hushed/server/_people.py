@@ -290,12 +290,17 @@ def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:
 def list_grants(ledger: Ledger, person: str) -> tuple[Grant, ...]:
     """List the shares of somebody that count."""
     with reading(ledger) as connection:
-        found = fetch_all(
-            connection,
-            "SELECT dataset, budget, reserved FROM @.hushed_s_grants WHERE person = :person "
-            "AND ended IS NULL ORDER BY dataset",
-            person=person,
-        )
+        return list_grants_within(connection, person)
+
+
+def list_grants_within(connection: Transaction, person: str) -> tuple[Grant, ...]:
+    """List them in a transaction that is under way."""
+    found = fetch_all(
+        connection,
+        "SELECT dataset, budget, reserved FROM @.hushed_s_grants WHERE person = :person "
+        "AND ended IS NULL ORDER BY dataset",
+        person=person,
+    )
     return tuple(_read_grant(each) for each in found)
 
 

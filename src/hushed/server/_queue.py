@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+_HELD_SECONDS = 0.5  # that a run waits at most until all who ask are told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,7 @@ class Job:
     person: str
     dataset: str
     work: Callable[[], None]
+    at: float = field(default_factory=time.monotonic)
     done: Future[None] = field(default_factory=Future, repr=False)
 
 
@@ -36,8 +41,11 @@ class FairQueue:
     _busy: Counter[str] = field(default_factory=Counter, repr=False)  # by data set
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _pool: ThreadPoolExecutor = field(init=False, repr=False)
+    _asking: int = 0  # who is about to be told that it is charged
+    _told: threading.Event = field(default_factory=threading.Event, repr=False)  # nobody is
 
     def __post_init__(self) -> None:
+        self._told.set()
         self._pool = ThreadPoolExecutor(self.runs, thread_name_prefix="hushed-run")
 
     def add(self, job: Job) -> None:
@@ -48,6 +56,23 @@ class FairQueue:
             self._jobs[job.id] = job
             self._waiting.setdefault(job.person, deque()).append(job)
         self._pool.submit(self._take_turns)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Let no run begin meanwhile, for half a second at most: all who ask are told first.
+
+        A run takes the processor that they wait for, and its answer is due at a later moment.
+        """
+        with self._lock:
+            self._asking += 1
+            self._told.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._asking -= 1
+                if not self._asking:
+                    self._told.set()
 
     def find(self, job: str) -> Future[None] | None:
         """Give the end of a job that waits or runs."""
@@ -81,6 +106,7 @@ class FairQueue:
         """Run what may run now, until nothing may: whoever ends a run looks again."""
         while (job := self._next()) is not None:
             job.done.set_running_or_notify_cancel()  # from now on nobody can cancel it
+            self._told.wait(max(0.0, job.at + _HELD_SECONDS - time.monotonic()))
             try:
                 job.work()
             finally:

@@ -98,22 +98,22 @@ def insert_request(connection: Transaction, request: Request) -> None:
         raise KeyTaken
 
 
-def find_by_key(ledger: Ledger, person: str, key: str) -> Request | None:
+def find_by_key(connection: Transaction, person: str, key: str) -> Request | None:
     """Find the request that somebody made under a key."""
-    return _find(ledger, "person = :person AND key = :key", person=person, key=key)
+    return _find(connection, "person = :person AND key = :key", person=person, key=key)
 
 
 def find_request(ledger: Ledger, identity: str, person: str | None = None) -> Request | None:
     """Find a request; of one person alone, if one is given: the database looks for no other."""
-    if person is None:
-        return _find(ledger, "id = :id", id=identity)
-    return _find(ledger, "id = :id AND person = :person", id=identity, person=person)
-
-
-def _find(ledger: Ledger, where: str, **values: str) -> Request | None:
     with reading(ledger) as connection:
-        statement = f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE {where}"  # noqa: S608
-        found = fetch_one(connection, statement, **values)
+        if person is None:
+            return _find(connection, "id = :id", id=identity)
+        return _find(connection, "id = :id AND person = :person", id=identity, person=person)
+
+
+def _find(connection: Transaction, where: str, **values: str) -> Request | None:
+    statement = f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE {where}"  # noqa: S608
+    found = fetch_one(connection, statement, **values)
     return None if found is None else Request(**found)
 
 
@@ -170,14 +170,8 @@ def count_charged(ledger: Ledger) -> dict[str, int]:
     return {str(each["dataset"]): int(each["number"]) for each in found}
 
 
-def count_open(ledger: Ledger, person: str) -> int:
+def count_open(connection: Transaction, person: str) -> int:
     """Count what somebody waits for: an answer that may not be seen yet counts, too."""
-    with reading(ledger) as connection:
-        return count_open_within(connection, person)
-
-
-def count_open_within(connection: Transaction, person: str) -> int:
-    """Count them in a transaction that is under way."""
     statement = (
         "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
         "WHERE person = :person AND (state = 'charged' OR done_at <= :now AND readable_at > :now)"

@@ -19,12 +19,13 @@ from hushed._web.sentences import say_meaning
 from hushed.errors import HushedError
 from hushed.server._guard import check_json
 from hushed.server._judging import Ask, AskQuote
+from hushed.server._life import take
 from hushed.server._pages._deferred import know
 from hushed.server._pages._house import House
 from hushed.server._pages._words import read_key, split_words
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
-from hushed.server._routes.asking import DatasetId, take
+from hushed.server._routes.asking import DatasetId
 from hushed.server._seen import show_dataset, show_quote
 from hushed.server._sessions import PAGES
 from hushed.server._shown import ShownDataset, ShownQuote

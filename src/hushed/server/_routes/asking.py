@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from hushed.server._callers import Callers, Visitor, require_grant
+from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
-from hushed.server._judging import Ask, Asked, AskQuote, read_asked
-from hushed.server._life import ask, find_known
+from hushed.server._judging import Ask, AskQuote, read_asked
+from hushed.server._life import take
 from hushed.server._people import Caller
-from hushed.server._problems import Problem, document
+from hushed.server._problems import document
 from hushed.server._requests import Request, find_request
 from hushed.server._seen import (
     list_datasets,
@@ -153,7 +153,8 @@ async def answer_taken(
         waits = wanted is not None and made.shown_state() == "charged"
         return made, caller.name, None if waits else _tell_taken(desk, made, caller.name)
 
-    made, asker, told = await visitor.have(begin)
+    with desk.queue.asking():
+        made, asker, told = await visitor.have(begin)
     if told is not None:
         return told
     made = await _wait(desk, made, seconds)
@@ -167,16 +168,6 @@ def _tell_taken(desk: Desk, made: Request, asker: str) -> Response:
     if shown.state not in _WAITING:
         return tell(shown, 201, headers)
     return tell(shown, 202, headers | {"retry-after": _WAITING[shown.state]})
-
-
-def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked) -> Request:
-    """Take a request. One that was taken before is found without a share, too: it is paid."""
-    if key is None:
-        raise Problem("no_key")
-    known = None
-    if caller.scope.allows_dataset(dataset):
-        known = find_known(desk, caller, dataset, key, asked)
-    return known or ask(desk, caller, require_grant(desk, caller, dataset), key, asked)
 
 
 async def _wait(desk: Desk, made: Request, seconds: float) -> Request:

@@ -7,13 +7,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Response
 
+from hushed.ledger._together import reading
 from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
 from hushed.server._judging import AskFunction, FunctionPrice, FunctionTerms, read_asked
+from hushed.server._life import take
 from hushed.server._people import Caller
 from hushed.server._problems import document
 from hushed.server._requests import Request, find_by_key
-from hushed.server._routes.asking import KeyHeader, answer_taken, take
+from hushed.server._routes.asking import KeyHeader, answer_taken
 from hushed.server._seen import (
     dataset_of,
     list_functions,
@@ -91,7 +93,10 @@ def take_function(
 ) -> Request:
     """Take a request for a function, as one for a query is taken."""
     wanted = AskFunction(function=name, **asked.model_dump())
-    known = None if key is None else find_by_key(desk.ledger, caller.id, key)
+    known = None
+    if key is not None:
+        with reading(desk.ledger) as connection:
+            known = find_by_key(connection, caller.id, key)
     if known is not None and read_asked(known.body).function == name:
         dataset = known.dataset  # whatever the name stands for now, this one is taken already
     else:

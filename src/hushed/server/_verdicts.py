@@ -1,0 +1,55 @@
+"""What was judged before: no row, no person and no charge decides it, so it is the same again."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hushed.server._datasets import Dataset
+    from hushed.server._judging import Asked, Judged
+
+_MOST = 500
+_LONGEST = 10_000  # characters of a question that is kept
+_Key = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the questions that were asked last cost; refusals are not among them.
+
+    Only of tables in files, which are looked at each time: whether a database is there, and is as
+    it was, is found out by judging. A function is tried again, too.
+    """
+
+    _found: dict[_Key, Judged] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def find(self, dataset: Dataset, asked: Asked) -> Judged | None:
+        """Find what was judged of the table as it is known."""
+        key = _key(dataset, asked)
+        if key is None:
+            return None
+        with self._lock:
+            found = self._found.pop(key, None)
+            if found is not None:
+                self._found[key] = found  # the last one that is forgotten
+            return found
+
+    def keep(self, dataset: Dataset, asked: Asked, found: Judged) -> None:
+        """Keep what was judged."""
+        key = _key(dataset, asked)
+        if key is None:
+            return
+        with self._lock:
+            self._found[key] = found
+            if len(self._found) > _MOST:
+                self._found.pop(next(iter(self._found)))
+
+
+def _key(dataset: Dataset, asked: Asked) -> _Key | None:
+    if not dataset.known or asked.function is not None:
+        return None
+    told = asked.model_dump_json(exclude={"note"})
+    return (dataset.id, dataset.known, told) if len(told) <= _LONGEST else None

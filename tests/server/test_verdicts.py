@@ -1,0 +1,97 @@
+"""What was judged is not judged again, and everything else of a question is looked at each time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+from tests.server.conftest import QUERY
+
+from hushed.server import _verdicts
+from hushed.server._judging import Ask, judge
+from hushed.server._people import find_caller
+from hushed.server._workers import Workers
+
+
+@pytest.fixture
+def judged(team, monkeypatch):
+    """Lists what processes are asked."""
+    asked, ask = [], Workers.ask
+
+    def listed(self, person, told):
+        asked.append(told["asked"])
+        return ask(self, person, told)
+
+    monkeypatch.setattr(Workers, "ask", listed)
+    return asked
+
+
+def test_the_same_question_is_judged_once(team, judged):
+    """For whoever asks, and whatever the note; another epsilon or another step is another one."""
+    first = team.ask(team.ana, "one", wait=0)
+    same = team.ask(team.bo, "two", wait=0, note="for the report")
+    assert (first.status_code, same.status_code) == (202, 202)
+    assert len(judged) == 1
+    questions = [entry.question for entry in team.desk.ledger.entries("stays")]
+    assert len(questions) == 2
+    assert len(set(questions)) == 1
+    assert team.ask(team.ana, "three", wait=0, epsilon=0.05).status_code == 202
+    steps = {"query": QUERY | {"steps": [{"filter": "cost > 11"}]}}
+    assert team.ask(team.ana, "four", wait=0, **steps).status_code == 202
+    assert len(judged) == 3
+    assert len({entry.question for entry in team.desk.ledger.entries("stays")}) == 3
+
+
+def test_what_is_judged_before_is_charged_and_refused_as_ever(team, judged):
+    """The share is spent by the same question again and again, and not beyond its end."""
+    for number in range(6):
+        assert team.ask(team.ana, str(number), wait=0).status_code == 202
+    assert team.ask(team.ana, "too many", wait=0).json()["code"] == "quota_exceeded"
+    assert len(judged) == 1
+    assert team.charges() == 6
+
+
+def test_a_file_that_was_changed_is_noticed_by_who_asks_the_same(team, judged):
+    """What is kept is of the file as it was opened."""
+    assert team.ask(team.ana, "one", wait=0).status_code == 202
+    os.utime(team.folder.parent / "stays.csv", (1, 1))
+    found = team.ask(team.ana, "two", wait=0)
+    assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    assert team.charges() == 1
+
+
+def test_a_table_in_a_database_is_judged_each_time(team, judged):
+    """Nothing here tells whether a database is there, and is as it was."""
+    dataset = replace(team.desk.datasets["stays"], known="")
+    asked = Ask.model_validate({"query": QUERY, "epsilon": 0.1})
+    team.desk.verdicts.keep(dataset, asked, None)
+    assert team.desk.verdicts.find(dataset, asked) is None
+    assert not team.desk.verdicts._found
+
+
+def test_a_refusal_is_found_again(team, judged):
+    """Only what may be charged is kept."""
+    wrong = {"query": QUERY | {"steps": [{"filter": "nothing > 1"}]}}
+    for number in range(2):
+        assert team.ask(team.ana, str(number), wait=0, **wrong).json()["code"] == "bad_query"
+    assert len(judged) == 2
+
+
+def test_so_many_are_kept_and_no_long_one(team, judged, monkeypatch):
+    """The one that was asked longest ago is forgotten."""
+    monkeypatch.setattr(_verdicts, "_MOST", 2)
+    ana = find_caller(team.desk.ledger, team.ana, "127.0.0.1").id
+    dataset = team.desk.datasets["stays"]
+
+    def ask(bound):
+        steps = [{"filter": f"cost > {bound}"}]
+        asked = Ask.model_validate({"query": QUERY | {"steps": steps}, "epsilon": 0.1})
+        judge(team.desk, ana, dataset, asked)
+
+    for bound in ("1", "2", "1", "3", "1", "2"):
+        ask(bound)
+    assert len(judged) == 4  # 1, 2, 3, and 2 again
+    monkeypatch.setattr(_verdicts, "_LONGEST", 10)
+    ask("1")
+    assert len(judged) == 5
