@@ -45,6 +45,10 @@ def with_headers(send: Send) -> Send:
     return send_safely
 
 
+class Gone(Exception):
+    """Who asks went away before the body of the request was whole."""
+
+
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
     """Read a body while counting it; None if it has more bytes than allowed."""
     length = headers.get("content-length", "0")
@@ -54,7 +58,7 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | No
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            raise Gone  # what has come so far may look whole
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > most:

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hushed._web import read_body, replay, with_headers
+from hushed._web import Gone, read_body, replay, with_headers
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
 from hushed.server._pages._visitors import check_form, check_page, is_page
@@ -99,6 +99,8 @@ class Guard:
                 body = await read_body(headers, receive, self._body)
         except TimeoutError:
             raise Problem("too_slow") from None
+        except Gone:
+            raise Problem("bad_request", "the body is not whole") from None
         if body is None:
             raise Problem("too_large", f"a body has at most {self._body} bytes")
         if body:
