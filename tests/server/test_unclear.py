@@ -202,6 +202,33 @@ def test_what_never_ends_is_refused_as_it_comes(begin, more):
     assert not any(whole for _, _, whole in app.asked)
 
 
+@pytest.mark.parametrize(
+    ("method", "status", "bodies"),
+    [
+        (b"HEAD", 200, [b"body"]),
+        (b"GET", 204, [b""]),
+        (b"GET", 200, [b"a", b"b", b""]),
+        (b"GET", 200, []),
+    ],
+)
+def test_an_answer_is_sent_whole_whatever_its_body(method, status, bodies):
+    """The head waits for the body, and where there is none it comes alone; so does the next one."""
+
+    async def app(scope, receive, send):
+        headers = [] if len(bodies) > 1 or status == 204 else [(b"content-length", b"4")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        for each in bodies[:-1]:
+            await send({"type": "http.response.body", "body": each, "more_body": True})
+        for each in bodies[-1:]:
+            await send({"type": "http.response.body", "body": each})
+
+    asked = method + WHOLE.removeprefix(b"GET")
+    found, closed = say(app, asked, asked)
+    assert found.count(b"HTTP/1.1 %d " % status) == (2 if bodies else 1)
+    assert found.count(b"1\r\nb\r\n0\r\n\r\n") == (2 if len(bodies) > 1 else 0)
+    assert closed == (not bodies)  # an answer that was not ended
+
+
 def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(tmp_path):
     """What had come may be JSON that says less than was meant."""
     from hushed.server._config import ServerSettings

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 HEAD_SECONDS = 10.0
 UNREAD_SECONDS = 30.0  # in which something of an answer has to be taken
@@ -18,6 +22,38 @@ _INVALID = "Invalid HTTP request received."
 
 class Unclear(Exception):
     """What was sent may be understood in two ways, or has no end."""
+
+
+class Joined:
+    """Holds back the head of one answer until its body is there: they are sent together."""
+
+    __slots__ = ("_begun", "_cycle", "_head", "_transport")
+
+    def __init__(self, cycle: RequestResponseCycle, transport: asyncio.Transport) -> None:
+        self._cycle, self._transport = cycle, transport
+        self._begun, self._head = False, b""
+
+    def write(self, data: bytes) -> None:
+        """Send, or hold back if that is the head."""
+        if self._cycle.response_started and not self._begun:
+            self._begun, self._head = True, data
+            return
+        head, self._head = self._head, b""
+        self._transport.write(head + data if head else data)
+
+    def flush(self) -> None:
+        """Send a head that no body follows."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Send what was held back, and close."""
+        self.flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing can be sent any more."""
+        return self._transport.is_closing()
 
 
 class Impatient(HttpToolsProtocol):
@@ -36,6 +72,7 @@ class Impatient(HttpToolsProtocol):
     _patience: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _slow: ClassVar[dict[Impatient, None]] = {}  # in the order in which they began to be slow
+    _joined: Joined | None = None  # of the answer that is under way
     _deaf = False  # nothing of what comes is read any more
     _in_head = True  # else what comes as a header follows the body
     _size = 0  # of the head so far, and of what follows the body
@@ -121,6 +158,17 @@ class Impatient(HttpToolsProtocol):
         super().on_headers_complete()
         if upgrade:
             self.cycle.keep_alive = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._joined = Joined(cycle, self.transport)
+        cycle.transport = self._joined  # type: ignore[assignment]
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        """Go on with what was sent ahead."""
+        if self._joined is not None:
+            self._joined.flush()
+        super().on_response_complete()
 
     def on_body(self, body: bytes) -> None:
         """Read a part of a body."""
