@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
@@ -122,6 +122,11 @@ class AskQuote(Terms):
         default=None, min_length=1, max_length=MOST_AGGREGATES
     )
     rows: Annotated[int, Field(ge=1, le=10**12)] | None = None
+
+    @cached_property
+    def text(self) -> str:
+        """What is asked, as JSON: the same for the same question."""
+        return self.model_dump_json()
 
 
 def require_table(dataset: Dataset) -> Table:

@@ -44,5 +44,5 @@ class Prices:
 
 
 def _key(dataset: Dataset, asked: AskQuote) -> tuple[str, str, str] | None:
-    told = asked.model_dump_json() if dataset.known else ""
+    told = asked.text if dataset.known else ""
     return (dataset.id, dataset.known, told) if 0 < len(told) <= _LONGEST else None
