@@ -124,6 +124,29 @@ def test_what_waits_is_looked_at_by_the_shortest_way_too(tmp_path, found):
                 time.sleep(0.01)
 
 
+def test_an_end_that_the_mark_may_not_tell_of_is_left_to_the_route(team, found):
+    """The route has the mark moved; after that it tells of the end for ever."""
+    made = team.ask(team.ana, "one").json()["id"]
+    for each in ("", "/answer", "/certificate"):
+        team.desk.covered.clear()
+        for known in (False, True):
+            assert team.send("GET", f"/v1/requests/{made}{each}", team.ana).status_code == 200
+            assert found[-1] is known
+
+
+def test_that_a_token_was_used_today_is_written_down(team, found):
+    made = team.ask(team.ana, "one").json()["id"]
+    assert team.answer(team.ana, made).status_code == 200
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        database.execute("UPDATE hushed_s_tokens SET last_used = '2020-01-01'")
+    for known in (False, True):
+        assert team.answer(team.ana, made).status_code == 200
+        assert found[-1] is known
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        used = {each for (each,) in database.execute("SELECT last_used FROM hushed_s_tokens")}
+    assert len(used) == 2
+
+
 def test_a_token_stops_at_the_next_request(team, found):
     made = team.ask(team.ana, "one").json()["id"]
     assert team.answer(team.ana, made).status_code == 200
