@@ -181,8 +181,11 @@ class Line:
         return found
 
     def close(self):
-        self.connection.close()
+        if self.connection is not None:
+            self.connection.close()
         self.connection = None
+
+    __del__ = close
 
 
 class Analyst:
