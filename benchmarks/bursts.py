@@ -70,6 +70,7 @@ class Server:
             work[kind](one)
             waits.append(time.perf_counter() - begun)
 
+        together(self.analysts, work["livez"])  # an idle connection was closed meanwhile
         before, own = self.spent(), time.process_time()
         together(self.analysts, wait)
         own, until = time.process_time() - own, self.spent()

@@ -33,9 +33,8 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-
-import urllib3
 
 from hushed import Guarantee
 from hushed.server._config import read_settings
@@ -119,21 +118,81 @@ def start(folder, port, web=1, source=None):
             stderr=log,
             env=os.environ | named,
         )
-    pool = urllib3.PoolManager(retries=False)
+    line = Line(port)
     while process.poll() is None:
         try:
-            if pool.request("GET", f"http://127.0.0.1:{port}/readyz").status == 200:
+            if line.request("GET", "/readyz").status == 200:
                 return process, time.perf_counter() - begun
-        except urllib3.exceptions.HTTPError:
+        except OSError:
             time.sleep(0.02)
     sys.exit((folder.parent / "log").read_text()[-2000:])
+
+
+@dataclass
+class Told:
+    """An answer."""
+
+    status: int
+    headers: dict[str, str]
+    data: bytes
+
+
+class Line:
+    """One connection that is kept. One that speaks all of HTTP would cost more than the server."""
+
+    def __init__(self, port):
+        self.port, self.connection = port, None
+
+    def request(self, method, path, body=None, headers=None):
+        if self.connection is None:
+            self.connection = socket.create_connection(("127.0.0.1", self.port), timeout=120)
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        content = (body or "").encode()
+        told = {"Host": f"127.0.0.1:{self.port}", **(headers or {})}
+        if body is not None:
+            told["Content-Length"] = str(len(content))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
+        try:
+            self.connection.sendall(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + content)
+            return self.hear()
+        except OSError:
+            self.close()
+            raise
+
+    def hear(self):
+        found = b""
+        while b"\r\n\r\n" not in found:
+            found += self.more()
+        head, _, data = found.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {
+            name.lower(): value for name, _, value in (each.partition(": ") for each in lines)
+        }
+        while len(data) < int(headers["content-length"]):
+            data += self.more()
+        if headers.get("connection") == "close":
+            self.close()
+        return Told(int(first.split()[1]), headers, data)
+
+    def more(self):
+        found = self.connection.recv(65536)
+        if not found:
+            raise ConnectionError("the server has closed the connection")
+        return found
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+    __del__ = close
 
 
 class Analyst:
     """Asks, and keeps the seconds that each thing took."""
 
     def __init__(self, port, token, number):
-        self.pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False, timeout=120)
+        self.line = Line(port)
         self.headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         self.number, self.faults, self.told_to_wait, self.made = number, 0, 0, []
         self.dropped, self.after = 0, 0.0
@@ -148,8 +207,8 @@ class Analyst:
         """Send again, under the same key, what met the end of an idle connection, as clients do."""
         for last in (False, False, True):
             try:
-                return self.pool.request(method, path, body=body, headers=self.headers | headers)
-            except urllib3.exceptions.ProtocolError:
+                return self.line.request(method, path, body=body, headers=self.headers | headers)
+            except ConnectionError:
                 self.dropped += 1
                 if last:
                     raise
@@ -224,10 +283,10 @@ def all_of(analysts, kind):
 
 def watch(port, stop, found):
     """Ask whether the server lives, four times a second."""
-    pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False)
+    line = Line(port)
     while not stop.wait(0.25):
         begun = time.perf_counter()
-        pool.request("GET", "/livez")
+        line.request("GET", "/livez")
         found.append(time.perf_counter() - begun)
 
 
@@ -259,7 +318,7 @@ def ask_often(process, analysts, what, path, seconds):
     def go_on(place):
         one, asked = analysts[place], path(analysts[place])
         while time.perf_counter() < stop:
-            found = one.pool.request("GET", asked, headers=one.headers)
+            found = one.line.request("GET", asked, headers=one.headers)
             one.faults += found.status != 200
             count[place] += 1
 
@@ -277,7 +336,7 @@ def ask_cheaply(process, port, analysts, seconds):
     """Ask what costs no scan and no judging."""
     some = [one for one in analysts if one.made][:16]
     for one in some:
-        one.pool = urllib3.HTTPConnectionPool("127.0.0.1", port, retries=False, timeout=120)
+        one.line = Line(port)
     ask_often(process, some, "/livez", lambda _: "/livez", seconds)
     ask_often(process, some, "/v1/me", lambda _: "/v1/me", seconds)
     ask_often(process, some, "one request", lambda one: f"/v1/requests/{one.made[0]}", seconds)

@@ -149,7 +149,7 @@ def open_team(folder: Path, tokens: dict[str, str]) -> Iterator[Team]:
     desk = open_desk(folder, Log(logged), shared_workers(), shared_runners())
     served = make_app(desk)
     if not _DOCUMENT:  # that of every server; to write it takes half a second
-        _DOCUMENT.update(served._app.openapi())  # of the app: no line of the log tells of it
+        _DOCUMENT.update(served._app._app.openapi())  # of the app: no line of the log tells of it
     with TestClient(served, base_url=ORIGIN, raise_server_exceptions=False) as client:
         yield Team(
             folder=folder, desk=desk, client=client, logged=logged, document=_DOCUMENT, **tokens

@@ -13,6 +13,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from hushed.ledger._glances import Glances
 from hushed.ledger._store import Store
 from hushed.server import _life, _serving
 from hushed.server._desk import Desk
@@ -27,6 +28,7 @@ def counted(monkeypatch):
     """Counts what a process does: transactions that read, and work that is given to threads."""
     counts: Counter[str] = Counter()
     looking, run_sync = Store.looking, anyio.to_thread.run_sync
+    glancing = Glances.looking
 
     @contextmanager
     def look(self: Store) -> Any:
@@ -34,11 +36,18 @@ def counted(monkeypatch):
         with looking(self) as connection:
             yield connection
 
+    @contextmanager
+    def glance(self: Glances) -> Any:
+        counts["glances"] += 1
+        with glancing(self) as connection:
+            yield connection
+
     async def hand_over(*args: Any, **rest: Any) -> Any:
         counts["threads"] += 1
         return await run_sync(*args, **rest)
 
     monkeypatch.setattr(Store, "looking", look)
+    monkeypatch.setattr(Glances, "looking", glance)
     monkeypatch.setattr(anyio.to_thread, "run_sync", hand_over)
     return counts
 
@@ -55,9 +64,22 @@ def counted(monkeypatch):
 def test_a_reader_takes_one_thread_and_few_transactions(team, counted, path, transactions):
     """Each thread more is a wait of the loop for it, of all who ask at once."""
     made = team.ask(team.ana, "one").json()
+    path = path.format(made["id"])
+    team.desk.covered.clear()
     counted.clear()
-    assert team.send("GET", path.format(made["id"]), team.ana).status_code == 200
-    assert counted == {"threads": 1, "transactions": transactions}
+    assert team.send("GET", path, team.ana).status_code == 200
+    glances = int("requests" in path)  # of who asks, and whether it can be answered at once
+    found = {"threads": 1, "transactions": transactions, "glances": glances}
+    assert counted == Counter(found)
+
+
+@pytest.mark.parametrize("path", ["", "/answer", "/certificate"])
+def test_what_was_read_before_takes_no_thread(team, counted, path):
+    """One look over a connection that is kept."""
+    made = team.ask(team.ana, "one").json()
+    counted.clear()
+    assert team.send("GET", f"/v1/requests/{made['id']}{path}", team.ana).status_code == 200
+    assert counted == {"glances": 1}
 
 
 def test_who_asks_and_does_not_wait_takes_one_thread(team, counted):

@@ -367,38 +367,30 @@ def test_17_a_connection_that_asks_nothing_is_ended():
 
 def test_17_whoever_keeps_sending_little_pushes_nobody_else_out(monkeypatch):
     """New connections for those that are ended: the slowest go, and who has asked stays."""
-    import h11
+    from uvicorn.server import ServerState
 
     from hushed.server import _patience
+    from hushed.server._serving import configure
 
-    class Line(_patience.Impatient):
-        def __init__(self):
-            self.conn, self.cycle = h11.Connection(h11.SERVER), None
-            self.loop, self.transport = Mock(), Mock()
-
-        def hear(self, data):
-            self.conn.receive_data(data)
-            while self.conn.next_event() not in (h11.NEED_DATA, h11.PAUSED):
-                if self.conn.their_state is h11.DONE:
-                    break
-            self._wait()
-
+    config, state = configure(None), ServerState()
+    config.load()
     monkeypatch.setattr(_patience, "MOST_WAITING", 3)
-    monkeypatch.setattr("uvicorn.protocols.http.h11_impl.H11Protocol.connection_made", Mock())
-    monkeypatch.setattr(Line, "_slow", {})
-    *_, last = lines = [Line() for _ in range(6)]
-    for each, data in zip(
+    monkeypatch.setattr(_patience.Impatient, "_slow", {})
+    loop = Mock(create_task=lambda work, **_: work.close() or Mock())
+    lines = [_patience.Impatient(config, state, {}, loop) for _ in range(6)]
+    ends = [Mock(get_extra_info=lambda _: None) for _ in lines]
+    for line, end, data in zip(
         lines,
+        ends,
         [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HT"]
         + [b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"] * 4,
         strict=True,
     ):
-        each.connection_made(each.transport)
-        each.hear(data)
-    closed = [each.transport.abort.called for each in lines]
-    assert closed == [False, True, True, False, False, False]
-    last.hear(b"12345678")
-    assert last not in Line._slow
+        line.connection_made(end)
+        line.data_received(data)
+    assert [end.abort.called for end in ends] == [False, True, True, False, False, False]
+    lines[-1].data_received(b"12345678")
+    assert list(_patience.Impatient._slow) == lines[3:5]
 
 
 @pytest.mark.slow

@@ -260,7 +260,7 @@ def open_pair(folder: Path, tokens: dict[str, str]) -> Iterator[Pair]:
             served = make_app(desk)
             client = TestClient(served, base_url=ORIGIN, raise_server_exceptions=False)
             held.enter_context(client)
-            document = served._app.openapi()
+            document = served._app._app.openapi()
             webs.append(
                 Team(
                     folder=folder,

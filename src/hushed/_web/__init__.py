@@ -23,6 +23,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 def is_own_page(headers: Headers, own: str) -> bool:
@@ -33,16 +34,24 @@ def is_own_page(headers: Headers, own: str) -> bool:
 
 def with_headers(send: Send) -> Send:
     """Send the same, with our headers on every answer that does not set them itself."""
-    from starlette.datastructures import MutableHeaders  # noqa: PLC0415 - of an extra
 
     async def send_safely(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+        add_headers(message)
         await send(message)
 
     return send_safely
+
+
+def add_headers(message: Message) -> None:
+    """Add our headers to the beginning of an answer that does not set them itself."""
+    if message["type"] == "http.response.start":
+        headers = list(message.get("headers", ()))
+        given = {name.lower() for name, _ in headers}
+        message["headers"] = [*headers, *(each for each in _HEADERS if each[0] not in given)]
+
+
+class Gone(Exception):
+    """Who asks went away before the body of the request was whole."""
 
 
 async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:
@@ -54,7 +63,7 @@ async def read_body(headers: Headers, receive: Receive, most: int) -> bytes | No
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            raise Gone  # what has come so far may look whole
         body += message.get("body", b"")
         more = message.get("more_body", False)
         if len(body) > most:

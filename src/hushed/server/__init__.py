@@ -15,6 +15,7 @@ if any(
         "cryptography",
         "duckdb",
         "fastapi",
+        "httptools",
         "ibis",
         "jinja2",
         "python_multipart",

@@ -20,14 +20,7 @@ from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
 from hushed._web.rendering import STATIC
-from hushed.errors import (
-    DamagedLedger,
-    HushedError,
-    LedgerUnavailable,
-    NewerLedger,
-    NotFound,
-    ParameterError,
-)
+from hushed.errors import HushedError
 from hushed.ledger import Ledger
 from hushed.server._approving import expire
 from hushed.server._callers import Callers, find_visitor
@@ -42,7 +35,8 @@ from hushed.server._opening import mark_path, open_own
 from hushed.server._pages._doors import make_house, make_pages
 from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
-from hushed.server._problems import Problem, ProblemBody
+from hushed.server._problems import Problem, ProblemBody, problem_of
+from hushed.server._quick import Quick
 from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
@@ -172,7 +166,7 @@ def make_app(desk: Desk) -> Guard:
     _handle_errors(app, house)
     _describe(app)
     limits = desk.settings.limits
-    return Guard(app, desk.settings.server, body=limits.body, log=desk.log)
+    return Guard(Quick(app, desk, callers), desk.settings.server, body=limits.body, log=desk.log)
 
 
 @asynccontextmanager
@@ -271,17 +265,6 @@ def _list_methods(app: FastAPI, request: Request) -> str:
         for method, scope in tried.items()
         if any(route.matches(scope)[0] is Match.FULL for route in app.routes)
     )
-
-
-def problem_of(error: HushedError) -> Problem:
-    """Say in a fixed text what the library refused; a mistake of the caller in its own words."""
-    if isinstance(error, LedgerUnavailable | DamagedLedger | NewerLedger):
-        return Problem("ledger_unavailable", wait=5)
-    if isinstance(error, NotFound):
-        return Problem("not_found")
-    if isinstance(error, ParameterError):
-        return Problem("bad_value", error.message)
-    return Problem("unforeseen")
 
 
 def _problem_of_values(error: RequestValidationError) -> Problem:

@@ -63,9 +63,13 @@ class Callers:
         if found is None:
             self.count_failure(address)
             raise Problem("not_authenticated")
-        if not self._asked.take(found.id):
+        if not self.count(found):
             raise Problem("too_many", wait=60)
         return found
+
+    def count(self, caller: Caller) -> bool:
+        """Count a request of somebody; False if there were as many as are allowed."""
+        return self._asked.take(caller.id)
 
     def count_failure(self, address: str) -> None:
         """Count what opened nothing; whoever guesses often is told to wait."""

@@ -31,6 +31,7 @@ from hushed.server._workers import Workers
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
+_MOST_COVERED = 10_000  # ends that are known to be told of by the mark, which never goes back
 STOP_SECONDS = 20.0  # that a run which is under way has to end, when the server is stopped
 
 
@@ -57,6 +58,8 @@ class Desk:
     errand: Callable[[str], None] | None = field(default=None, repr=False)
     shared: Shared | None = field(default=None, repr=False)  # with other processes of this server
     verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
+    prices: Verdicts = field(default_factory=Verdicts, repr=False)
+    covered: set[str] = field(default_factory=set, repr=False)  # ends of which the mark tells
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -147,6 +150,9 @@ class Desk:
             uncovered = ended & told_after(connection, number)
         if uncovered:
             self.move_mark(*uncovered)
+        if len(self.covered) > _MOST_COVERED:
+            self.covered.clear()
+        self.covered.update(ended)
 
     @contextmanager
     def _marking(self) -> Iterator[None]:

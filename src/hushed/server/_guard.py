@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hushed._web import read_body, replay, with_headers
+from hushed._web import Gone, add_headers, read_body, replay
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
 from hushed.server._pages._visitors import check_form, check_page, is_page
@@ -21,6 +21,7 @@ from hushed.server._problems import MEDIA, Problem
 
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
+_FRAMING = (b"content-length", b"transfer-encoding")
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
@@ -43,13 +44,13 @@ class Guard:
         if scope["type"] != "http":
             return  # no sockets here
         status = 0
-        send_on = with_headers(send)
 
         async def send_safely(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send_on(message)
+                add_headers(message)
+            await send(message)
 
         problem = await self._pass_on(scope, receive, send_safely)
         if problem is not None and not status:
@@ -79,31 +80,48 @@ class Guard:
         else:
             await self._app(scope, replay(body, receive), send)
 
-    async def _check(self, scope: Scope, receive: Receive) -> bytes:
-        headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
+    def _check_head(self, scope: Scope) -> None:
+        """Refuse what no route is asked with; nearly every request has a few short headers."""
+        sent = scope["headers"]
+        hosts = [value for name, value in sent if name == b"host"]
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             raise Problem("wrong_host")
-        if "\0" in scope["path"] or b"\0" in unquote_to_bytes(scope["query_string"]):
+        query = scope["query_string"]
+        if "\0" in scope["path"] or (query and b"\0" in unquote_to_bytes(query)):
             raise Problem("bad_request", "an address holds no NUL")
-        if len(scope["headers"]) > MOST_HEADERS:
+        if len(sent) > MOST_HEADERS:
             raise Problem("too_large", "too many headers")
-        if headers.get("content-encoding", "identity") != "identity":
+        if any(name == b"content-encoding" and value != b"identity" for name, value in sent):
             raise Problem("bad_request", "a compressed body is not read")
+
+    async def _check(self, scope: Scope, receive: Receive) -> bytes:
+        self._check_head(scope)
+        headers = Headers(scope=scope)
         page = is_page(scope["path"])
         if page:
             check_page(self._settings, scope, headers)
         scope["hushed_address"] = find_address(scope, headers, self._proxies)
+        if _has_no_body(scope):
+            return b""
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await read_body(headers, receive, self._body)
         except TimeoutError:
             raise Problem("too_slow") from None
+        except Gone:
+            raise Problem("bad_request", "the body is not whole") from None
         if body is None:
             raise Problem("too_large", f"a body has at most {self._body} bytes")
         if body:
             (check_form if page else _check_body)(headers, body)
         return body
+
+
+def _has_no_body(scope: Scope) -> bool:
+    """Whether a request has no body as HTTP/1 has it; another protocol tells by its end alone."""
+    if not scope.get("http_version", "").startswith("1."):
+        return False
+    return not any(name in _FRAMING for name, _ in scope["headers"])
 
 
 def _check_body(headers: Headers, body: bytes) -> None:
@@ -120,19 +138,21 @@ def _refuse_early(scope: Scope, problem: Problem) -> Response:
     return PlainTextResponse(f"{problem.title} {problem.detail}\n", problem.status)
 
 
-def allowed_hosts(settings: ServerSettings) -> frozenset[str]:
+def allowed_hosts(settings: ServerSettings) -> frozenset[bytes]:
     """List what a client may call the server."""
     port = settings.port
     names = {"127.0.0.1", "localhost", "[::1]", settings.listen.rpartition(":")[0].lower()}
     found = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
     if settings.public_url is not None:
         found.add(urlsplit(settings.public_url).netloc.lower())
-    return frozenset(found)
+    return frozenset(each.encode() for each in found)
 
 
 def find_address(scope: Scope, headers: Headers, proxies: Sequence[str]) -> str:
     """Find who asks: what a proxy says counts only if the proxy is one of ours."""
     peer = (scope.get("client") or ("", 0))[0]
+    if not proxies:
+        return str(peer)[:64]
     said = [each.strip() for each in ",".join(headers.getlist("x-forwarded-for")).split(",")]
     while said and _is_in(peer, proxies):
         peer = said.pop() or peer
@@ -152,7 +172,9 @@ def check_json(body: bytes) -> None:
     try:
         text = body.decode("utf-8")
         _check_depth(text)
-        _check_texts(json.loads(text, object_pairs_hook=_once, parse_constant=_refuse))
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        if "\\u" in text:  # else each character stands as itself, and is one
+            _check_texts(found)
     except (ValueError, RecursionError):
         raise Problem(
             "bad_request",

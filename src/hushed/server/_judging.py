@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
@@ -123,6 +123,11 @@ class AskQuote(Terms):
     )
     rows: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
+    @cached_property
+    def text(self) -> str:
+        """What is asked, as JSON: the same for the same question."""
+        return self.model_dump_json()
+
 
 def require_table(dataset: Dataset) -> Table:
     """Give the table of a data set that may be asked."""
@@ -222,7 +227,10 @@ def price(
         raise Problem("bad_value", "give epsilon, or the errors that are wanted: one of them")
     require_table(dataset)
     check_size(asked.query)
-    found = _ask(desk, person, dataset, asked, "price")
+    found = desk.prices.find(dataset, asked)
+    if found is None:
+        found = _ask(desk, person, dataset, asked, "price")
+        desk.prices.keep(dataset, asked, found)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
     return told if grant is None else told | _left(desk.ledger, grant, found)

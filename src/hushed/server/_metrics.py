@@ -157,6 +157,7 @@ def telling_metrics(
     """Tell them on a port of their own, while the server runs."""
     config = uvicorn.Config(
         make_metrics_app(desk, int(listening.getsockname()[1]), web),
+        http="h11",
         access_log=False,
         log_config=None,
         server_header=False,

@@ -27,6 +27,11 @@ MACHINE = "at the machine"  # who acts with the commands; the name of no person
 SHARE = "share "  # with which the key of a charge begins that is no request, but a share set aside
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _NOBODY = f"hsh_{'0' * 12}_{'A' * 43}_00000000"
+# What `judge_caller` looks at, of a token t and its person p.
+CALLER = (
+    "t.digest AS token_digest, t.scope, t.expires, t.revoked, t.last_used, "
+    "p.id AS person_id, p.name AS person_name, p.role, p.active"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,21 +229,16 @@ def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
 def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Caller | None:
     """Find who shows a token; None for any that does not count here, whatever the reason."""
     told = split_token(text)
-    identity, secret = told or ("0" * 12, _NOBODY)
+    identity = "0" * 12 if told is None else told[0]
     with reading(ledger) as connection:
         found = fetch_one(
             connection,
-            "SELECT t.digest, t.scope, t.expires, t.revoked, t.last_used, p.id, p.name, p.role, "
-            "p.active FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
-            "WHERE t.id = :id",
+            f"SELECT {CALLER} FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
+            "JOIN @.hushed_s_people p ON p.id = t.person WHERE t.id = :id",
             id=identity,
         )
-    same = is_secret(secret, None if found is None else found["digest"])
-    if told is None or found is None or not same or found["revoked"] is not None:
-        return None
-    scope = Scope.from_json(found["scope"])
-    late = datetime.fromisoformat(found["expires"]) <= datetime.now(UTC)
-    if late or not found["active"] or not scope.allows_address(address) or scope.use != use:
+    caller = judge_caller(found, told, address, use)
+    if caller is None or found is None:
         return None
     today = datetime.now(UTC).date().isoformat()
     if found["last_used"] != today:
@@ -246,9 +246,24 @@ def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Ca
         with writing(ledger) as connection:
             statement = "UPDATE @.hushed_s_tokens SET last_used = :day WHERE id = :id"
             run(connection, statement, values)
+    return caller
+
+
+def judge_caller(
+    found: dict[str, Any] | None, told: tuple[str, str] | None, address: str, use: Use
+) -> Caller | None:
+    """Give whose token was shown, from the row of its id; None if it does not count here."""
+    identity, secret = told or ("", _NOBODY)
+    same = is_secret(secret, None if found is None else found["token_digest"])
+    if told is None or found is None or not same or found["revoked"] is not None:
+        return None
+    scope = Scope.from_json(found["scope"])
+    late = datetime.fromisoformat(found["expires"]) <= datetime.now(UTC)
+    if late or not found["active"] or not scope.allows_address(address) or scope.use != use:
+        return None
     return Caller(
-        id=found["id"],
-        name=found["name"],
+        id=found["person_id"],
+        name=found["person_name"],
         role=found["role"],
         token=identity,
         expires=found["expires"],

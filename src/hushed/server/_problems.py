@@ -10,6 +10,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from hushed._ground.printing import flat
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    LedgerUnavailable,
+    NewerLedger,
+    NotFound,
+    ParameterError,
+)
 
 MEDIA = "application/problem+json"
 _LONGEST = 600
@@ -105,6 +113,17 @@ class Problem(Exception):
         if self.detail:
             told["detail"] = self.detail
         return told | ({"request_id": request} if request else {})
+
+
+def problem_of(error: HushedError) -> Problem:
+    """Say in a fixed text what the library refused; a mistake of the caller in its own words."""
+    if isinstance(error, LedgerUnavailable | DamagedLedger | NewerLedger):
+        return Problem("ledger_unavailable", wait=5)
+    if isinstance(error, NotFound):
+        return Problem("not_found")
+    if isinstance(error, ParameterError):
+        return Problem("bad_value", error.message)
+    return Problem("unforeseen")
 
 
 class ProblemBody(BaseModel):

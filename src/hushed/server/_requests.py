@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 State = Literal["pending", "charged", "answered", "failed", "declined", "cancelled", "expired"]
 GONE = "who asked was let out, or the token was revoked"
 _ENDED = ("answered", "failed")  # after a charge: told when the time has come
-_COLUMNS = (
+COLUMNS = (
     "id, person, dataset, key, digest, body, state, token, asked_at, budget, entry, quota, "
     "quota_entry, question, attempts, charged_at, done_at, readable_at, decided_by, reason"
 )
@@ -87,10 +87,10 @@ class Request:
 
 def insert_request(connection: Transaction, request: Request) -> None:
     """Write a request, in the transaction of its charge."""
-    values = {name: getattr(request, name) for name in _COLUMNS.split(", ")}
+    values = {name: getattr(request, name) for name in COLUMNS.split(", ")}
     done = run(
         connection,
-        f"INSERT INTO @.hushed_s_requests ({_COLUMNS}) VALUES "  # noqa: S608  (constants)
+        f"INSERT INTO @.hushed_s_requests ({COLUMNS}) VALUES "  # noqa: S608  (constants)
         f"({', '.join(f':{name}' for name in values)}) ON CONFLICT DO NOTHING",
         values,
     )
@@ -112,7 +112,7 @@ def find_request(ledger: Ledger, identity: str, person: str | None = None) -> Re
 
 
 def _find(connection: Transaction, where: str, **values: str) -> Request | None:
-    statement = f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE {where}"  # noqa: S608
+    statement = f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE {where}"  # noqa: S608
     found = fetch_one(connection, statement, **values)
     return None if found is None else Request(**found)
 
@@ -142,7 +142,7 @@ def list_requests(
     values |= {} if state is None else {"state": state}
     values |= {"cursor": cursor} if cursor else {}
     statement = (
-        f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE 1 = 1 {own}{before}"  # noqa: S608
+        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE 1 = 1 {own}{before}"  # noqa: S608
         "ORDER BY asked_at DESC, id LIMIT :most"
     )
     with reading(ledger) as connection:
@@ -153,7 +153,7 @@ def list_open(ledger: Ledger) -> tuple[Request, ...]:
     """List what is charged and has no answer, the oldest first."""
     with reading(ledger) as connection:
         statement = (
-            f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE state = 'charged' "  # noqa: S608
+            f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE state = 'charged' "  # noqa: S608
             "ORDER BY charged_at, id"
         )
         return tuple(Request(**each) for each in fetch_all(connection, statement))
@@ -228,7 +228,7 @@ def list_late(ledger: Ledger, before: str) -> tuple[Request, ...]:
     """List what is pending and was asked before a moment."""
     with reading(ledger) as connection:
         statement = (
-            f"SELECT {_COLUMNS} FROM @.hushed_s_requests WHERE state = 'pending' "  # noqa: S608
+            f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE state = 'pending' "  # noqa: S608
             "AND asked_at < :before"
         )
         return tuple(Request(**each) for each in fetch_all(connection, statement, before=before))
@@ -291,6 +291,11 @@ def insert_certificate(connection: Transaction, request: str, body: str) -> None
 def find_certificate(ledger: Ledger, request: str) -> str | None:
     """Find the certificate of an answer."""
     with reading(ledger) as connection:
-        statement = "SELECT body FROM @.hushed_s_certificates WHERE request = :id"
-        found = fetch_one(connection, statement, id=request)
+        return certificate_within(connection, request)
+
+
+def certificate_within(connection: Transaction, request: str) -> str | None:
+    """Find it in a transaction that is under way."""
+    statement = "SELECT body FROM @.hushed_s_certificates WHERE request = :id"
+    found = fetch_one(connection, statement, id=request)
     return None if found is None else str(found["body"])

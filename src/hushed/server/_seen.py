@@ -67,7 +67,13 @@ def show_dataset(desk: Desk, caller: Caller, dataset: str) -> ShownDataset:
 
 def show_quote(desk: Desk, caller: Caller, dataset: str, asked: AskQuote) -> ShownQuote:
     """Price a question for a caller."""
-    grant = _find_grant(desk, caller, dataset)
+    return show_quote_of(desk, caller, dataset, asked, _find_grant(desk, caller, dataset))
+
+
+def show_quote_of(
+    desk: Desk, caller: Caller, dataset: str, asked: AskQuote, grant: Grant | None
+) -> ShownQuote:
+    """Price a question for a caller whose share is known."""
     told = price(desk, caller.id, desk.datasets[dataset], asked, grant)
     told["needs_approval"] = desk.datasets[dataset].needs_approval(told["epsilon"])
     return ShownQuote.model_validate(told)
@@ -185,7 +191,7 @@ def show_requests(
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
     told = [(each, each.shown_state()) for each in found]
     desk.require_marked(*(each for each, state in told if state == each.state))
-    return Listed(items=[_show(desk, each, state) for each, state in told], cursor=more)
+    return Listed(items=[show_found(desk, each, state) for each, state in told], cursor=more)
 
 
 def find_requests(
@@ -217,10 +223,11 @@ def show_request(desk: Desk, found: Request, asker: str | None = None) -> ShownR
     state = found.shown_state()
     if state == found.state:  # one that ends unseen is not looked at: it would tell when it ends
         desk.require_marked(found)  # that it failed may tell of rows, and is shown once, too
-    return _show(desk, found, state, asker)
+    return show_found(desk, found, state, asker)
 
 
-def _show(desk: Desk, found: Request, state: State, asker: str | None = None) -> ShownRequest:
+def show_found(desk: Desk, found: Request, state: State, asker: str | None = None) -> ShownRequest:
+    """Show a request in a state that may be told."""
     asked = read_asked(found.body)
     if asker is None:
         with reading(desk.ledger) as connection:

@@ -13,6 +13,7 @@ from hushed.server._tokens import Use
 from hushed.tables import Query
 
 Item = TypeVar("Item")
+RETRY_AFTER = {"pending": "60", "charged": "1"}  # seconds after which to look again
 
 
 class _Shown(BaseModel):

@@ -9,6 +9,7 @@ import re
 import secrets
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from hushed.errors import ParameterError
@@ -63,6 +64,7 @@ class Scope:
         return json.dumps(told, sort_keys=True)
 
     @classmethod
+    @lru_cache(maxsize=1024)  # it is read with every request
     def from_json(cls, text: str) -> Scope:
         """Read what `to_json` wrote."""
         told = json.loads(text)

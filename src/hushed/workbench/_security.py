@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hushed._web import is_own_page, read_body, replay, with_headers
+from hushed._web import Gone, is_own_page, read_body, replay, with_headers
 from hushed.workbench._peers import Peers
 
 MOST_BODY = 1_000_000  # bytes
@@ -107,7 +107,10 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, send_safely)
             return
-        body = await read_body(Headers(scope=scope), receive, MOST_BODY)
+        try:
+            body = await read_body(Headers(scope=scope), receive, MOST_BODY)
+        except Gone:
+            return  # nobody hears the answer
         if body is None:
             await _refuse(413, "A request may have at most 1 MB.")(scope, receive, send_safely)
             return

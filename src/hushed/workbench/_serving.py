@@ -76,6 +76,7 @@ def configure_server(app: Guard) -> uvicorn.Config:
     """Choose how the server speaks; it believes no header that says who asks."""
     return uvicorn.Config(
         app,
+        http="h11",  # the faster one, where it is installed, needs more care
         access_log=False,
         log_level="warning",
         server_header=False,

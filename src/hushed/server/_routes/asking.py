@@ -28,6 +28,7 @@ from hushed.server._seen import (
     write_stored,
 )
 from hushed.server._shown import (
+    RETRY_AFTER,
     Listed,
     ShownDataset,
     ShownEnvelope,
@@ -40,7 +41,6 @@ from hushed.server._shown import (
 _LONGEST_WAIT = 30.0
 _SHORTEST_LOOK = 0.05  # seconds between two looks at a request, where there is no grid
 _WAIT = re.compile(r"(?:^|[,;])\s*wait=([0-9]{1,3})\s*(?:$|[,;])")
-_WAITING = {"pending": "60", "charged": "1"}  # seconds after which to look again
 DatasetId = Annotated[str, Path(max_length=64)]
 RequestId = Annotated[str, Path(max_length=36)]
 KeyHeader = Annotated[
@@ -165,9 +165,9 @@ def _tell_taken(desk: Desk, made: Request, asker: str) -> Response:
     """Say where a request stands, to whom it belongs."""
     shown = show_request(desk, made, asker)
     headers = {"location": f"/v1/requests/{made.id}"}
-    if shown.state not in _WAITING:
+    if shown.state not in RETRY_AFTER:
         return tell(shown, 201, headers)
-    return tell(shown, 202, headers | {"retry-after": _WAITING[shown.state]})
+    return tell(shown, 202, headers | {"retry-after": RETRY_AFTER[shown.state]})
 
 
 async def _wait(desk: Desk, made: Request, seconds: float) -> Request:
@@ -220,7 +220,7 @@ def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
         def look(caller: Caller) -> Response:
             found = require_visible(desk, caller, request)
             shown = show_request(desk, found, caller.name if found.person == caller.id else None)
-            after = _WAITING.get(shown.state)
+            after = RETRY_AFTER.get(shown.state)
             return tell(shown, headers=None if after is None else {"retry-after": after})
 
         return await visitor.have(look)

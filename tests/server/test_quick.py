@@ -1,0 +1,264 @@
+"""What is answered by the shortest way is what the routes answer, and stops as soon."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import QUERY, make_folder, open_team
+
+from hushed.errors import LedgerUnavailable
+from hushed.ledger import Ledger
+from hushed.ledger._glances import Glances
+from hushed.server import _judging
+from hushed.server._quick import Quick
+
+PRICE = "/v1/datasets/stays/quote"
+
+
+@contextmanager
+def by_routes(team) -> Iterator[None]:
+    """Leave all to the routes."""
+    guard = team.client.app
+    quick, guard._app = guard._app, guard._app._app
+    try:
+        yield
+    finally:
+        guard._app = quick
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What was answered by the shortest way."""
+    seen = []
+    for name in ("_find", "_find_price"):
+        real = getattr(Quick, name)
+        monkeypatch.setattr(Quick, name, _noting(real, seen))
+    return seen
+
+
+def _noting(real, seen):
+    if real.__name__ == "_find":
+
+        def find(self, scope):
+            plain = real(self, scope)
+            seen.append(plain is not None)
+            return plain
+
+        return find
+
+    async def price(self, scope, body):
+        plain = await real(self, scope, body)
+        seen.append(plain is not None)
+        return plain
+
+    return price
+
+
+def tell(answer):
+    return answer.status_code, sorted(answer.headers.items()), answer.content
+
+
+def test_all_that_is_asked_is_answered_as_the_routes_do(team, found, monkeypatch):
+    """Byte by byte, with headers: for each kind of person, of token, and of what is not there."""
+    monkeypatch.setattr("hushed.server._rates.Rates.take", lambda *_: True)
+    made = team.ask(team.ana, "one").json()["id"]
+    people = f"/v1/people/{team.person('ana')}/tokens"
+    told = {"prices": {"quote_only": True}, "other": {"datasets": ["other"]}}
+    told |= {"far": {"addresses": ["10.0.0.0/8"]}}
+    tokens = {"ana": team.ana, "bo": team.bo, "sam": team.sam, "none": None, "wrong": "wrong"}
+    for name, narrowed in told.items():
+        tokens[name] = team.send("POST", people, team.sam, json=narrowed).json()["token"]
+    looks = [
+        (f"/v1/requests/{each}{what}", headers)
+        for each in (made, str(uuid.uuid4()), "x" * 37)
+        for what in ("", "/answer", "/certificate", "/other")
+        for headers in ({}, {"accept": "text/csv"}, {"accept": "x" * 201})
+    ]
+    prices = [{"query": QUERY, "epsilon": 0.1}, {"query": QUERY, "epsilon": 99.0}, {"query": 1}]
+    quick = {}
+    for _ in range(2):  # the second time, tokens were used today, and prices are known
+        for name, token in tokens.items():
+            before = len(found)
+            for path, headers in looks if name != "wrong" else looks[:1]:
+                head = headers | ({"authorization": f"Bearer {token}"} if token else {})
+                shown = tell(team.client.get(path, headers=head))
+                with by_routes(team):
+                    assert tell(team.client.get(path, headers=head)) == shown, (name, path)
+            for body in prices if name != "wrong" else ():
+                head = {"authorization": f"Bearer {token}"} if token else {}
+                shown = tell(team.client.post(PRICE, headers=head, json=body))
+                with by_routes(team):
+                    assert tell(team.client.post(PRICE, headers=head, json=body)) == shown
+            quick[name] = sum(found[before:])
+    # Who asked sees the request, its answer and its certificate, and each the price.
+    assert quick == {
+        "ana": 3 + 1,
+        "bo": 1,
+        "sam": 0,
+        "none": 0,
+        "wrong": 0,
+        "prices": 1,
+        "other": 0,
+        "far": 0,
+    }
+
+
+def test_what_waits_is_looked_at_by_the_shortest_way_too(tmp_path, found):
+    """Whether its run has ended makes no difference before it may be seen."""
+    tokens = make_folder(tmp_path, settings="answer_grid = 600.0")
+    for team in open_team(tmp_path / "stats", tokens):
+        made = team.ask(team.ana, "one", wait=0).json()["id"]
+        for _ in range(2):
+            shown = team.send("GET", f"/v1/requests/{made}", team.ana)
+            assert (shown.json()["state"], shown.headers["retry-after"]) == ("charged", "1")
+            assert found[-1]
+            assert team.answer(team.ana, made).json()["code"] == "not_ready"
+            assert not found[-1]
+            while team.desk.queue.count():
+                time.sleep(0.01)
+
+
+def test_an_end_that_the_mark_may_not_tell_of_is_left_to_the_route(team, found):
+    """The route has the mark moved; after that it tells of the end for ever."""
+    made = team.ask(team.ana, "one").json()["id"]
+    for each in ("", "/answer", "/certificate"):
+        team.desk.covered.clear()
+        for known in (False, True):
+            assert team.send("GET", f"/v1/requests/{made}{each}", team.ana).status_code == 200
+            assert found[-1] is known
+
+
+def test_that_a_token_was_used_today_is_written_down(team, found):
+    made = team.ask(team.ana, "one").json()["id"]
+    assert team.answer(team.ana, made).status_code == 200
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        database.execute("UPDATE hushed_s_tokens SET last_used = '2020-01-01'")
+    for known in (False, True):
+        assert team.answer(team.ana, made).status_code == 200
+        assert found[-1] is known
+    with sqlite3.connect(team.folder / "hushed.db") as database:
+        used = {each for (each,) in database.execute("SELECT last_used FROM hushed_s_tokens")}
+    assert len(used) == 2
+
+
+def test_a_token_stops_at_the_next_request(team, found):
+    made = team.ask(team.ana, "one").json()["id"]
+    assert team.answer(team.ana, made).status_code == 200
+    assert team.answer(team.ana, made).status_code == 200
+    assert found[-1]
+    path = f"/v1/people/{team.person('ana')}"
+    team.send("PATCH", path, team.sam, json={"active": False})
+    for each in ("", "/answer", "/certificate"):
+        assert team.send("GET", f"/v1/requests/{made}{each}", team.ana).status_code == 401
+        assert not found[-1]
+
+
+def test_each_request_is_counted_once(tmp_path, found):
+    """Whichever way it is answered."""
+    tokens = make_folder(tmp_path)
+    file = tmp_path / "stats" / "hushed.toml"
+    file.write_text(
+        file.read_text().replace("requests_per_minute = 120", "requests_per_minute = 12")
+    )
+    for team in open_team(tmp_path / "stats", tokens):
+        made = team.ask(team.ana, "one").json()["id"]
+        body = {"query": QUERY, "epsilon": 0.1}
+        codes = [team.answer(team.ana, made).status_code for _ in range(5)]
+        codes += [team.send("POST", PRICE, team.ana, json=body).status_code for _ in range(7)]
+        assert codes == [200] * 11 + [429]
+        assert sum(found) >= 9
+        assert team.answer(team.ana, made).status_code == 429
+
+
+def test_a_price_is_found_once_for_all_and_what_is_left_for_each(team, monkeypatch):
+    """It is that of the question and the table; a share is looked up each time."""
+    asked = []
+    real = _judging._ask
+    monkeypatch.setattr(_judging, "_ask", lambda *told: asked.append(told[-1]) or real(*told))
+    body = {"query": QUERY, "epsilon": 0.1}
+
+    def price(token):
+        return team.send("POST", PRICE, token, json=body).json()
+
+    first = price(team.ana)
+    assert price(team.ana) == first
+    assert price(team.bo) == first
+    assert asked == ["price"]
+    assert team.ask(team.ana, "one").status_code == 201
+    assert price(team.ana)["left"] != first["left"]
+    assert price(team.bo) == first
+    assert team.send("POST", PRICE, team.sam, json=body).json()["left"] is None
+    body["epsilon"] = 0.2
+    assert price(team.bo)["epsilon"] == 0.2
+    assert asked.count("price") == 2
+
+
+def test_a_price_of_a_table_that_changed_is_not_told(team):
+    body = {"query": QUERY, "epsilon": 0.1}
+    for _ in range(2):
+        assert team.send("POST", PRICE, team.ana, json=body).status_code == 200
+    source = team.folder.parent / "stays.csv"
+    source.write_text(source.read_text() + "P100,A,1\n")
+    shown = team.send("POST", PRICE, team.ana, json=body)
+    assert (shown.status_code, shown.json()["code"]) == (503, "dataset_unavailable")
+
+
+def test_prices_of_a_table_in_a_database_are_not_kept(team):
+    """It may change unseen."""
+    stays = team.desk.datasets["stays"]
+    asked = _judging.AskQuote.model_validate({"query": QUERY, "epsilon": 0.1})
+    team.send("POST", PRICE, team.ana, json={"query": QUERY, "epsilon": 0.1})
+    found = team.desk.prices.find(stays, asked)
+    assert found is not None
+    object.__setattr__(stays, "known", "")
+    team.desk.prices.keep(stays, asked, found)
+    assert team.desk.prices.find(stays, asked) is None
+
+
+class TestGlances:
+    @pytest.fixture
+    def glances(self, tmp_path: Path) -> Iterator[Glances]:
+        ledger = Ledger(f"sqlite:///{tmp_path / 'a.db'}")
+        made = Glances(ledger)
+        yield made
+        made.close()
+        ledger.close()
+
+    def count(self, glances):
+        with glances.looking() as connection:
+            return connection.execute("SELECT COUNT(*) FROM hushed_budgets").fetchone()[0]
+
+    def test_nothing_is_written(self, glances):
+        assert self.count(glances) == 0
+        with pytest.raises(LedgerUnavailable), glances.looking() as connection:
+            connection.execute("DELETE FROM hushed_budgets")
+        assert self.count(glances) == 0
+
+    def test_another_file_is_not_looked_into(self, glances, tmp_path):
+        assert self.count(glances) == 0
+        (tmp_path / "a.db").rename(tmp_path / "b.db")
+        (tmp_path / "a.db").write_bytes((tmp_path / "b.db").read_bytes())
+        with pytest.raises(LedgerUnavailable):
+            self.count(glances)
+
+    def test_nobody_is_waited_for(self, glances, tmp_path):
+        """Everybody else would wait, too."""
+        glances._store.close()
+        with sqlite3.connect(tmp_path / "a.db", isolation_level=None) as other:
+            other.execute("PRAGMA locking_mode = EXCLUSIVE")
+            other.execute("BEGIN EXCLUSIVE")
+            begun = time.monotonic()
+            with pytest.raises(LedgerUnavailable):
+                self.count(glances)
+            assert time.monotonic() - begun < 2.0
+
+    def test_a_connection_that_was_closed_for_a_fork_is_opened_again(self, glances):
+        assert self.count(glances) == 0
+        glances._connection.close()
+        assert self.count(glances) == 0
