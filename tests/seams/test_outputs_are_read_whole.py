@@ -5,6 +5,7 @@ import datetime
 import decimal
 import enum
 import types
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +96,8 @@ HOLDERS = {
     "structured": lambda value: np.array([(value,)], dtype=[("a", "f8")])[0],
     "text like an address": lambda value: f"seen at 0x{value}",
     "memory": lambda value: memoryview(bytes([value])),
+    "order of keys": lambda value: dict([("a", 0), ("b", 1)][:: 1 if value else -1]),
+    "categories that rank": lambda value: pd.Series(pd.Categorical(["a"], ordered=bool(value))),
 }
 
 
@@ -139,6 +142,17 @@ def test_noise_that_is_too_small_is_caught_in_numbers_of_any_kind(kind):
 
     with pytest.raises(AssertionError, match="VIOLATED"):
         assert_private(noisy, PAIRS, claim=1.0, samples=600, bits=False)
+
+
+def test_keys_that_are_sorted_by_exact_counts_are_caught():
+    """Noise on the counts hides nothing of it; the dict was read without its order."""
+
+    def count(rows, rng):
+        return {each: n + rng.laplace() for each, n in Counter(rows).most_common()}
+
+    pairs = [(["a", "b", "b"], ["a", "b", "a"])]
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(count, pairs, claim=2.0, samples=600, bits=False)
 
 
 def test_large_integers_in_batches_are_told_apart():

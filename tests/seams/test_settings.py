@@ -36,6 +36,15 @@ def _decimals():
 
 
 @contextmanager
+def _decimals_of_threads():
+    """Each thread that begins takes a copy of this context, as `decimal.Context()` does."""
+    before = decimal.DefaultContext.prec
+    decimal.DefaultContext.prec = 5
+    yield
+    decimal.DefaultContext.prec = before
+
+
+@contextmanager
 def _traps():
     with decimal.localcontext() as context:
         context.traps[decimal.Inexact] = True
@@ -123,6 +132,7 @@ def _mpmath():
 _CHANGES = [
     _numpy,
     _decimals,
+    _decimals_of_threads,
     _traps,
     _recursion,
     _errors,

@@ -1,5 +1,7 @@
 """A table handed in for an option: the error names its type, and shows no cell of it."""
 
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,7 +33,43 @@ def sample(**option):
 
 
 ONE = pd.DataFrame({"x": [1]})
+USED = pd.DataFrame({"u": [1, 2]})
+LAPLACE = hs.Laplace(BOUND, epsilon=1.0)
+COLUMNS = ("sum", "mean", "variance", "median", "histogram")
+
+
+def look_up(table, ask):
+    """Ask a new ledger, which has one budget."""
+    with TemporaryDirectory() as folder, hs.Ledger(f"sqlite:///{folder}/l.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=1.0), method="basic")
+        return ask(ledger, table)
+
+
 CALLS = {
+    **{
+        f"column of {name}": lambda table, name=name: getattr(hs.table(ONE), name)(
+            table, low=0, high=3
+        )
+        for name in COLUMNS
+    },
+    **{
+        f"{name} without a ledger": lambda table, name=name: hs.release(
+            np.mean, [0.5, 0.5], LAPLACE, **{name: table}
+        )
+        for name in ("budget", "key")
+    },
+    "budget above": lambda table: hs.AboveThreshold(1.0, 1.0, budget=table),
+    "name of a table": lambda table: hs.table(ONE, table),
+    "user of a table": lambda table: hs.table(ONE, user=table),
+    "probabilities": lambda table: hs.table(ONE).quantiles("x", table, low=0, high=3),
+    "rows of each user": lambda table: (
+        hs.table(USED, user="u")
+        .bound_contributions(max_rows_per_user=2)
+        .count()
+        .quote(epsilon=1.0, rows_per_user=table)
+    ),
+    "anchor": lambda table: look_up(table, lambda ledger, given: ledger.verify("b", given)),
+    "name of a budget": lambda table: look_up(table, lambda ledger, given: ledger.entries(given)),
     **{
         f"sample {name}": lambda table, name=name: sample(**{name: table})
         for name in SAMPLED.split()

@@ -48,8 +48,13 @@ def _read(read: Callable[[Any], Any], module: Any) -> str:
         return ""
 
 
-def _decimal() -> list[Any]:
-    context = decimal.getcontext()
+def _decimals() -> list[Any]:
+    """Read the context of this thread, and those that new threads and contexts are copies of."""
+    kept = (decimal.DefaultContext, decimal.BasicContext, decimal.ExtendedContext)
+    return [_decimal(each) for each in (decimal.getcontext(), *kept)]
+
+
+def _decimal(context: decimal.Context) -> list[Any]:
     traps = sorted(kind.__name__ for kind, trapped in context.traps.items() if trapped)
     return [context.prec, context.rounding, context.Emin, context.Emax, context.clamp, traps]
 
@@ -128,7 +133,7 @@ _TORCH_BACKENDS = (
     "cudnn.enabled",
 )
 _ALWAYS: dict[str, Callable[[], Any]] = {
-    "the decimal context": _decimal,
+    "the decimal context": _decimals,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "numpy.geterr()": lambda: sorted(np.geterr().items()),
     "numpy.geterrcall()": _errcall,

@@ -76,9 +76,11 @@ def _open_pandas(value: Any) -> dict[str, Any] | None:
 
 
 def _describe_type(kind: Any) -> Any:
-    """Say what a type says, with all categories of one that has some."""
+    """Say what a type says, with all categories of one that has some, and whether they rank."""
     categories = getattr(kind, "categories", None)
-    return str(kind) if categories is None else [str(kind), list(categories)]
+    if categories is None:
+        return str(kind)
+    return [str(kind), list(categories), bool(getattr(kind, "ordered", False))]
 
 
 _FRAMES = {"pyarrow": _open_arrow, "polars": _open_polars, "pandas": _open_pandas}

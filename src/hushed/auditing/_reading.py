@@ -161,10 +161,10 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     below = depth + 1
     kind = type(value).__name__
     if isinstance(value, Mapping):
-        inner = _write_sorted(value.items(), depth, found)
+        inner = _write_sorted(value.items(), depth, found, ordered=True)
         return f"{kind} {{{inner}}}" + _write_attributes(value, depth, found)
     if isinstance(value, set | frozenset):
-        inner = _write_sorted(((part,) for part in value), depth, found)
+        inner = _write_sorted(((part,) for part in value), depth, found, ordered=False)
         return f"{kind} {{{inner}}}" + _write_attributes(value, depth, found)
     if isinstance(value, list | tuple):
         return _write_sequence(value, depth, found)
@@ -187,17 +187,29 @@ def _write_sequence(value: Any, depth: int, found: _Found) -> str:
     return f"{kind.__name__}({inner})" + _write_attributes(value, depth, found)
 
 
-def _write_sorted(parts: Iterable[tuple[Any, ...]], depth: int, found: _Found) -> str:
-    """Write parts without an order of their own, keys with their values, in one that runs share."""
+def _write_sorted(
+    parts: Iterable[tuple[Any, ...]], depth: int, found: _Found, *, ordered: bool
+) -> str:
+    """Write parts, keys with their values, in an order that runs share.
+
+    The order that they come in is noted beside, where they have one: keys of a dict that are
+    sorted by exact numbers tell of them, whatever noise the numbers have.
+    """
     written = []
-    for part in parts:
+    for place, part in enumerate(parts):
         own = _Found()
-        written.append((": ".join([_write(each, depth + 1, own) for each in part]), own))
+        written.append((": ".join([_write(each, depth + 1, own) for each in part]), own, place))
     written.sort(key=lambda each: each[0])
-    for _, own in written:
+    for _, own, _ in written:
         found.kinds.extend(own.kinds)
         found.leaves.extend(own.leaves)
-    return ", ".join(text for text, _ in written)
+    inner = ", ".join(text for text, _, _ in written)
+    places = [place for _, _, place in written]
+    if not ordered or places == sorted(places):
+        return inner
+    order = f"in the order {' '.join(map(str, places))}"
+    found.kinds.append(order)
+    return f"{inner} {order}"
 
 
 def _write_attributes(value: Any, depth: int, found: _Found) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hushed._ground.printing import as_given
 from hushed.errors import DamagedLedger, ParameterError
 
 _SHOWN = 32  # digits of a digest
@@ -21,7 +22,7 @@ def read_anchor(text: str) -> tuple[int, str]:
     )
     if found is None:
         raise ParameterError(
-            f"an anchor is NUMBER:DIGEST with 16 to 64 hexadecimal digits, got {text!r}"
+            f"an anchor is NUMBER:DIGEST with 16 to 64 hexadecimal digits, got {as_given(text)}"
         )
     return int(found[1]), found[2]
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hushed._ground.printing import as_given
 from hushed.errors import (
     DamagedLedger,
     HushedWarning,
@@ -66,7 +67,7 @@ def check_ledger(ledger: object, budget: str | None, key: str | None = None) -> 
         for name, given in (("budget", budget), ("key", key)):
             if given is not None:
                 raise ParameterError(
-                    f"the {name} {given!r} was named, but there is no ledger to charge",
+                    f"the {name} {as_given(given)} was named, but there is no ledger to charge",
                     parameter="ledger",
                     hint="give ledger=hs.Ledger('sqlite:///FILE')",
                 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.printing import as_given
 from hushed._ground.search_path import quote_name
 from hushed.errors import DamagedLedger, NotFound
 from hushed.ledger._entries import Budget, Entry, read_budget, read_entry, write_budget
@@ -93,7 +94,8 @@ def _unknown(connection: Transaction, name: str) -> str:
     found = run(connection, "SELECT name FROM @.hushed_budgets ORDER BY name", {}).fetchall()
     known = ", ".join(repr(row[0]) for row in found[:_NAMED]) or "none"
     more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return f"there is no budget {name!r} in this ledger, which has {known}{more}: open it first"
+    named = f"there is no budget {as_given(name)} in this ledger"
+    return f"{named}, which has {known}{more}: open it first"
 
 
 def _check_budget(name: str, body: str, link: str) -> Budget:
@@ -109,7 +111,7 @@ def head_of(connection: Transaction, name: str, *, lock: bool = False) -> Head:
     locking = f"SELECT entries, digest FROM {_HEAD}" if lock else None
     row = run(connection, statement, {"name": name}, locking).fetchone()
     if row is None:
-        raise NotFound(f"there is no budget {name!r} in this ledger: open it first")
+        raise NotFound(f"there is no budget {as_given(name)} in this ledger: open it first")
     return int(row[0]), str(row[1])
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._ground.printing import brief, shown, suggest
+from hushed._ground.printing import as_given, brief, shown, suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 
@@ -57,7 +57,7 @@ def find_column(name: str, columns: Iterable[str]) -> str:
     listed = ", ".join(map(shown, known[:_NAMED]))
     more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
     raise ParameterError(
-        f"there is no column {brief(str(name))}{hint or ';'} columns: {listed}{more}"
+        f"there is no column {as_given(name)}{hint or ';'} columns: {listed}{more}"
     )
 
 

@@ -128,7 +128,9 @@ def _read_whole(value: Any) -> int:
     if isinstance(plain, float) and plain.is_integer():
         plain = int(plain)
     if type(plain) is not int or not 0 <= plain <= _MOST:
-        raise ParameterError(f"{_FORMS}; got {as_given(value)}", parameter="rows_per_user")
+        # Not the value: in place of the numbers it may be the names of the users that were given.
+        what = "another number" if isinstance(plain, int | float) else type(plain).__name__
+        raise ParameterError(f"{_FORMS}; got {what}", parameter="rows_per_user")
     return plain
 
 

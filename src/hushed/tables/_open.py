@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from hushed._ground.printing import brief
+from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType
 from hushed.errors import HushedWarning, ParameterError
 from hushed.tables import _engine as engine
@@ -107,7 +107,7 @@ def open_table(
     engine.check_installed()
     if not isinstance(name, str) or not name or not is_sendable(name):
         raise ParameterError(
-            f"name must be the name of a table, got {brief(str(name))}", parameter="name"
+            f"name must be the name of a table, got {as_given(name)}", parameter="name"
         )
     if header is not None and not isinstance(header, str):
         raise ParameterError(

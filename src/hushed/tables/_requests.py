@@ -62,7 +62,8 @@ class Aggregate:
             raise ParameterError("give at least one probability, such as [0.5] for the median")
         if not all(0.0001 <= p <= 0.9999 for p in self.probabilities):
             raise ParameterError(
-                f"probabilities of quantiles must lie in [0.0001, 0.9999], got {self.probabilities}"
+                "probabilities of quantiles must lie in [0.0001, 0.9999], got "
+                f"{_tell_numbers(self.probabilities)}"
             )
         most = {"quantiles": _MOST_CANDIDATES, "top": _MOST_KEYS}.get(self.kind, _MOST_BINS)
         if not 1 <= require_int("bins", self.bins) <= most:
@@ -162,6 +163,11 @@ def require_name(what: str, name: object) -> str:
     return name
 
 
+def _tell_numbers(given: tuple[float, ...]) -> str:
+    """Tell the one number that was given; of many, which may be a column, how many there are."""
+    return as_given(given[0]) if len(given) == 1 else f"{len(given)} numbers"
+
+
 def _double(name: str, value: Any) -> float:
     """Convert a number of any type to the nearest double."""
     if type(value) is not bool and isinstance(value, Real | Decimal | np.number):
@@ -226,7 +232,7 @@ def read_probabilities(given: Any) -> tuple[float, ...]:
         for each in given:
             if isinstance(each, bool) or not isinstance(each, SupportsFloat):
                 raise ParameterError(
-                    f"a probability of a quantile must be a number, got {as_given(each)}"
+                    f"a probability of a quantile must be a number, got {type(each).__name__}"
                 )
             found.append(float(each))
         return tuple(found)
