@@ -269,7 +269,7 @@ def _keep_first(
     """Keep the first rows of each user by the hash of some columns under a key, then by others.
 
     An engine that chooses them by its own SQL leaves out late what has no `known` value, and may
-    compute the rows `again`, unless these take long.
+    compute the rows `again`, unless that takes long: casts of strings, joins and ranks do.
     """
     secret, hashed, ties = by
     kept, order = rows.schema(), [each.get_name() for each in ties]
@@ -285,7 +285,7 @@ def _keep_first(
         ties=order,
         limit=limit,
         known={name: engine.compile_sql(values) for name, values in known.items()},
-        again=again and connection.again,
+        again=again and connection.again and not any(each.is_string() for each in kept.values()),
     )
     return rows.get_backend().sql(choose(told), schema=kept)
 

@@ -39,7 +39,7 @@ def choose_first(told: FirstRows) -> str:
     values = "".join(
         f"hushed_known{i} AS MATERIALIZED ({sql}), " for i, sql in enumerate(told.known.values())
     )
-    small = _keep_known("SELECT * FROM hushed_rows WHERE hash < (SELECT * FROM hushed_below)", told)
+    small = _keep_known("SELECT * FROM hushed_rows JOIN hushed_below ON hash < below", told)
     others = _keep_known(f"SELECT * FROM hushed_rows JOIN hushed_rest USING ({user})", told)  # noqa: S608
     many = _rank(f"SELECT * FROM hushed_others WHERE held > {told.limit}", told)  # noqa: S608
     return (
@@ -63,12 +63,13 @@ def small_below(limit: int) -> str:
     """Write the SQL of the hash below which most users have as many rows as are kept, and few more.
 
     One more row of each user is ranked for nothing; of a user who has too few, all rows are ranked.
-    So the fewer have too few, the more rows a user has. It is 0 where most rows would be small.
+    So the fewer have too few, the more rows a user has. Where most rows would be small, there is
+    none: DuckDB joins nothing with an empty table, and reads no row for it.
     """
     wanted = f"{limit + 1} + sqrt({2 * limit} * ln(greatest(each / {limit}, 1)))"
     share = f"SELECT ({wanted}) / each AS share FROM ({_EACH})"  # noqa: S608
     small = f"CAST(least(share, {_MOST_SMALL}) * {2.0**64!r} AS UBIGINT)"
-    return f"SELECT CASE WHEN share < {_MOST_SMALL} THEN {small} ELSE 0 END FROM ({share})"  # noqa: S608
+    return f"SELECT {small} AS below FROM ({share}) WHERE share < {_MOST_SMALL}"  # noqa: S608
 
 
 _EACH = "SELECT sum(held) / count(*) AS each FROM hushed_users"
