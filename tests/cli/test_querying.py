@@ -201,6 +201,15 @@ def test_a_median_is_the_quantile_of_one_half(run):
     assert (refused.exit_code, "--median takes COLUMN:LOW:HIGH" in refused.stderr) == (2, True)
 
 
+def test_json_holds_what_the_numbers_of_a_list_mean(run):
+    """The edges of the bins of a histogram, and which quantiles were asked for."""
+    words = ("--histogram", "cost:0:500:4", "--quantile", "cost:0:500:0.25,0.75")
+    found = json.loads(run(*words, "--epsilon", 50, "--json").stdout)
+    assert found["edges"] == {"histogram_cost": [0, 125, 250, 375, 500]}
+    assert len(found["rows"][0]["histogram_cost"]) == 4
+    assert found["probabilities"] == {"quantiles_cost": [0.25, 0.75]}
+
+
 def test_a_quantile_in_another_order_is_told_the_right_one(run):
     """The probability comes last: one that stands before the range is met as a number above 1."""
     refused = run("--quantile", "cost:0.5:0:500", "--epsilon", 1)
