@@ -11,6 +11,7 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
+_HTML = (".html", ".htm", ".xhtml", "")  # with another ending no browser would show a page
 _PAGES = {
     "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit: ",
@@ -138,6 +139,10 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _check_place(option: str, path: Path) -> None:
+    if option == "--html" and path.suffix.lower() not in _HTML:
+        raise ParameterError(
+            f"--html {path} is a page: its name ends in .html, and a browser prints it as PDF"
+        )
     if path.is_dir():
         raise ParameterError(f"{option} {path} is a folder; name a file in it")
     if _real(path).is_symlink():
