@@ -43,7 +43,10 @@ def test_a_key_of_another_question_is_refused_in_words_of_commands(run, tmp_path
     with hs.Ledger(ledger) as book:
         book.open_budget("b", hs.Guarantee(epsilon=3, neighbours="add-remove"))
     paid = ("--epsilon", 1, "--ledger", ledger, "--budget", "b", "--key", "k")
-    assert run("--count", *paid).exit_code == 0
+    told = "an answer is stored under the key 'k': to the same question it is given again"
+    first, again = (run("--count", *paid) for _ in range(2))
+    assert (first.exit_code, again.exit_code, again.stdout) == (0, 0, first.stdout)
+    assert (told in first.stderr, told in again.stderr) == (False, True)
     refused = run("--count", "--where", "cost > 1", *paid)
     assert refused.exit_code == 2
     assert "'hushed ledger answer', or take another --key" in refused.stderr

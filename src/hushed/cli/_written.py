@@ -139,10 +139,6 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _check_place(option: str, path: Path) -> None:
-    if option == "--html" and path.suffix.lower() not in _HTML:
-        raise ParameterError(
-            f"--html {path} is a page: its name ends in .html, and a browser prints it as PDF"
-        )
     if path.is_dir():
         raise ParameterError(f"{option} {path} is a folder; name a file in it")
     if _real(path).is_symlink():
@@ -153,6 +149,10 @@ def _check_place(option: str, path: Path) -> None:
     place = path if path.exists() else path.parent
     if not os.access(place, os.W_OK):
         raise ParameterError(f"{option} {path}: {place} is not writable")
+    if option == "--html" and path.suffix.lower() not in _HTML:
+        raise ParameterError(
+            f"--html {path} is a page: its name ends in .html, and a browser prints it as PDF"
+        )
 
 
 def _check_kept(option: str, path: Path) -> None:
