@@ -14,6 +14,7 @@ import typer
 
 from hushed import cli
 
+_ARGUMENTS = "Arguments"
 _REST = "Other options"  # those without a panel of their own
 
 
@@ -68,24 +69,33 @@ def _describe(called: str, command: Any) -> Iterator[str]:
         yield from ["For example:", "", "```text", _fold(cli.EXAMPLES[called]), "```", ""]
     shown = [each for each in command.params if not each.hidden and each.get_help_record(context)]
     for panel in dict.fromkeys(_panel(each) for each in shown):
-        yield from [f"**{panel}**", "", "| | |", "|---|---|"]
+        kind = "argument" if panel == _ARGUMENTS else "option"
+        yield from [f"**{panel}**", "", f"| {kind} | meaning |", "|---|---|"]
         for option in (each for each in shown if _panel(each) == panel):
             written, said = option.get_help_record(context)
-            yield f"| `{' '.join(written.split())}` | {_plain(said)} |"
+            yield f"| {_write_words(written)} | {_plain(said)} |"
         yield ""
 
 
 def _panel(option: Any) -> str:
     if option.param_type_name == "argument":
-        return "Arguments"
+        return _ARGUMENTS
     return option.rich_help_panel or _REST
+
+
+def _write_words(written: str) -> str:
+    """Write an option word by word; no word is broken but those that list choices."""
+    return " ".join(
+        f"`{each}`" + ("" if "|" in each else "{ .whole }") if each != "/" else each
+        for each in written.split()
+    )
 
 
 def _fold(command: str) -> str:
     """Break a long command before its options, as a terminal takes it."""
     lines = [""]
     for word in (shlex.quote(each) if " " in each else each for each in shlex.split(command)):
-        if len(lines[-1]) + len(word) > 88 and word.startswith("--"):
+        if len(lines[-1]) + len(word) > 70 and word.startswith("--"):
             lines[-1] += " \\"
             lines.append(" ")
         lines[-1] += f" {word}" if lines[-1] else word

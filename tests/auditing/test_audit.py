@@ -105,6 +105,22 @@ class TestVerdicts:
         assert words.startswith("VIOLATED")
         assert words.index("Certified") < words.index("Estimate, not a certificate")
 
+    @pytest.mark.slow
+    def test_a_violated_verdict_says_how_often_a_right_mechanism_gets_it(self):
+        """One in twenty by default; a verdict that accuses nobody does not say so."""
+        told = "a mechanism that keeps its claim gets this verdict with probability at most"
+        found = quick(wrong_scale, "histogram", claim=Guarantee(epsilon=0.1), bits=False)
+        assert f"{told} 0.05." in found.explain()
+        found = quick(
+            wrong_scale,
+            "histogram",
+            claim=Guarantee(epsilon=0.1),
+            bits=False,
+            confidence=0.999,
+        )
+        assert f"{told} 0.001." in found.explain()
+        assert told not in quick(grid_laplace).explain()
+
     def test_not_refuted_is_not_private(self):
         """The report says what would have been caught, and that more may be missed."""
         found = quick(grid_laplace)

@@ -362,6 +362,12 @@ class TestWrittenFiles:
         """--out and --html must differ."""
         assert "--out" in refused(*RELEASE, "--out", "c", "--html", "./c", code=2)
 
+    @pytest.mark.parametrize("name", ["c.pdf", "c.json", "c.PNG"])
+    def test_a_page_has_the_name_of_a_page(self, folder, name):
+        """A page that was written as c.pdf opened nowhere."""
+        assert "its name ends in .html" in refused(*RELEASE, "--html", name, code=2)
+        assert not (folder / name).exists()
+
     def test_places_that_cannot_be_written(self, folder, monkeypatch):
         """A missing folder, a folder as target and a locked folder are found before sampling."""
         assert "no folder" in refused(*RELEASE, "--out", "nowhere/c.json", code=2)

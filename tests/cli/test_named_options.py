@@ -51,6 +51,8 @@ def test_the_option_is_named(arguments, told):
         (["query", "x.csv", "--filter=a > 1"], "; did you mean '--where'?"),
         (["statistic", "mode", "x.csv", "--method", "x"], "; did you mean '--mechanism'?"),
         (["query", "x.csv", "--epsillon", "1"], "; did you mean '--epsilon'"),
+        (["query", "x.csv", "--rows", "5"], "; did you mean '--max-rows-per-user'?"),
+        (["certify", "--key", "annual"], "; did you mean '--entry'?"),
         (["compose", "--filter", "1"], "No such option: --filter"),  # has no --where to mean
         (["query", "x.csv", "--count", "--qqq"], "No such option: --qqq "),
         (["query", "x.csv", "--noise", "no"], "'--noise': 'no' is not one of 'laplace'"),

@@ -6,6 +6,7 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+import hushed as hs
 from hushed.cli import app
 
 
@@ -148,6 +149,12 @@ class TestCompose:
         for name in ("pld", "renyi", "zcdp"):
             assert name in result.stdout
         assert "left out at-risk" in result.stderr
+
+    def test_one_release_is_not_called_releases(self):
+        """Neither in the table nor in the words of Python."""
+        assert run("compose", "laplace:0.1").stdout.startswith("1 release at delta")
+        told = hs.compose([hs.Guarantee(epsilon=1.0)], delta=1e-6).explain()
+        assert told.startswith("1 release: epsilon")
 
     def test_every_kind_of_release(self):
         """Every documented kind is understood."""

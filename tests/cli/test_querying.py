@@ -43,7 +43,10 @@ def test_a_key_of_another_question_is_refused_in_words_of_commands(run, tmp_path
     with hs.Ledger(ledger) as book:
         book.open_budget("b", hs.Guarantee(epsilon=3, neighbours="add-remove"))
     paid = ("--epsilon", 1, "--ledger", ledger, "--budget", "b", "--key", "k")
-    assert run("--count", *paid).exit_code == 0
+    told = "an answer is stored under the key 'k': to the same question it is given again"
+    first, again = (run("--count", *paid) for _ in range(2))
+    assert (first.exit_code, again.exit_code, again.stdout) == (0, 0, first.stdout)
+    assert (told in first.stderr, told in again.stderr) == (False, True)
     refused = run("--count", "--where", "cost > 1", *paid)
     assert refused.exit_code == 2
     assert "'hushed ledger answer', or take another --key" in refused.stderr
@@ -199,6 +202,15 @@ def test_a_median_is_the_quantile_of_one_half(run):
     assert costs[95] <= row["median_cost"] <= costs[105]
     refused = run("--median", "cost:0", "--epsilon", 1)
     assert (refused.exit_code, "--median takes COLUMN:LOW:HIGH" in refused.stderr) == (2, True)
+
+
+def test_json_holds_what_the_numbers_of_a_list_mean(run):
+    """The edges of the bins of a histogram, and which quantiles were asked for."""
+    words = ("--histogram", "cost:0:500:4", "--quantile", "cost:0:500:0.25,0.75")
+    found = json.loads(run(*words, "--epsilon", 50, "--json").stdout)
+    assert found["edges"] == {"histogram_cost": [0, 125, 250, 375, 500]}
+    assert len(found["rows"][0]["histogram_cost"]) == 4
+    assert found["probabilities"] == {"quantiles_cost": [0.25, 0.75]}
 
 
 def test_a_quantile_in_another_order_is_told_the_right_one(run):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed._ground.notebook import Card, draw_bound, render_card
 from hushed.comparing._routes import ROUTES
 
 pytestmark = pytest.mark.slow  # one of each kind takes seconds to make
@@ -210,6 +211,27 @@ def test_the_card_of_an_audit_shows_its_outcomes(shown):
     assert groups[inside:, 0].sum() == report.witness.counts.hits
 
 
+@pytest.mark.parametrize(("certified", "claimed"), [(0.4, 0.5), (9.0, 0.5), (0.0, 1.0), (1, 0)])
+def test_what_was_claimed_is_written_within_the_picture(certified, claimed):
+    """It was cut at the edge, and touched the words of the next picture, which is now below."""
+    drawn = draw_bound(certified, claimed, "")
+    x, side, words = re.search(
+        r'<text x="([0-9.]+)" y="42" text-anchor="(\w+)">([^<]+)', drawn
+    ).groups()
+    wide = 7 * len(words)  # a letter of this size is narrower
+    left = float(x) - wide * {"start": 0, "middle": 0.5, "end": 1}[side]
+    assert 0 <= left < left + wide <= 320
+    assert "svg{display:block" in render_card(Card(title="", text="", pictures=(drawn, drawn)))
+
+
+def test_a_public_table_without_a_name_is_not_called_twice():
+    """Its card said "Public table public table"."""
+    table = pd.DataFrame({"x": [1.0]})
+    assert "<strong>Public table</strong>" in hs.populations.PublicTable(table)._repr_html_()
+    named = hs.populations.PublicTable(table, name="pilot")
+    assert "<strong>Public table pilot</strong>" in named._repr_html_()
+
+
 def test_the_histogram_counts_every_movement(shown):
     """Heights are in proportion to counts, for counts that NumPy makes."""
     sensitivity = shown["sensitivity"]
@@ -306,6 +328,7 @@ def test_progress_is_shown_in_a_notebook_and_goes(tmp_path):
 
 WATCHED_ROUTES = """
 import hushed as hs
+from hushed._ground.notebook import Card, draw_bound, render_card
 from IPython.display import DisplayHandle
 from hushed._ground import progress
 progress._PAUSE = 0.0

@@ -127,6 +127,15 @@ class TestPages:
                     shown.partition("\nFor example:")[2].split("```")[1][5:].replace("\\\n", "")
                 )
 
+    def test_no_name_of_an_option_is_broken_and_columns_have_names(self, generated):
+        """On a telephone it read "--sensitivi" and "ty"; the head of every table was empty."""
+        page = generated.command_pages()["commands/cost.md"]
+        assert "`--sensitivity`{ .whole } `<float>`{ .whole }" in page
+        assert "| option | meaning |" in page
+        assert not any("| | |" in each for each in generated.command_pages().values())
+        assert "white-space: nowrap" in (ROOT / "docs" / "assets" / "pages.css").read_text()
+        assert "extra_css: [assets/pages.css]" in (ROOT / "mkdocs.yml").read_text()
+
     def test_the_changelog_and_how_to_report_a_defect_are_pages(self, generated):
         """What stands beside the documentation is on the site, with links that hold there."""
         assert generated.page_beside("CHANGELOG.md").startswith("# Changelog\n")

@@ -762,9 +762,12 @@ def study(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_release_on_the_command_line_is_read_again(study):
     """By key or number, as words or JSON; asked again under its key it is the same."""
-    first = json.loads(run(*study, "--key", "monday", "--json").stdout)
-    again = json.loads(run(*study, "--key", "monday", "--json").stdout)
-    assert again == first
+    paid = run(*study, "--key", "monday", "--json")
+    stored = run(*study, "--key", "monday", "--json")
+    first = json.loads(paid.stdout)
+    assert json.loads(stored.stdout) == first
+    told = "under the key 'monday': to the same question it is given again, and nothing is charged"
+    assert (told in paid.stderr, told in " ".join(stored.stderr.split())) == (False, True)
     assert first["entry"] == 1
     for name in ("monday", 1):
         told = run("ledger", "answer", "sqlite:///e.db", "b", name)

@@ -152,7 +152,9 @@ def answer(rows, rng, size):
 def test_the_picture_of_an_audit_shows_the_numbers_of_its_report(claim):
     """The claim, the certified bounds, the estimate, and how often the event was seen."""
     report = hs.audit(answer, [([1.0], [0.0])], claim=claim, samples=4000, batch=True, workers=1)
-    page = audit_page(report)
+    page = audit_page(report, name="m.py:<answer>")
+    assert "m.py:&lt;answer&gt;" in page
+    assert f"<td>{report.to_dict()['claim']}</td>" in page
     above, below = audit_figure(report).to_dict()["vconcat"]
     curve, certified, claimed = (layer["data"]["values"] for layer in above["layer"])
     found = [(each["epsilon"], each["delta"]) for each in (*certified, *claimed)]

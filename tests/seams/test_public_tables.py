@@ -431,7 +431,8 @@ class TestRefusals:
         with pytest.raises(TooFewRows) as caught:
             asked(Table(public), rows=100)
         assert "hs.Blockwise(f, rows=" not in str(caught.value)
-        assert "given-the-rest" in str(caught.value)
+        where = "PublicTable(..., promise='given-the-rest') (--promise given-the-rest"
+        assert where in str(caught.value)
         with pytest.raises(TooFewRows, match=r"hs.Blockwise\(f, rows=10\)") as caught:
             asked(Table(public), rows=100, calibration="marginal")
         assert "leave" not in str(caught.value)

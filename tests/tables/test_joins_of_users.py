@@ -219,7 +219,7 @@ def test_tables_that_do_not_fit_are_refused(how, words, tmp_path):
 def test_what_cannot_be_joined_by_users_is_refused(tmp_path):
     """A table that is not there, rows as the unit, and frames, which are in no database."""
     source = in_duckdb(tmp_path / "t.db")
-    with pytest.raises(NotFound, match="no table 'nobody'"):
+    with pytest.raises(NotFound, match=r"no table 'nobody'; its tables: [a-z, ]*$"):
         opened(source).join_users("nobody", user="pid", columns=["age"])
     with pytest.raises(ParameterError, match="no user column"):
         hs.table(source, "visits").join_users("people", user="pid", columns=["age"])

@@ -26,7 +26,8 @@ _STYLE = (
     "margin:.4em 0;background:none;font:inherit;color:inherit}"  # pages without doctype reset it
     ".hushed-card th,.hushed-card td{text-align:left;padding:.1em 1em .1em 0;background:none;"
     "border:0;vertical-align:top;font-variant-numeric:tabular-nums}"
-    ".hushed-card .facts th{font-weight:400;opacity:.75}"
+    ".hushed-card .facts th{font-weight:400;opacity:.75;white-space:nowrap}"
+    ".hushed-card>svg{display:block;margin:.4em 0}"  # side by side their words would touch
     ".hushed-card .rows th{border-bottom:1px solid currentColor}"
     ".hushed-card p{white-space:pre-line;margin:.3em 0}"
     ".hushed-card svg text{fill:currentColor;font-size:11px}</style>"
@@ -185,6 +186,8 @@ def draw_bound(certified: float, claimed: float, label: str) -> str:
     if not (math.isfinite(top) and top > 0):
         return ""
     a, b = _WIDTH * (certified / top), _WIDTH * (claimed / top)
+    side = "end" if b > 0.8 * _WIDTH else "middle" if b > 0.2 * _WIDTH else "start"
+    x = {"end": float(_WIDTH), "middle": b, "start": 0.0}[side]  # words stay within the picture
     return _svg(
         46,
         label,
@@ -192,7 +195,7 @@ def draw_bound(certified: float, claimed: float, label: str) -> str:
         f'<rect x="0" y="16" width="{a:.1f}" height="8" fill="{_ORANGE}"/>'
         f'<path d="M{b:.1f} 10V30" stroke="{_BLUE}" stroke-width="3"/>'
         f'<text x="0" y="11">at least {certified:.4g}</text>'
-        f'<text x="{b:.1f}" y="42" text-anchor="middle">claimed {claimed:.4g}</text>',
+        f'<text x="{x:.1f}" y="42" text-anchor="{side}">claimed {claimed:.4g}</text>',
     )
 
 

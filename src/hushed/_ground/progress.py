@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from hushed._ground.notebook import Card, draw_gauge, render_card
+from hushed._ground.printing import as_given
+from hushed.errors import ParameterError
 
 _PAUSE = 0.25  # seconds between two looks of a line in a notebook
 _LONG = 5.0  # seconds that are worth a word
@@ -38,6 +40,27 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
         yield None
 
 
+def choose_words(progress: object) -> Callable[[str], None]:
+    """Choose what takes words on how far work is: with True a terminal or a notebook shows them."""
+    if callable(progress):
+        return progress
+    if progress is not None and not isinstance(progress, bool):
+        raise ParameterError(
+            "progress must be True, False or a function that takes words, got "
+            f"{as_given(progress)}",
+            parameter="progress",
+        )
+    return _say if progress and (_in_notebook() or _is_terminal()) else _ignore
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
 def tell_wait(words: str, seconds: float) -> None:
     """Tell beforehand of work that takes long, and on the way says nothing: on standard error.
 
@@ -46,7 +69,7 @@ def tell_wait(words: str, seconds: float) -> None:
     """
     with suppress(Exception):
         if seconds >= _LONG and (_in_notebook() or _is_terminal()):
-            print(words, file=sys.stderr, flush=True)  # noqa: T201
+            _say(words)
 
 
 def _is_terminal() -> bool:

@@ -125,8 +125,9 @@ class Composition(Shown):
             if g is None
             else f"gamma {format_up(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
         )
+        number = "1 release" if self.releases == 1 else f"{self.releases} releases together"
         lines = [
-            f"{self.releases} releases together: epsilon {format_up(self.epsilon)} at delta "
+            f"{number}: epsilon {format_up(self.epsilon)} at delta "
             f"{format_up(self.delta)}, {whom}.",
             f"By: {self.theorem}.",
             f"The smallest possible epsilon lies in [{format_down(self.exact.low)}, "

@@ -13,6 +13,7 @@ import numpy as np
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import is_real
 from hushed._ground.printing import as_given
+from hushed._ground.progress import choose_words
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim
 from hushed.auditing._fixed import (
@@ -58,7 +59,7 @@ def audit(
     answers: int = 5,
     bits: bool = True,
     sequential: bool = False,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
     keep: str | PathLike[str] | Keep | None = None,
 ) -> AuditReport:
     """Judge what a mechanism claims on pairs of neighbours.
@@ -99,8 +100,9 @@ def audit(
     sequential : bool, default False
         Bet against the claim as the samples come, and stop as soon as it is contradicted; the
         confidence holds whenever one looks.
-    progress : callable, optional
-        Called with words on how far the audit is.
+    progress : bool or callable, optional
+        True shows in a terminal or a notebook how far the audit is; a function is called with these
+        words.
     keep : str, path or hushed.runs.Keep, optional
         Folder, or address of an object store, in which outputs are kept as the audit goes: the
         same call goes on where an earlier one was interrupted. They are as private as the pairs.
@@ -137,6 +139,7 @@ def audit(
     begun = time.perf_counter()
     judged = adapt_claim(claim)
     judged.require_testable()
+    words = choose_words(progress)
     alpha, number, root = allowed_error(confidence), _check_samples(samples), seed_from(seed)
     differ = _choose_relation(pairs, claim.neighbours, relation)
     if sequential and not judged.can_be_bet_against:
@@ -152,7 +155,7 @@ def audit(
         listed,
         seed=root,
         workers=workers,
-        progress=progress or _ignore,
+        progress=words,
         bits=bits,
         keep=keep,
         name=name_mechanism(mechanism),
@@ -327,7 +330,3 @@ def _check_samples(samples: int) -> int:
             f"samples must be an integer of 1 or more, got {as_given(samples)}", parameter="samples"
         )
     return int(samples)
-
-
-def _ignore(_: str) -> None:
-    pass

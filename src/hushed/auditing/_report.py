@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_bound, draw_pairs
 from hushed._ground.printing import (
     Spelling,
@@ -237,6 +238,7 @@ class AuditReport(Shown):
                 self._describe_draws(),
                 f"Evidence. {self.witness}.",
                 self._describe_bits(spell),
+                self._describe_chance(),
                 self._describe_power(),
                 self._describe_unseen(),
                 self._describe_estimate(),
@@ -319,6 +321,17 @@ class AuditReport(Shown):
             "The event looks at the low bits of doubles, by which noise that is drawn in floating "
             "point gives the answer away, also where its scale is right: a leak of the program, "
             f"not of the formula. {spell('bits', False)} judges the values alone."
+        )
+
+    def _describe_chance(self) -> str:
+        """Say how often a right mechanism gets this verdict, where pairs are given."""
+        if self.verdict != "violated" or self.population is not None:
+            return ""
+        chance = format_up(float(1 - decimal_of(self.confidence)), 3)
+        return (
+            "With a fresh seed a mechanism that keeps its claim gets this verdict with probability "
+            f"at most {chance}. Where a bound is hardly above the claim, repeat the audit with "
+            "another seed."
         )
 
     def _describe_power(self) -> str:

@@ -220,7 +220,20 @@ def _learn(
         source = source.one_at_a_time()
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
+    _tell_failures(probes, progress)
     return source, probes
+
+
+def _tell_failures(probes: list[Any], progress: Progress) -> None:
+    """Tell of runs that failed: an outcome like others, but maybe not what the auditor meant."""
+    outputs = [output for part in probes if not isinstance(part, np.ndarray) for output in part]
+    failed = [each for each in outputs if isinstance(each, Raised)]
+    if failed:
+        kinds = " and ".join(sorted({each.name for each in failed}))
+        progress(
+            f"of the first {len(outputs)} runs {len(failed)} ended in {kinds}: "
+            "a run that fails is an outcome, too"
+        )
 
 
 def _draw_probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:

@@ -107,7 +107,7 @@ def _write(report: AuditReport, files: Reports, data: str) -> None:
     if files.html is not None:
         from hushed.plots._audits import audit_page  # noqa: PLC0415
 
-        write_whole(files.html, audit_page(report, spell_option))
+        write_whole(files.html, audit_page(report, spell_option, data))
         print_note(f"page written to {files.html}")
     if files.out is not None:
         from hushed.statements import certify  # noqa: PLC0415

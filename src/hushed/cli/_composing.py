@@ -115,7 +115,8 @@ def compose(
         records = [{**asdict(one), "relative_gap": one.relative_gap} for one in found]
         result.update({"results": records, "skipped": skipped} if method == "all" else records[0])
         if not as_json:
-            _print_all(f"{len(items)} releases at delta = {format_up(delta)}", found, neighbours)
+            number = "1 release" if len(items) == 1 else f"{len(items)} releases"
+            _print_all(f"{number} at delta = {format_up(delta)}", found, neighbours)
             print_notes([f"left out {text}" for text in skipped])
 
 

@@ -164,8 +164,8 @@ class Price:
     error: Annotated[
         Many,
         option(
-            "NAME=VALUE: the largest error of an output, kept by the smallest epsilon that can; "
-            "repeat.",
+            "NAME=VALUE: the largest error of an output, of a quantile in ranks, kept by the "
+            "smallest epsilon that can; repeat.",
             NOISE,
             "--error",
         ),

@@ -326,6 +326,8 @@ def _answer(answer: hs.Answer) -> dict[str, Any]:
         "shortfall": dict(answer.shortfall),
         "candidates": {name: asdict(each) for name, each in answer.candidates.items()},
         "bounds": {name: list(ends) for name, ends in answer.bounds.items()},
+        "edges": {name: list(edges) for name, edges in answer.edges.items()},
+        "probabilities": {name: list(asked) for name, asked in answer.probabilities.items()},
         "not_included": {name: remark_of(answer, name) for name in answer.values},
         "warnings": list(answer.warnings),
         "level": answer.level,

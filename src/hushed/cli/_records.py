@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import hushed as hs
+from hushed._ground.printing import brief
 from hushed.cli import _options as options
 from hushed.cli._inputs import read_bounds, read_population, read_values
 from hushed.cli._options import option
+from hushed.cli._outcome import print_note
 from hushed.cli._panels import LEDGER, OUTPUT
 from hushed.errors import ParameterError
 from hushed.populations import Population, by_user
@@ -79,7 +81,13 @@ class Account:
     key: options.KeyOption = None
 
     def charge(self, ledger: Any) -> dict[str, Any]:
-        """Say to a release what it charges, and under which name."""
+        """Say to a release what it charges, and under which name; tell of an answer under it."""
+        named = self.key if ledger is not None and self.budget is not None else None
+        if named and ledger.answer(self.budget, named) is not None:
+            print_note(
+                f"an answer is stored under the key {brief(named)}: to the same question it is "
+                "given again, and nothing is charged"
+            )
         return {"ledger": ledger, "budget": self.budget, "note": self.remark, "key": self.key}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
+_HTML = (".html", ".htm", ".xhtml", "")  # with another ending no browser would show a page
 _PAGES = {
     "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit: ",
@@ -148,6 +149,10 @@ def _check_place(option: str, path: Path) -> None:
     place = path if path.exists() else path.parent
     if not os.access(place, os.W_OK):
         raise ParameterError(f"{option} {path}: {place} is not writable")
+    if option == "--html" and path.suffix.lower() not in _HTML:
+        raise ParameterError(
+            f"--html {path} is a page: its name ends in .html, and a browser prints it as PDF"
+        )
 
 
 def _check_kept(option: str, path: Path) -> None:

@@ -75,8 +75,8 @@ def _draw_panels(alt: Any, report: AuditReport, size: dict[str, int]) -> list[An
     return [each.properties(**size) for each in drawn if each is not None]
 
 
-def audit_page(report: AuditReport, spell: Spelling = spell_argument) -> str:
-    """Write a report as one self-contained HTML page."""
+def audit_page(report: AuditReport, spell: Spelling = spell_argument, name: str = "") -> str:
+    """Write a report as one self-contained HTML page, with the name of what was audited."""
     whose = " for this sensitivity" if report.population else ""
     told = report.explain(spell).split("\n\n")
     try:
@@ -86,6 +86,8 @@ def audit_page(report: AuditReport, spell: Spelling = spell_argument) -> str:
     return render_page(
         heading=f"Audit: {report.verdict}{whose}",
         rows=[
+            *([("audited mechanism", name)] if name else []),
+            ("claim", report.to_dict()["claim"]),
             ("epsilon, at least", f"{format_down(report.epsilon_low)} at the claimed delta"),
             ("delta, at least", f"{format_down(report.delta_low)} at the claimed epsilon"),
             ("confidence", format_down(report.confidence)),

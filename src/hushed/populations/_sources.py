@@ -25,6 +25,7 @@ from hushed.populations._users import Users, column_of_users, users_from
 Promise = Literal["population", "given-the-rest", "table"]
 
 _NAMED = 12  # columns on a card
+_UNNAMED = "public table"
 
 
 @runtime_checkable
@@ -88,7 +89,7 @@ class PublicTable(Shown):
     """
 
     frame: Any
-    name: str = "public table"
+    name: str = _UNNAMED
     promise: Promise = "population"
     bounds: Any = None
     _ranges: tuple[Range, ...] = field(default=(), init=False, repr=False)
@@ -106,7 +107,7 @@ class PublicTable(Shown):
         names = ", ".join(found.columns[:_NAMED]) or "no names"
         more = len(found.columns) - _NAMED
         return card_of_facts(
-            f"Public table {self.name}",
+            "Public table" if self.name == _UNNAMED else f"Public table {self.name}",
             (
                 ("rows", f"{len(self.frame):,}"),
                 ("columns", f"{names} and {more} more" if more > 0 else names),

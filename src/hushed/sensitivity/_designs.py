@@ -305,11 +305,11 @@ class _Ask:
         if is_given_the_rest(replace(reach, protect="record")) and not reach.whole:
             ways += self._blocks(known)
         if is_given_the_rest(reach) and known > 2 * self.pairs:
-            ways.append("accept the weaker promise='given-the-rest'")
+            ways.append(_accept("given-the-rest"))
         return ways or [
             f"ask for tables of fewer {'rows' if reach.user is None else 'users'}",
             "draw from a simulator",
-            "accept the weaker promise='table' (--promise table on the command line)",
+            _accept("table"),
         ]
 
     def _blocks(self, known: int) -> list[str]:
@@ -336,6 +336,14 @@ class _Ask:
 def is_given_the_rest(reach: Neighbourhood) -> bool:
     """Whether a promise may be given the rest: it is about one replaced record."""
     return reach.swapped and not reach.whole and reach.protect == "record"
+
+
+def _accept(promise: str) -> str:
+    """Advise a weaker promise, and say where it is asked for."""
+    return (
+        f"accept the weaker promise of PublicTable(..., promise={promise!r}) "
+        f"(--promise {promise} on the command line)"
+    )
 
 
 def _divisors(number: int) -> list[int]:

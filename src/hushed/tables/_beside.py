@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import brief
-from hushed.errors import ParameterError
+from hushed.errors import NotFound, ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column
 from hushed.tables._joins import require_columns
@@ -26,7 +26,11 @@ def join_beside(
             parameter="user",
             hint="open the table with user='COLUMN'",
         )
-    other = engine.open_beside(table.connection, name)
+    try:
+        other = engine.open_beside(table.connection, name)
+    except NotFound as missing:
+        missing.parameter, missing.hint = "name", ""  # not the table that was opened
+        raise
     chosen = require_columns(columns)
     known = other.columns
     mine, theirs = table.columns[table.user], known[find_column(user, known)]
