@@ -108,3 +108,17 @@ def test_every_mechanism_that_chooses_or_counts_has_a_unit_of_its_own():
 def test_what_is_not_stated_says_so():
     """As of a mechanism of the caller's own."""
     assert str(_stated_error.StatedError(value=None)) == "not stated"
+
+
+def test_what_is_told_above_a_threshold_has_noise_beside_a_right_answer():
+    """That an answer is surely above says nothing of the value that is told with it."""
+    search = hs.AboveThreshold(threshold=0, epsilon=2.0, values=0.5)
+    told = search.certificate.error.explain()
+    assert told.startswith("none in whether an answer is above, with probability 95 %, where it is")
+    assert told.endswith("gaps and values have noise of their own")
+    values = [
+        found.value
+        for found in (hs.AboveThreshold(0, 2.0, values=0.5).ask(1e6) for _ in range(20))
+        if found
+    ]
+    assert max(np.abs(np.array(values) - 1e6)) > 0.01  # of a scale of 2

@@ -680,6 +680,14 @@ class TestErrorsOnPublicRows:
         assert "whatever the rows are: the error comes near this where there are few" in text
         assert "PrivateEstimator.error_on" in text
 
+    def test_what_odd_labels_count_as_is_said_of_the_fit_at_hand(self):
+        """A number beyond its range is moved to the end, and is not the first of some classes."""
+        classes = objective(epsilon=2.0).fit(XC, YC).certificate_.explain()
+        assert "a label that is none of the public ones as the first" in classes
+        ridge = PrivateEstimator(Ridge(), route="objective", bounds=(-1, 1), labels=(-1, 1))
+        numbers = ridge.fit(X, Y).certificate_.explain()
+        assert "as its middle, also of labels. Noise" in numbers
+
     def test_other_routes_and_too_few_trials_are_refused(self):
         """By the name of what is wrong."""
         with pytest.raises(ParameterError, match="error_on is for route='objective'"):

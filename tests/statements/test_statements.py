@@ -513,6 +513,20 @@ def test_audits_of_epsilon_and_delta_read_back(sequential):
 
 
 @pytest.mark.slow
+def test_what_a_study_refuses_is_done_by_the_verb_that_is_named():
+    """It takes certificates alone; a guarantee that was turned is added up by hs.compose."""
+    rows = np.zeros(5)
+    mechanisms = [
+        hs.Laplace(hs.proven_sensitivity(1.0, neighbours=each, argument="a count"), epsilon=1.0)
+        for each in ("replace-one", "add-remove")
+    ]
+    parts = [hs.certify(hs.release(lambda x: float(len(x)), rows, each)) for each in mechanisms]
+    with pytest.raises(ParameterError, match=r"by hs\.compose, with guarantee\.for_replacement"):
+        hs.certify_study(parts)
+    found = hs.compose([parts[0], parts[1].guarantee.for_replacement()], delta=0)
+    assert found.guarantee.epsilon == 3.0
+
+
 def test_a_study_adds_up_what_its_parts_promise():
     """Pure promises at delta 0 add up; a certificate counts once, and an audit promises nothing."""
     parts = [hs.certify(visits().count().release(epsilon=e)) for e in (1.0, 0.5)]

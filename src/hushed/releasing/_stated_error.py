@@ -51,8 +51,8 @@ _MARGINS = {
     "{rows} or more can change and leave the category",
     Blocks.name: "none beside that of the blocks, unless it is refused: with probability {chance} "
     "at most where {value} blocks or more can answer otherwise and leave the label",
-    SparseVector.name: "none, with probability {sure}, where an answer is {value} or more away "
-    "from the threshold",
+    SparseVector.name: "none in whether an answer is above, with probability {sure}, where it is "
+    "{value} or more away from the threshold; gaps and values have noise of their own",
 }
 
 

@@ -305,11 +305,12 @@ class _Ask:
         if is_given_the_rest(replace(reach, protect="record")) and not reach.whole:
             ways += self._blocks(known)
         if is_given_the_rest(reach) and known > 2 * self.pairs:
-            ways.append("accept the weaker promise='given-the-rest'")
+            ways.append("accept the weaker promise='given-the-rest' of PublicTable")
         return ways or [
             f"ask for tables of fewer {'rows' if reach.user is None else 'users'}",
             "draw from a simulator",
-            "accept the weaker promise='table' (--promise table on the command line)",
+            "accept the weaker promise='table' of PublicTable (--promise table on the command "
+            "line)",
         ]
 
     def _blocks(self, known: int) -> list[str]:

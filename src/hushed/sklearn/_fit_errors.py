@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed._ground.notebook import Card, Shown
+from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
@@ -24,8 +25,8 @@ class FitErrors(Shown):
     Parameters
     ----------
     error_50, error_95 : dict of str to float
-        For each attribute the error of its largest number that half, and 95 %, of the fits kept
-        to, in the units of the attribute.
+        For each attribute the largest error among its numbers that half, and 95 %, of the fits
+        kept to, in the units of the attribute.
     size : dict of str to float
         Largest absolute number of each attribute without noise.
     stated : float
@@ -85,11 +86,11 @@ def measure_errors(order: Order, table: Floats, trials: int) -> FitErrors:
         for name, value in fitted.items()
     }
     return FitErrors(
-        error_50={name: float(np.quantile(each, 0.5)) for name, each in off.items()},
-        error_95={name: float(np.quantile(each, 0.95)) for name, each in off.items()},
+        error_50={name: kept_to(each, 0.5) for name, each in off.items()},
+        error_95={name: kept_to(each, 0.95) for name, each in off.items()},
         size={name: float(np.abs(value).max()) for name, value in fitted.items()},
         stated=mechanism.accuracy(),
-        met=float(np.quantile(away, 0.95)),
+        met=kept_to(away, 0.95),
         rows=len(rows),
         trials=trials,
     )
