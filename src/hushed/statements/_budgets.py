@@ -322,7 +322,11 @@ def _describe_table(table: Table) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST_CELL else text[: _MOST_CELL - 3] + "..."
+    """Cut a long text, and no number in the middle: it would be another one."""
+    if len(text) <= _MOST_CELL:
+        return text
+    kept, _, rest = text[: _MOST_CELL - 3].rpartition(" ")
+    return f"{kept or rest} ..."
 
 
 def _compare(reading: Reading, ledger: Ledger) -> list[str]:
