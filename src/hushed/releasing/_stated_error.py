@@ -9,6 +9,7 @@ from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
 from hushed.blocks import Blocks
 from hushed.mechanisms import (
+    Bernstein,
     Exponential,
     InverseSensitivity,
     NoisyMax,
@@ -38,6 +39,7 @@ _UNITS = {
     SparseVector.name: "distance from the threshold",
     ProposeTest.name: f"{_ANSWER}, if it is not refused",
     BoundSearch.name: "{rows} beyond the bound, on the worst column",
+    Bernstein.name: f"{_ANSWER}, anywhere, by the noise alone",
     ObjectiveDraw.name: "coefficients of scaled features and labels, on the worst table",
 }
 _OF_BLOCKS = {
