@@ -127,7 +127,8 @@ def _say_margin(record: MechanismRecord, rows: str) -> str:
 
 def name_unit(mechanism: str) -> str:
     """Name the unit of the error of a mechanism that is no noise on numbers; empty for those."""
-    return _UNITS.get(mechanism, "").format(rows="rows")
+    unit = _UNITS.get(mechanism, "").format(rows="rows")
+    return "" if unit.startswith(_ANSWER) else unit
 
 
 def _name_unit(record: MechanismRecord) -> str:
