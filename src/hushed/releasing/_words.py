@@ -181,7 +181,21 @@ def _accuracy(certificate: Certificate) -> str:
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
     return (
         f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
-        f"{_describe_usual(certificate)}"
+        f"{_describe_usual(certificate)}{_describe_penalty(certificate)}"
+    )
+
+
+def _describe_penalty(certificate: Certificate) -> str:
+    """Say which fit a private one is near, where the penalty that was asked for is too small."""
+    if certificate.mechanism.name != ObjectiveDraw.name:
+        return ""
+    made = rebuild_mechanism(certificate).mechanism
+    if made.used_penalty == made.penalty:
+        return ""
+    return (
+        f" Both fits have a penalty of {format_up(made.used_penalty, 4)} in place of the "
+        f"{format_up(made.penalty, 4)} that was asked for: at this epsilon a smaller one is not "
+        "allowed."
     )
 
 

@@ -36,6 +36,9 @@ class FitErrors(Shown):
         What 95 % of the fits kept to of the same.
     rows, trials : int
         Public rows, and fits that were drawn.
+    penalty, asked_penalty : float
+        Penalty of the fits, with noise and without, and that of the estimator: at a small epsilon
+        it is raised.
     """
 
     error_50: dict[str, float]
@@ -45,6 +48,8 @@ class FitErrors(Shown):
     met: float
     rows: int
     trials: int
+    penalty: float
+    asked_penalty: float
 
     def _card(self) -> Card:
         lines = [("attribute", "error in 50 % of fits", "in 95 %", "largest without noise")]
@@ -57,6 +62,12 @@ class FitErrors(Shown):
             f"{format_up(self.stated, 3)} for every table, in units of scaled features and labels; "
             f"these rows kept to {format_up(self.met, 3)} of the same."
         )
+        if self.penalty != self.asked_penalty:
+            words += (
+                " All fits, that without noise, too, have a penalty of "
+                f"{format_up(self.penalty, 4)} in place of {format_up(self.asked_penalty, 4)}: at "
+                "this epsilon a smaller one is not allowed."
+            )
         title = "Errors of a private fit, on public rows"
         width = max(len(name) for name, *_ in lines) + 2
         text = [f"{a:<{width}}{b:<23}{c:<12}{d}" for a, b, c, d in lines]
@@ -93,6 +104,8 @@ def measure_errors(order: Order, table: Floats, trials: int) -> FitErrors:
         met=kept_to(away, 0.95),
         rows=len(rows),
         trials=trials,
+        penalty=mechanism.used_penalty,
+        asked_penalty=mechanism.penalty,
     )
 
 
