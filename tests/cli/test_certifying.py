@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 
 import pytest
 from tests.commands import ended
@@ -10,6 +11,7 @@ from tests.commands import ended
 import hushed as hs
 import hushed.statements
 from hushed.errors import ParameterError
+from hushed.tables._format import list_lines
 
 LEDGER = ("--ledger", "sqlite:///l.db", "--budget", "clinic")
 
@@ -98,6 +100,34 @@ def test_a_report_tells_the_numbers_of_groups(folder):
     done = run(folder, "report", "sqlite:///l.db", "clinic")
     first = answer.values["count"][0]
     assert re.search(rf"2 groups, cost, count[^:]*: 1 {first} ", done.stdout)
+
+
+def test_a_report_cuts_no_number(folder):
+    """Its first digits would be another number."""
+    with hs.Ledger(f"sqlite:///{folder / 'l.db'}") as book:
+        rows = hs.table(str(folder / "rows.csv"), types={"cost": "int"})
+        asked = rows.group_by("cost", keys=list(range(40))).count()
+        answer = asked.release(epsilon=0.5, ledger=book, budget="clinic")
+        told = hs.certify_budget(book, "clinic").explain()
+    (line,) = (each for each in told.split("\n") if "40 groups" in each)
+    shown = line.partition("40 groups, ")[2].removesuffix(" ...")
+    whole = "; ".join(" ".join(each) for each in list_lines(answer)[1:])
+    assert line.endswith(" ...")
+    assert whole.startswith(shown.partition(": ")[2] + " ")
+
+
+def test_a_certificate_is_no_answer_and_the_command_that_is_named_takes_it(folder):
+    """From any folder, with blanks in its name, and signed."""
+    (folder / "a b").mkdir()
+    run(folder, "keys", "new", "k.key")
+    files = ("--out", "a b/c d.json", "--sign", "k.key")
+    assert run(folder, "certify", *LEDGER, "--entry", "1", *files).returncode == 0
+    done = run(folder, "certify", "a b/c d.json")
+    assert done.returncode == 2
+    named = re.search(r"hushed (verify .*PAGE) checks", done.stderr)[1]
+    words = [{"KEY.pub": "k.key.pub", "PAGE": "p.html"}.get(w, w) for w in shlex.split(named)]
+    assert run(folder, *words).returncode == 0
+    assert (folder / "p.html").exists()
 
 
 def test_keys_are_made_once_and_sign(folder):

@@ -224,3 +224,13 @@ class TestPlan:
             level = epsilon_for_error(3.0, sensitivity=2.0, beta=beta, dims=dims)
             error = error_of(level, sensitivity=2.0, beta=beta, dims=dims)
             assert error == pytest.approx(3.0, rel=1e-14)
+
+
+def test_names_of_needs_are_shown_on_one_line_without_controls():
+    """Also where nothing fits: one that turns the direction of writing could turn a number."""
+    needs = [Need(error=2, beta=0.05, name=f"count \u202e{i}\n") for i in range(2)]
+    assert "\u202e" not in plan(needs).require().sentence
+    with pytest.raises(NotFeasible) as refused:
+        plan(needs, budget=20.0, model=CostModel(per_person=100, people=2)).require()
+    assert "count  0" in str(refused.value)
+    assert str(refused.value).isprintable()

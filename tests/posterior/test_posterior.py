@@ -458,3 +458,24 @@ def test_a_forged_share_of_the_prior_is_seen():
     assert '"least": 0.1111111111111111' in text
     with pytest.raises(ParameterError, match="share"):
         hs.Certificate.from_json(text.replace('"least": 0.1111111111111111', '"least": 0.05'))
+
+
+def test_the_stated_error_is_of_clipped_log_likelihoods():
+    """Where the clip binds, the log likelihood itself is farther off, nearly always."""
+    rows, grid = np.array([1.0] * 18 + [0.0] * 42), np.arange(1, 10) / 10
+
+    def coin(row, p):
+        return np.where(np.asarray(row) == 1, np.log(p), np.log1p(-p))
+
+    mechanism = hs.Posterior(coin, grid, epsilon=1.0, clip=0.5)
+    certificate = hs.release(coin, rows, mechanism).certificate
+    bare = np.array([coin(row, grid) for row in rows])
+    clipped = np.maximum(bare, bare.max(axis=1, keepdims=True) - 0.5).sum(axis=0)
+    chances = mechanism.chances_on(rows)
+    near = {
+        name: chances[scores.max() - scores <= certificate.mechanism.accuracy].sum()
+        for name, scores in (("clipped", clipped), ("bare", bare.sum(axis=0)))
+    }
+    assert near["clipped"] >= 0.95
+    assert near["bare"] < 0.1
+    assert "(its log likelihood, as clipped where there is a clip, or" in certificate.explain()

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -440,3 +441,18 @@ def test_a_certificate_says_what_a_search_leaves_as_a_rule():
     assert "That is for the worst column." in text
     half, most = (f"{plan.usual_accuracy(beta):g}" for beta in (0.5, 0.05))
     assert f"{half} at most in half of the searches, and {most} at most in 95 %" in text
+    enough = re.search(
+        r"of which (\S+) rows or more lie beyond the first candidate, (\S+), and", text
+    )
+    assert float(enough[1]) >= 2 * plan.accuracy()
+    assert float(enough[2]) == plan.smallest
+
+
+@pytest.mark.parametrize("rest", [0.0, -5.0, math.nan])
+def test_rows_beyond_no_candidate_do_not_make_a_column_long(rest):
+    """Beside 20,000 zeros, as of people without costs, few others are left out as if alone."""
+    costs = np.concatenate([[rest] * 20_000, np.arange(12) + 50.0])
+    plan = bounds.BoundSearch(COUNT, epsilon=1.0)
+    left = [(costs > hs.find_bound(costs, epsilon=1.0).value).sum() for _ in range(40)]
+    assert np.mean(np.array(left) > plan.usual_accuracy(0.5)) > 0.5
+    assert costs.size > 2 * plan.accuracy()

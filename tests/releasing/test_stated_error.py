@@ -101,10 +101,38 @@ def test_a_search_is_about_rows_or_users():
 
 
 def test_every_mechanism_that_chooses_or_counts_has_a_unit_of_its_own():
-    """The others add noise to numbers, or to a function."""
-    assert set(CERTIFIED) - set(_stated_error._UNITS) == {"laplace", "gaussian", "bernstein"}
+    """The others add noise to numbers."""
+    assert set(CERTIFIED) - set(_stated_error._UNITS) == {"laplace", "gaussian"}
 
 
 def test_what_is_not_stated_says_so():
     """As of a mechanism of the caller's own."""
     assert str(_stated_error.StatedError(value=None)) == "not stated"
+
+
+def test_what_is_told_above_a_threshold_has_noise_beside_a_right_answer():
+    """That an answer is surely above says nothing of the value that is told with it."""
+    search = hs.AboveThreshold(threshold=0, epsilon=2.0, values=0.5)
+    told = search.certificate.error.explain()
+    assert told.startswith("none in whether an answer is above, with probability 95 %, where it is")
+    assert told.endswith("gaps and values have noise of their own")
+    values = [
+        found.value
+        for found in (hs.AboveThreshold(0, 2.0, values=0.5).ask(1e6) for _ in range(20))
+        if found
+    ]
+    assert max(np.abs(np.array(values) - 1e6)) > 0.01  # of a scale of 2
+
+
+def test_the_error_of_a_function_on_the_cube_is_that_of_its_noise():
+    """A polynomial is off where the function is steep, also without noise."""
+
+    def steep(rows):
+        return lambda points: (np.ravel(points) > 0.55) * rows.mean()
+
+    mechanism = hs.Bernstein(SUP, epsilon=1e6, lattice=8)
+    released = hs.release(hs.on_lattice(steep, lattice=8), ROWS, mechanism)
+    points = np.linspace(0, 1, 101)[:, None]
+    off = np.abs(np.ravel(released.value(points)) - steep(ROWS)(points)).max()
+    assert off > 10 * released.error.value
+    assert released.error.unit == "that of the answer, anywhere, by the noise alone"

@@ -162,3 +162,11 @@ def test_bad_input_is_refused(call):
     """Levels above epsilon0, negative numbers and NaN are refused."""
     with pytest.raises(ParameterError):
         call()
+
+
+def test_a_level_is_printed_as_it_is():
+    """Rounded to the calibrated one, it would be a level that is never left."""
+    found = risk.assess(0.999999999, 1.0)
+    assert "Risk of level 0.999999999 nats" in str(found)
+    assert f"losing more than 0.999999999: that is {found.loss_exceeds:.3f}" in str(found)
+    assert "Assessment of epsilon 0.999999999 of 1 nats" in repr(found)

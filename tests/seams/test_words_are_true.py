@@ -147,3 +147,24 @@ def test_no_population_of_ones_own_has_the_name_of_ours(make):
 
     with pytest.raises(ParameterError, match="Give it a kind of its own"):
         ask()
+
+
+def test_a_promise_for_several_rows_is_nowhere_one_for_a_single_row(tmp_path):
+    """In the line, the card and the certificate of whatever carries it; it covers no single row."""
+    drawn = hs.sample_sensitivity(np.mean, UNIT, rows=20, gamma=0.5, symmetric=True, distance=2)
+    mechanism = hs.Laplace(drawn, epsilon=1.0)
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+        ledger.open_budget("two", hs.Guarantee(epsilon=2, gamma=0.9, distance=2))
+        rows = np.random.default_rng(0).random(20)
+        released = hs.release(np.mean, rows, mechanism, ledger=ledger, budget="two")
+        told = [
+            *map(repr, (drawn, released, released.certificate, ledger.entries("two")[0])),
+            *(each._repr_html_() for each in (drawn, mechanism, released, ledger)),
+            hs.certify(released).explain(),
+            hs.certify_study([hs.certify(released)]).explain(),
+            hs.certify_budget(ledger, "two").explain(),
+        ]
+    for text in told:
+        assert "2 rows at once" in text
+        assert "one row" not in text
+    assert "2 at once" in hs.compose([mechanism], delta=0).explain()

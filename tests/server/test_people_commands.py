@@ -223,3 +223,11 @@ def test_the_trail_is_listed_in_order_and_a_changed_one_is_refused(tmp_path):
     refused = run(folder, "trail")
     assert refused.exit_code == 1
     assert "event 2" in refused.stderr
+
+
+def test_a_token_for_a_day_is_said_to_be_one(tmp_path):
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    done = run(folder, "invite", "eve", "--days", "1")
+    assert done.exit_code == 0, done.output
+    assert "this is a token for a day, for eve" in done.stderr

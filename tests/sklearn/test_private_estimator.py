@@ -680,6 +680,33 @@ class TestErrorsOnPublicRows:
         assert "whatever the rows are: the error comes near this where there are few" in text
         assert "PrivateEstimator.error_on" in text
 
+    def test_a_raised_penalty_is_told_beside_the_errors(self):
+        """The fit that they are measured from is then not the one that the estimator makes."""
+        for strength, epsilon, raised in ((100.0, 0.1, True), (0.001, 10.0, False)):
+            made = PrivateEstimator(
+                LogisticRegression(C=strength),
+                epsilon=epsilon,
+                route="objective",
+                bounds=(-1, 1),
+                labels=sorted(set(YC)),
+            )
+            told = made.error_on(XC, YC, trials=20)
+            words = made.fit(XC, YC).certificate_.explain()
+            assert told.asked_penalty == 1 / strength
+            assert (told.penalty > told.asked_penalty) == raised
+            for text in (words, str(told)):
+                assert (
+                    f"have a penalty of {format_up(told.penalty, 4)} in place of" in text
+                ) == raised
+
+    def test_what_odd_labels_count_as_is_said_of_the_fit_at_hand(self):
+        """A number beyond its range is moved to the end, and is not the first of some classes."""
+        classes = objective(epsilon=2.0).fit(XC, YC).certificate_.explain()
+        assert "a label that is none of the public ones as the first" in classes
+        ridge = PrivateEstimator(Ridge(), route="objective", bounds=(-1, 1), labels=(-1, 1))
+        numbers = ridge.fit(X, Y).certificate_.explain()
+        assert "as its middle, also of labels. Noise" in numbers
+
     def test_other_routes_and_too_few_trials_are_refused(self):
         """By the name of what is wrong."""
         with pytest.raises(ParameterError, match="error_on is for route='objective'"):

@@ -14,6 +14,7 @@ from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 
 import hushed as hs
 from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.plots._audits import audit_page
 from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
 
@@ -513,6 +514,37 @@ def test_audits_of_epsilon_and_delta_read_back(sequential):
 
 
 @pytest.mark.slow
+def test_bounds_of_an_audit_say_where_they_hold():
+    """A claim about a divergence has no delta and no epsilon of its own."""
+    report = hs.audit(
+        lambda count, rng, size: count[0] + rng.normal(scale=3, size=size),
+        [[[1], [0]]],
+        claim=hs.ZeroConcentrated(rho=0.05),
+        relation="answers",
+        samples=1000,
+        batch=True,
+        bits=False,
+        workers=1,
+    )
+    for told in (hs.certify(report).explain(), audit_page(report)):
+        assert " at delta = 0" in told
+        assert "at the claimed" not in told
+
+
+def test_what_a_study_refuses_is_done_by_the_verb_that_is_named():
+    """It takes certificates alone; a guarantee that was turned is added up by hs.compose."""
+    rows = np.zeros(5)
+    mechanisms = [
+        hs.Laplace(hs.proven_sensitivity(1.0, neighbours=each, argument="a count"), epsilon=1.0)
+        for each in ("replace-one", "add-remove")
+    ]
+    parts = [hs.certify(hs.release(lambda x: float(len(x)), rows, each)) for each in mechanisms]
+    with pytest.raises(ParameterError, match=r"by hs\.compose, with guarantee\.for_replacement"):
+        hs.certify_study(parts)
+    found = hs.compose([parts[0], parts[1].guarantee.for_replacement()], delta=0)
+    assert found.guarantee.epsilon == 3.0
+
+
 def test_a_study_adds_up_what_its_parts_promise():
     """Pure promises at delta 0 add up; a certificate counts once, and an audit promises nothing."""
     parts = [hs.certify(visits().count().release(epsilon=e)) for e in (1.0, 0.5)]

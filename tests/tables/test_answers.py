@@ -233,3 +233,14 @@ class TestWords:
             with pytest.raises(ParameterError, match="cannot read") as caught:
                 table.filter(other)
             assert "equal is" not in str(caught.value)
+
+
+def test_no_share_is_nothing_and_no_quantile_the_largest_value():
+    """In whole percent a small share is 0 %; with six digits 0.9998999 is another quantile."""
+    table = hs.table(pa.table({"x": [float(i) for i in range(100)]}))
+    shared = table.count(weight=1e-6).sum("x", low=0, high=100).quote(epsilon=1)
+    assert "; 0.0001 % of epsilon" in shared.explain(distances=False)
+    asked = table.quantiles("x", [0.9998999, 0.5], low=0, high=100)
+    assert "rank of quantile 0.9998999 within" in asked.quote(epsilon=1).explain()
+    known = hs.certify(asked.release(epsilon=1.0)).explain()
+    assert "Quantiles 99.98999 %, 50 % of x" in known

@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
+
+from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 
 LARGEST = sys.float_info.max  # of the finite doubles
@@ -48,6 +51,11 @@ def root_above(number: int) -> Fraction:
     if root * root == number:
         return Fraction(root)
     return Fraction(math.isqrt(number << 120) + 1, 1 << 60)
+
+
+def kept_to(errors: Floats, share: float) -> float:
+    """Smallest of some errors that so large a share of them, or more, are not above."""
+    return float(np.quantile(errors, share, method="inverted_cdf"))
 
 
 def round_up(value: float, ulps: float = 4.0, *, ceiling: float = math.inf) -> float:

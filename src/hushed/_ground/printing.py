@@ -92,6 +92,11 @@ def _money(amount: float, rounding: str) -> str:
         return f"{Decimal(repr(float(amount))).quantize(Decimal('0.01')):,}"
 
 
+def name_changed(unit: str, distance: int = 1) -> str:
+    """Name what two neighbours differ in."""
+    return f"one {unit}" if distance == 1 else f"{distance} {unit}s at once"
+
+
 def describe_uncertainty(error: float) -> str:
     """Say a standard error, or that there is none."""
     if math.isnan(error):

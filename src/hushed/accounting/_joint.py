@@ -124,6 +124,7 @@ class Composition(Shown):
             "relation: the curves' own (no promise until neighbours= says which)"
             if g is None
             else f"gamma {format_up(g.gamma)}, neighbours {g.neighbours}, unit {g.unit}"
+            + f", {g.distance} at once" * (g.distance > 1)
         )
         number = "1 release" if self.releases == 1 else f"{self.releases} releases together"
         lines = [

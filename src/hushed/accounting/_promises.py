@@ -83,9 +83,10 @@ def _check_alike(promises: Sequence[Guarantee]) -> None:
     if len(relations) > 1:
         raise ParameterError(
             f"promises for different neighbour relations cannot be joined: {sorted(relations)}. "
-            "State all of them for one: sample or query again with that neighbours=, or give "
-            "guarantee.for_replacement() in place of a release for add-remove with gamma = 0, "
-            "which keeps 2 epsilon where a row is replaced. The other way round there is none"
+            "State all of them for one: sample or query again with that neighbours=, or compose "
+            "them by hs.compose, with guarantee.for_replacement() in place of a release for "
+            "add-remove with gamma = 0, which keeps 2 epsilon where a row is replaced. The other "
+            "way round there is none"
         )
     if len({promise.unit for promise in promises}) > 1:
         raise ParameterError(

@@ -449,3 +449,13 @@ class AuditReport(Shown):
             Keys sorted, no NaN or infinity.
         """
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+def list_bounds(report: AuditReport) -> tuple[tuple[str, str], ...]:
+    """List the certified bounds, each with where it holds: a claim may be about neither."""
+    claim = adapt_claim(report.claim)
+    epsilon, delta = format_down(claim.epsilon), format_down(claim.delta)
+    return (
+        ("epsilon, at least", f"{format_down(report.epsilon_low)} at delta = {delta}"),
+        ("delta, at least", f"{format_down(report.delta_low)} at epsilon = {epsilon}"),
+    )

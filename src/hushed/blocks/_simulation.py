@@ -18,6 +18,7 @@ from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
+from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up, percent_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
@@ -164,8 +165,8 @@ def simulate(
         )
     blocks = int(mechanism.blocks or 1)
     return Simulation(
-        error_50=float(np.quantile(found[:, 2:], 0.5)),
-        error_95=float(np.quantile(found[:, 2:], 0.95)),
+        error_50=kept_to(found[:, 2:], 0.5),
+        error_95=kept_to(found[:, 2:], 0.95),
         error_of_blocks=float(np.median(found[:, 1])),
         failed=int(found[:, 0].sum()) / (trials * blocks),
         calls=trials * (blocks + 1),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from json import loads
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -91,9 +92,10 @@ def certify(
         if answer is not None:
             record = _read(answer)
             if is_signed(record) or is_statement(record):
+                key = " --key KEY.pub" if is_signed(record) else ""
                 raise ParameterError(
-                    f"{answer.name} is a certificate already: hushed verify {answer.name} --html "
-                    "PAGE checks it and writes it as a page"
+                    f"{answer.name} is a certificate already: hushed verify {quote(str(answer))}"
+                    f"{key} --html PAGE checks it and writes it as a page"
                 )
             made.append(certify_record(record, **asdict(said)))
         else:

@@ -76,7 +76,8 @@ def invite(
         result.update(shares=[_show_share(each) for each in given])
         if not json:
             print_line(token)
-            told = "opens the pages once, within a day" if page else f"is a token for {days} days"
+            length = "a day" if days == 1 else f"{days} days"
+            told = "opens the pages once, within a day" if page else f"is a token for {length}"
             print_note(f"this {told}, for {person}; it is not shown again")
             for each in given:
                 for line in _say_share(person, each):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_exactly
 from hushed.errors import HushedWarning, ParameterError
 from hushed.statistics._candidates import Spacing
 from hushed.tables._builder import QueryBuilder
@@ -308,7 +308,9 @@ class DeclaredBuilder(QueryBuilder):
                 parameter="low" if low is None else "high",
             )
         known = self.declared.bounds[column]
-        said = f"{flat(column)} from {known[0]:.15g} to {known[1]:.15g}"
+        said = (
+            f"{flat(column)} from {format_exactly(known[0], 15)} to {format_exactly(known[1], 15)}"
+        )
         ends = (known[0] if low is None else low, known[1] if high is None else high)
         return replace(self, taken=(*self.taken, said)), *ends
 

@@ -13,6 +13,7 @@ import numpy as np
 from hushed._functions._trials import seed_from
 from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._ground.decimals import read
+from hushed._ground.numeric import kept_to
 from hushed._ground.printing import as_given, flat, format_exactly
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
@@ -253,7 +254,7 @@ def _read_delta(delta: float) -> float:
 def _measure_spread(answers: Floats) -> tuple[float, float]:
     """How far the answers of simulated tables are from their median, without any noise."""
     off: Floats = np.abs(answers - np.median(answers, axis=0)).max(axis=1)
-    return float(np.quantile(off, 0.5)), float(np.quantile(off, 0.95))
+    return kept_to(off, 0.5), kept_to(off, 0.95)
 
 
 def _try_route(

@@ -363,7 +363,7 @@ def _sentence(
     """Say what was released; every number on the side that promises less."""
     epsilon, delta, beyond = level
     parts = "; ".join(
-        f"{c.need.name} with {c.mechanism} noise of "
+        f"{flat(c.need.name)} with {c.mechanism} noise of "
         f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
         f"{format_down(c.scale, 4)} ({c.need.accuracy()})"
         for c in choices[:8]
@@ -423,7 +423,7 @@ def _remedies(
         factor = _smallest_factor(needs, model, budget, delta)
         if factor is not None:
             errors = ", ".join(
-                f"{need.name} {format_up(need.error * factor, 4)}" for need in needs[:5]
+                f"{flat(need.name)} {format_up(need.error * factor, 4)}" for need in needs[:5]
             )
             errors += ", ..." if len(needs) > 5 else ""
             joint = _cheapest(_scaled(needs, factor), delta)[1]
@@ -445,7 +445,7 @@ def _without_one(needs: Sequence[Need], model: CostModel, budget: float, delta: 
     for i, need in enumerate(needs):
         rest = [other for j, other in enumerate(needs) if j != i]
         if _cost(rest, model, delta) <= budget:
-            found.append(f"leave out {need.name}")
+            found.append(f"leave out {flat(need.name)}")
     return found
 
 

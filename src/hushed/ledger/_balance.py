@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_gauge
-from hushed._ground.printing import format_down, format_up, percent_up
+from hushed._ground.printing import format_down, format_up, name_changed, percent_up
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
@@ -60,11 +60,10 @@ def terms_of(budget: Budget, number: int) -> str:
 
 
 def _whom(limit: Guarantee) -> str:
-    many = limit.distance > 1
-    return f"{limit.distance} {limit.unit}s at once" if many else f"one {limit.unit}"
+    return name_changed(limit.unit, limit.distance)
 
 
-def _units(limit: Guarantee) -> str:
+def name_units(limit: Guarantee) -> str:
     return limit.unit if limit.distance == 1 else _whom(limit)
 
 
@@ -167,7 +166,7 @@ class Balance(Shown):
         lines = [
             f"Budget {self.budget.name!r}: epsilon {format_up(limit.epsilon)}, delta "
             f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, neighbours "
-            f"{limit.neighbours}, unit {_units(limit)}; method {self.budget.method} ({kinds}).",
+            f"{limit.neighbours}, unit {name_units(limit)}; method {self.budget.method} ({kinds}).",
             f"{charges} so far: epsilon {format_up(spent.epsilon)} at delta "
             f"{format_up(spent.delta)}, gamma {format_up(spent.gamma)}; {self._used()}.",
             f"Left: {bought(self.epsilon_left)}; delta {format_down(self.delta_left)} and gamma "

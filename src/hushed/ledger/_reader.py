@@ -13,7 +13,7 @@ from hushed.errors import ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._anchors import read_anchor
 from hushed.ledger._answers import answer_at
-from hushed.ledger._balance import Balance, Moment
+from hushed.ledger._balance import Balance, Moment, name_units
 from hushed.ledger._cache import BalanceCache
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._forks import watch
@@ -55,7 +55,7 @@ class LedgerReader(Shown):
                 str(each.entries),
                 f"{percent_up(each.used)} %",
                 format_down(each.epsilon_left),
-                f"{each.budget.limit.unit}, {each.budget.limit.neighbours}",
+                f"{name_units(each.budget.limit)}, {each.budget.limit.neighbours}",
             )
             for each in found
         ]

@@ -156,9 +156,10 @@ class BoundSearch(Calibrated):
     def usual_accuracy(self, beta: float = 0.05) -> float:
         """Rows beyond the bound found on a falling tail, exceeded with chance beta at most.
 
-        On a column of at least ``2 accuracy(beta)`` rows, where the rows beyond, once they fall,
-        fall at least as fast as the roots of the candidates rise, as they do in a Pareto tail of
-        index 1/2, or a lighter one; elsewhere `accuracy` holds.
+        Where at least ``2 accuracy(beta)`` rows lie beyond the first candidate, and where those
+        beyond, once they are fewer, fall at least as fast as the roots of the candidates rise, as
+        they do in a Pareto tail of index 1/2, or a lighter one; elsewhere `accuracy` holds. Rows
+        that are missing, or 0, lie beyond no candidate.
 
         Notes
         -----
@@ -166,9 +167,10 @@ class BoundSearch(Calibrated):
         beyond or more. With noise T on the threshold none of them stops it with probability
         ``prod_j 1 - exp(-(c_j - above + T) / s2)``, which grows with every c_j; they are
         ``(c + 1) growth**(j/2)`` or more, rounded down to whole rows. The mean over T is a sum over
-        cells of equal probability, by the low end of each: rounded up. Below the smallest value all
-        rows are beyond every candidate: of so many rows, one of these m candidates stops the search
-        with probability ``m exp(-(2 accuracy - above) / s2) <= beta**2 / (4 m)``, which is added.
+        cells of equal probability, by the low end of each: rounded up. Below the small values
+        ``2 accuracy`` rows or more are beyond every candidate: one of these m candidates stops the
+        search with probability ``m exp(-(2 accuracy - above) / s2) <= beta**2 / (4 m)``, which is
+        added.
         """
         require_probability("beta", beta)
         plan, most = self.plan, self.accuracy(beta)

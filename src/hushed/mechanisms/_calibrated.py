@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from hushed._ground.checks import require_positive
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, name_changed
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, smallest_epsilon
@@ -50,11 +50,12 @@ class Calibrated(Shown):
     def _card(self) -> Card:
         promise = self.guarantee
         slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        changed = name_changed(promise.unit, promise.distance)
         return card_of_facts(
             f"{type(self).__name__} mechanism",
             (
                 ("promise", f"epsilon {format_up(promise.epsilon)}{slack}"),
-                ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+                ("neighbours", f"{promise.neighbours}, {changed}"),
                 ("gamma", format_up(promise.gamma)),
                 ("scale of the noise", f"{self.scale:.6g}"),
                 self._error_fact(),

@@ -40,8 +40,9 @@ class PosteriorDraw(Calibrated):
     norms: ClassVar[tuple[Norm, ...]] = ("range",)
     law_name: ClassVar[str] = "tempered posterior"
     outcome: ClassVar[str] = (
-        "the score of the drawn value (its log likelihood, or the mean over rows if the range was "
-        "sampled) is within {error} of the best of {values} candidates"
+        "the score of the drawn value (its log likelihood, as clipped where there is a clip, or "
+        "the mean over rows if the range was sampled) is within {error} of the best of {values} "
+        "candidates"
     )
 
     sensitivity: SensitivityBound

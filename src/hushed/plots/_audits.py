@@ -7,6 +7,7 @@ from typing import Any
 from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
 from hushed.auditing._outcomes import find_event
+from hushed.auditing._report import list_bounds
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.plots._figures import (
@@ -88,8 +89,7 @@ def audit_page(report: AuditReport, spell: Spelling = spell_argument, name: str 
         rows=[
             *([("audited mechanism", name)] if name else []),
             ("claim", report.to_dict()["claim"]),
-            ("epsilon, at least", f"{format_down(report.epsilon_low)} at the claimed delta"),
-            ("delta, at least", f"{format_down(report.delta_low)} at the claimed epsilon"),
+            *list_bounds(report),
             ("confidence", format_down(report.confidence)),
             ("runs on each side", f"{report.samples:,}"),
         ],

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, name_changed
 from hushed.ledger import Budget, Ledger, Moment
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 
@@ -112,8 +112,9 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
     title = {
         "text": f"Budget {budget.name}",
         "subtitle": f"limit: epsilon {format_up(limit.epsilon)}, delta "
-        f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, one {limit.unit}; method "
-        f"{budget.method}; {_count_charges(history[-1].number)}",
+        f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, "
+        f"{name_changed(limit.unit, limit.distance)}; method {budget.method}; "
+        f"{_count_charges(history[-1].number)}",
     }
     return (steps + top).properties(title=title, width=480, height=320)
 

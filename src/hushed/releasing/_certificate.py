@@ -16,7 +16,7 @@ from hushed._functions._gate import Outside
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import flat, format_up, list_problems
+from hushed._ground.printing import flat, format_up, list_problems, name_changed
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import ParameterError
@@ -227,7 +227,8 @@ class Certificate(Shown):
         promise = self.guarantee
         return (
             f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}, gamma "
-            f"{format_up(promise.gamma)}; one {promise.unit}, {promise.neighbours}"
+            f"{format_up(promise.gamma)}; {name_changed(promise.unit, promise.distance)}, "
+            f"{promise.neighbours}"
         )
 
     def _card(self) -> Card:

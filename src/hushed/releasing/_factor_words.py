@@ -9,7 +9,7 @@ from hushed._ground.numeric import round_up
 from hushed._ground.printing import format_up
 from hushed.guarantee import Guarantee
 
-_WEAK = 4.6  # nats, which make 99 % out of even odds
+_DOUBT = 1 / (1 + math.exp(4.6))  # of whoever is 99 % sure, from even odds
 _LARGEST = 700.0  # whose exponential is a double
 _LONGEST = 1e15  # of whose exponential the digits of the exponent are written out
 
@@ -28,8 +28,9 @@ def describe_factor(promise: Guarantee, what: str, change: str, reach: str = "")
         " That is a weak promise: whoever holds both tables for equally likely may become nearly "
         "sure which of them it was."
     )
+    doubt = (1 - promise.delta) / (1 + math.exp(min(epsilon, _LARGEST)))
     return (
         f"Whatever is concluded from {what} would have been concluded from the table {change}, "
         f"too: no probability changes by more than a factor e^epsilon = {factor}{slack}."
-        f"{reach}{weak if epsilon > _WEAK else ''}"
+        f"{reach}{weak if doubt < _DOUBT else ''}"
     )

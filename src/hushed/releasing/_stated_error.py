@@ -9,6 +9,7 @@ from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
 from hushed.blocks import Blocks
 from hushed.mechanisms import (
+    Bernstein,
     Exponential,
     InverseSensitivity,
     NoisyMax,
@@ -38,6 +39,7 @@ _UNITS = {
     SparseVector.name: "distance from the threshold",
     ProposeTest.name: f"{_ANSWER}, if it is not refused",
     BoundSearch.name: "{rows} beyond the bound, on the worst column",
+    Bernstein.name: f"{_ANSWER}, anywhere, by the noise alone",
     ObjectiveDraw.name: "coefficients of scaled features and labels, on the worst table",
 }
 _OF_BLOCKS = {
@@ -51,8 +53,8 @@ _MARGINS = {
     "{rows} or more can change and leave the category",
     Blocks.name: "none beside that of the blocks, unless it is refused: with probability {chance} "
     "at most where {value} blocks or more can answer otherwise and leave the label",
-    SparseVector.name: "none, with probability {sure}, where an answer is {value} or more away "
-    "from the threshold",
+    SparseVector.name: "none in whether an answer is above, with probability {sure}, where it is "
+    "{value} or more away from the threshold; gaps and values have noise of their own",
 }
 
 
@@ -125,7 +127,8 @@ def _say_margin(record: MechanismRecord, rows: str) -> str:
 
 def name_unit(mechanism: str) -> str:
     """Name the unit of the error of a mechanism that is no noise on numbers; empty for those."""
-    return _UNITS.get(mechanism, "").format(rows="rows")
+    unit = _UNITS.get(mechanism, "").format(rows="rows")
+    return "" if unit.startswith(_ANSWER) else unit
 
 
 def _name_unit(record: MechanismRecord) -> str:

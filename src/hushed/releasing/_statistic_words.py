@@ -68,7 +68,7 @@ def _explain_test(certificate: Certificate, rows: str) -> str:
     return (
         f"there may be none: it is refused where few {rows} must change before one more can move "
         f"it by more than {format_down(certificate.sensitivity)}, the bound that was proposed. If "
-        f"{needed} {rows} or more must change it is refused with probability 5 % at most. An "
+        f"{needed} or more {rows} must change it is refused with probability 5 % at most. An "
         f"answer that was given has Laplace noise of scale {format_down(scale, 4)}, on a grid of "
         f"2^{record.grid}, and is within {format_up(accuracy, 4)} of the exact one with "
         "probability 95 %."

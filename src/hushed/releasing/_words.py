@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_exactly, format_up
 from hushed._ground.tensors import devices_in
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
@@ -182,7 +182,21 @@ def _accuracy(certificate: Certificate) -> str:
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
     return (
         f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
-        f"{_describe_usual(certificate)}"
+        f"{_describe_usual(certificate)}{_describe_penalty(certificate)}"
+    )
+
+
+def _describe_penalty(certificate: Certificate) -> str:
+    """Say which fit a private one is near, where the penalty that was asked for is too small."""
+    if certificate.mechanism.name != ObjectiveDraw.name:
+        return ""
+    made = rebuild_mechanism(certificate).mechanism
+    if made.used_penalty == made.penalty:
+        return ""
+    return (
+        f" Both fits have a penalty of {format_up(made.used_penalty, 4)} in place of the "
+        f"{format_up(made.penalty, 4)} that was asked for: at this epsilon a smaller one is not "
+        "allowed."
     )
 
 
@@ -194,12 +208,14 @@ def _describe_usual(certificate: Certificate) -> str:
     rows = "users" if certificate.guarantee.unit == "user" else "rows"
     rows = "people" if certificate.person else rows
     half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
+    enough = format_up(2 * search.accuracy(), 4)
+    first = format_exactly(search.smallest if search.side == "high" else -search.smallest)
     return (
-        " That is for the worst column. In a column of "
-        f"{format_up(2 * search.accuracy(), 4)} {rows} or more, where the number of them beyond a "
-        "candidate, once it falls, falls at least as fast as the root of the candidate rises, as "
-        "with lognormal and Pareto tails, they are "
-        f"{half} at most in half of the searches, and {most} at most in 95 %."
+        f" That is for the worst column. In one of which {enough} {rows} or more lie beyond the "
+        f"first candidate, {first}, and where their number, once it is below that, falls at least "
+        "as fast as the root of the candidate grows, as in a Pareto tail of index 1/2 or more, "
+        f"they are {half} at most in half of the searches, and {most} at most in 95 %. Zeros and "
+        "missing values lie beyond none."
     )
 
 
@@ -213,8 +229,8 @@ def _reach(certificate: Certificate) -> str:
             f"{moved} in the l1 norm, at any coefficients, for each feature is scaled from a "
             "public range to [-1, 1], each row is shortened to a public length, and the slope of "
             "the loss is bounded. What is outside of its range counts as an end of it, what is "
-            "missing as its middle, and a label that is none of the public ones as the first. "
-            "Noise of that scale stood in the objective; what its curvature "
+            f"missing as its middle{_say_labels(certificate)}. "
+            "Noise for that movement stood in the objective; what its curvature "
             "tells, and how far the computed minimum may be from the exact one, is paid from the "
             f"same epsilon.{_person_words(certificate)}"
         )
@@ -255,6 +271,13 @@ def _reach(certificate: Certificate) -> str:
         f"Whom it protects: {'. '.join(words)}. {describe_reach(sampling, gamma, rows)}{remarks} "
         f"{describe_range(certificate)}{_person_words(certificate)}"
     )
+
+
+def _say_labels(certificate: Certificate) -> str:
+    """Say what becomes of odd labels of a fit; those that are numbers have a range, too."""
+    if certificate.mechanism.parameters.get("family") == "huber":
+        return ", also of labels"
+    return ", and a label that is none of the public ones as the first"
 
 
 def _list_remarks(certificate: Certificate, sampling: SamplingRecord) -> list[str]:

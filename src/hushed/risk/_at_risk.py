@@ -20,7 +20,7 @@ from hushed._ground.checks import require_least
 from hushed._ground.decimals import lower_double, read, upper_double
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import ARITHMETIC, round_up
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_exactly, format_up
 from hushed.risk._published import check_levels, published_confidence, read_rate
 
 
@@ -206,9 +206,12 @@ class Assessment(Shown):
     def _card(self) -> Card:
         several = "" if self.dims == 1 else f", {self.dims} numbers"
         return card_of_facts(
-            f"Risk of level {format_up(self.epsilon)} nats",
+            f"Risk of level {format_exactly(self.epsilon)} nats",
             (
-                ("noise is calibrated to", f"epsilon {format_up(self.epsilon0)} nats{several}"),
+                (
+                    "noise is calibrated to",
+                    f"epsilon {format_exactly(self.epsilon0)} nats{several}",
+                ),
                 ("exact delta, to decide by", format_up(self.delta, 4)),
                 ("loss leaves the level", f"with probability {format_up(self.loss_exceeds, 4)}"),
                 ("published risk", f"a probability of {format_up(self.published_risk, 4)}"),
@@ -218,7 +221,8 @@ class Assessment(Shown):
 
     def _brief(self) -> str:
         return (
-            f"Assessment of epsilon {format_up(self.epsilon)} of {format_up(self.epsilon0)} nats: "
+            f"Assessment of epsilon {format_exactly(self.epsilon)} of "
+            f"{format_exactly(self.epsilon0)} nats: "
             f"exact delta {format_up(self.delta, 4)}, published risk "
             f"{format_up(self.published_risk, 4)}"
         )
@@ -260,7 +264,7 @@ def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     if published < beyond:
         warnings.append(
             f"the published risk {format_up(published, 4)} is not the probability of losing "
-            f"more than {format_up(epsilon)}: that is {format_up(beyond, 4)}"
+            f"more than {format_exactly(epsilon)}: that is {format_up(beyond, 4)}"
         )
     return Assessment(
         epsilon=epsilon,

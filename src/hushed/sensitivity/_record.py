@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, draw_histogram
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, name_changed
 from hushed._ground.tensors import Precision
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
@@ -298,12 +298,13 @@ class Sensitivity(Shown):
 
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None
+        distance = 1 if self.sampling is None else self.sampling.distance
         label = f"{draws.size} sampled movements; {self.value:.6g} is kept"
         return Card(
             title=f"Sensitivity {format_up(self.value)}",
             text=self.explain(),
             facts=(
-                ("neighbours", f"{self.neighbours}, one {self.unit}"),
+                ("neighbours", f"{self.neighbours}, {name_changed(self.unit, distance)}"),
                 ("norm", str(self.norm)),
                 ("gamma", format_up(self.gamma)),
             ),

@@ -274,6 +274,8 @@ def _problem_of_values(error: RequestValidationError) -> Problem:
     said = say_value(found)
     if place[:2] == ["header", "Idempotency-Key"]:
         return Problem("no_key", said)
+    if found["type"] == "json_invalid":  # whose place is that of a character
+        place = place[:1]
     code = "bad_query" if "query" in place[:2] and place[0] == "body" else "bad_value"
     return Problem(code, f"{'.'.join(place[1:] or place)[:100]}: {said}")
 

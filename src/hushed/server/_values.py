@@ -19,6 +19,7 @@ _SAID: Final = {
     "string_type": "must be a text",
     "string_too_long": "has at most {max_length} characters",
     "string_too_short": "has at least {min_length} characters",
+    "string_pattern_mismatch": "must have the form {pattern}",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
     "tuple_type": "must be a list",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushed._ground.notebook import Card, Shown
+from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
@@ -24,8 +25,8 @@ class FitErrors(Shown):
     Parameters
     ----------
     error_50, error_95 : dict of str to float
-        For each attribute the error of its largest number that half, and 95 %, of the fits kept
-        to, in the units of the attribute.
+        For each attribute the largest error among its numbers that half, and 95 %, of the fits
+        kept to, in the units of the attribute.
     size : dict of str to float
         Largest absolute number of each attribute without noise.
     stated : float
@@ -35,6 +36,9 @@ class FitErrors(Shown):
         What 95 % of the fits kept to of the same.
     rows, trials : int
         Public rows, and fits that were drawn.
+    penalty, asked_penalty : float
+        Penalty of the fits, with noise and without, and that of the estimator: at a small epsilon
+        it is raised.
     """
 
     error_50: dict[str, float]
@@ -44,6 +48,8 @@ class FitErrors(Shown):
     met: float
     rows: int
     trials: int
+    penalty: float
+    asked_penalty: float
 
     def _card(self) -> Card:
         lines = [("attribute", "error in 50 % of fits", "in 95 %", "largest without noise")]
@@ -56,6 +62,12 @@ class FitErrors(Shown):
             f"{format_up(self.stated, 3)} for every table, in units of scaled features and labels; "
             f"these rows kept to {format_up(self.met, 3)} of the same."
         )
+        if self.penalty != self.asked_penalty:
+            words += (
+                " All fits, that without noise, too, have a penalty of "
+                f"{format_up(self.penalty, 4)} in place of {format_up(self.asked_penalty, 4)}: at "
+                "this epsilon a smaller one is not allowed."
+            )
         title = "Errors of a private fit, on public rows"
         width = max(len(name) for name, *_ in lines) + 2
         text = [f"{a:<{width}}{b:<23}{c:<12}{d}" for a, b, c, d in lines]
@@ -85,13 +97,15 @@ def measure_errors(order: Order, table: Floats, trials: int) -> FitErrors:
         for name, value in fitted.items()
     }
     return FitErrors(
-        error_50={name: float(np.quantile(each, 0.5)) for name, each in off.items()},
-        error_95={name: float(np.quantile(each, 0.95)) for name, each in off.items()},
+        error_50={name: kept_to(each, 0.5) for name, each in off.items()},
+        error_95={name: kept_to(each, 0.95) for name, each in off.items()},
         size={name: float(np.abs(value).max()) for name, value in fitted.items()},
         stated=mechanism.accuracy(),
-        met=float(np.quantile(away, 0.95)),
+        met=kept_to(away, 0.95),
         rows=len(rows),
         trials=trials,
+        penalty=mechanism.used_penalty,
+        asked_penalty=mechanism.penalty,
     )
 
 

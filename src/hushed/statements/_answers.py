@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import flat, format_exactly, format_up, shown
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, ParameterError
@@ -155,7 +156,7 @@ def _describe_aggregate(each: Any) -> str:
     if "search" in (low, high):
         ends = f"(values moved into bounds that were found with noise: {low} to {high})"
     if each.kind == "quantiles":
-        which = ", ".join(f"{100 * p:g} %" for p in each.probabilities)
+        which = ", ".join(f"{_write_percent(p)} %" for p in each.probabilities)
         return f"quantiles {which} of {shown(column)} {ends}"
     if each.kind == "histogram":
         return (
@@ -163,6 +164,11 @@ def _describe_aggregate(each: Any) -> str:
             "outside count in the first or the last bin)"
         )
     return f"{each.kind} of {shown(column)} {ends}"
+
+
+def _write_percent(share: float) -> str:
+    """Write a share in percent; none below 1 is 100 %."""
+    return format_exactly(float(100 * decimal_of(share)))
 
 
 def _describe_missing(query: Query) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.auditing import AuditReport
 from hushed.auditing._goal import adapt_claim
+from hushed.auditing._report import list_bounds
 from hushed.auditing._storage import SCHEMA, read_report, write_report
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import split_paragraph
@@ -31,8 +32,7 @@ def _read(text: str) -> Reading:
             ("verdict", f"{report.verdict} ({shown})"),
             ("claim", f"{claim.describe()}, {report.relation} neighbours"),
             ("confidence", format_down(report.confidence)),
-            ("epsilon, at least", f"{format_down(report.epsilon_low)} at the claimed delta"),
-            ("delta, at least", f"{format_down(report.delta_low)} at the claimed epsilon"),
+            *list_bounds(report),
             (
                 "would have been caught",
                 f"{claim.quantity.lower()} of {format_up(report.minimum_detectable)} or more, in "

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.json_text import load_once
-from hushed._ground.printing import flat, format_down, format_up, percent_up
+from hushed._ground.printing import flat, format_down, format_up, name_changed, percent_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
 from hushed.ledger import Balance, Entry, Ledger, Moment
@@ -181,7 +181,7 @@ def _read(text: str) -> Reading:
             ("epsilon, limit", format_up(limit.epsilon)),
             ("delta, limit", format_up(limit.delta)),
             ("gamma, limit", format_up(limit.gamma)),
-            ("neighbours", f"{limit.neighbours}, one {limit.unit}"),
+            ("neighbours", f"{limit.neighbours}, {name_changed(limit.unit, limit.distance)}"),
             ("used", f"{percent_up(balance.used)} %"),
             ("charges", str(len(report.entries))),
             ("epsilon left", format_down(balance.epsilon_left)),
@@ -322,7 +322,11 @@ def _describe_table(table: Table) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST_CELL else text[: _MOST_CELL - 3] + "..."
+    """Cut a long text, and no number in the middle: it would be another one."""
+    if len(text) <= _MOST_CELL:
+        return text
+    kept, _, rest = text[: _MOST_CELL - 3].rpartition(" ")
+    return f"{kept or rest} ..."
 
 
 def _compare(reading: Reading, ledger: Ledger) -> list[str]:

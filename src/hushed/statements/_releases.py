@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, name_changed
 from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
@@ -206,9 +206,8 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
 def _name_change(certificate: Certificate) -> str:
     """Name what two neighbours differ in."""
     unit, distance = certificate.guarantee.unit, certificate.guarantee.distance
-    if distance > 1:
-        return f"{distance} {unit}s at once"
-    return f"one {'person' if certificate.person else unit}"
+    alone = certificate.person and distance == 1
+    return name_changed("person" if alone else unit, distance)
 
 
 def split_paragraph(text: str) -> tuple[str, str]:

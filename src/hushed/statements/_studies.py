@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, name_changed
 from hushed.accounting import Composition, compose
 from hushed.accounting._joint import FIXED
 from hushed.errors import DamagedLedger, ParameterError
@@ -158,7 +158,7 @@ def _read(text: str) -> Reading:
             ("epsilon, together", format_up(promise.epsilon)),
             ("delta, together", format_up(promise.delta)),
             ("gamma, together", format_up(promise.gamma)),
-            ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+            ("neighbours", f"{promise.neighbours}, {name_changed(promise.unit, promise.distance)}"),
             ("smallest possible", f"epsilon {format_down(found.exact.low)} at this delta"),
             ("by the promises alone", _add_promises(study)),
         ),

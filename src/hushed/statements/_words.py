@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hushed._ground.decimals import upper_double
 from hushed._ground.numeric import round_up
-from hushed._ground.printing import flat, format_up, percent_up
+from hushed._ground.printing import flat, format_up, name_changed, percent_up
 from hushed.guarantee import Guarantee
 from hushed.releasing._factor_words import describe_factor
 
@@ -109,7 +109,7 @@ def guess_right(promise: Guarantee) -> float:
 
 def _whom(promise: Guarantee) -> str:
     if promise.distance > 1:
-        return f"{promise.distance} {promise.unit}s at once"
+        return name_changed(promise.unit, promise.distance)
     return _ONE[promise.unit]
 
 

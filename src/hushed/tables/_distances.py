@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from hushed._ground.numeric import float_above, root_above
-from hushed._ground.printing import format_up, shown
+from hushed._ground.printing import format_exactly, format_up, shown
 from hushed.guarantee import Guarantee
 from hushed.tables._joins import Join, JoinUsers
 from hushed.tables._measurements import Measurement
@@ -245,7 +245,7 @@ def _name_measured(measurement: Measurement) -> str:
     """Name what is measured, where an output has several measurements."""
     feature = measurement.feature
     if measurement.role == "rank":
-        return f"quantile {measurement.probability:g}"
+        return f"quantile {format_exactly(measurement.probability)}"
     if measurement.role != "total" or feature is None:
         return ""
     names = {"steps": "sum", "square": "sum of squares", "present": "rows with a value"}

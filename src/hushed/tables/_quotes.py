@@ -12,7 +12,7 @@ from typing import Any
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
-from hushed._ground.printing import Spelling, flat, format_up, shown, spell_argument
+from hushed._ground.printing import Spelling, flat, format_exactly, format_up, shown, spell_argument
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -74,7 +74,7 @@ class QuotedOutput(Shown):
         if self.accuracy is not None:
             ranks = " ranks" if self.measured[0][0].startswith("rank") else ""
             error = f"within {format_up(self.accuracy, 4)}{ranks}"
-        share = f"{100 * self.share:.0f} % of epsilon"
+        share = f"{_write_share(self.share)} % of epsilon"
         measured = ", ".join(f"{what} within {format_up(e, 4)}" for what, e in self.measured)
         return card_of_facts(
             f"Output {shown(self.name)}", (("error", error), ("share", share), ("by", measured))
@@ -210,7 +210,12 @@ class Quote(Shown):
                 text = f"each bin {text}"
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
-        return f"{shown(output.name)}: {text}; {100 * output.share:.0f} % of epsilon"
+        return f"{shown(output.name)}: {text}; {_write_share(output.share)} % of epsilon"
+
+
+def _write_share(share: float) -> str:
+    """Write a share in whole percent; only nothing is 0 %."""
+    return f"{100 * share:.0f}" if round(100 * share) else f"{100 * share:.1g}"
 
 
 def _is_for_any_rows(output: QuotedOutput) -> bool:
@@ -337,7 +342,7 @@ def _error_in_bounds(part: Part, aggregate: Aggregate, beta: float) -> float:
 def _role(part: Part) -> str:
     feature = part.measurement.feature
     if part.measurement.role == "rank":
-        return f"rank of quantile {part.measurement.probability:g}"
+        return f"rank of quantile {format_exactly(part.measurement.probability)}"
     if feature is None or part.measurement.role == "bins":
         counted = {"top": "rows of a key", "top users": "users of a key", "bins": "rows of a bin"}
         return counted.get(part.measurement.role, part.measurement.role)

@@ -16,3 +16,12 @@ def test_the_factor_is_rounded_up_and_a_large_one_is_weak(epsilon, factor, weak)
     assert f"a factor e^epsilon = {factor}." in said
     assert ("weak promise" in said) == weak
     assert "nearly the same" not in said
+
+
+@pytest.mark.parametrize(
+    ("delta", "weak"), [(1e-6, False), (0.9, False), (0.99, True), (1.0, True)]
+)
+def test_a_promise_is_weak_by_its_delta_as_well(delta, weak):
+    """At epsilon = 0.1 even odds become 95.3 % with a delta of 0.9, and 99.5 % with 0.99."""
+    said = describe_factor(Guarantee(epsilon=0.1, delta=delta), "it", "with one row replaced")
+    assert ("weak promise" in said) == weak
