@@ -13,7 +13,6 @@ import ast
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from hushed._ground.types import ColumnType
@@ -54,31 +53,13 @@ def bound_rows(scan: Scan, secret: int, columns: Sequence[str]) -> Any:
 
     The columns are called w0, w1 and so on, in their order.
     """
-    if scan.query.user is None:
-        return select_rows(scan, secret, columns)
-    late = _chooses_late(scan)
-    return _bound_contributions(scan, select_rows(scan, secret, columns, late=late), secret)
+    return _bound_contributions(scan, select_rows(scan, secret, columns), secret)
 
 
-def _chooses_late(scan: Scan) -> bool:
-    """Whether the engine leaves out rows of other keys by itself, where it keeps the first rows."""
-    bounds = scan.query.contribution_bounds
-    chooses = scan.connection.engine.choose_first is not None
-    return chooses and bounds.max_rows_per_user is not None and not _bounds_groups(scan)
-
-
-def _bounds_groups(scan: Scan) -> bool:
-    groups = scan.query.contribution_bounds.max_groups_per_user
-    return bool(scan.query.keys.columns) and groups is not None
-
-
-def select_rows(scan: Scan, secret: int, columns: Sequence[str], *, late: bool = False) -> Any:
-    """Select users, keys and columns of the filtered rows, and nothing else.
-
-    Rows whose keys are not among the public keys may be left out late, by whoever asks.
-    """
+def select_rows(scan: Scan, secret: int, columns: Sequence[str]) -> Any:
+    """Select users, keys and columns of the filtered rows, and nothing else."""
     rows, places = _apply_steps(scan, secret, columns)
-    if not filters_groups(scan) and not (late and scan.query.keys.values is not None):
+    if not filters_groups(scan):
         rows = keep_known_keys(rows, scan.query.keys, places)
     picked = [
         rows[places[column]].name(f"k{i}") for i, column in enumerate(scan.query.keys.columns)
@@ -151,11 +132,10 @@ def _join_users(
     """Add the columns of another private table; a row meets one row of its own user at most."""
     chosen = [step.user, *(name for name, _ in step.columns if name != step.user)]
     names = {name: f"j{i}" for i, name in enumerate(chosen)}
-    other = scan.connection.others[step.table]
-    known = engine.normalise_columns(other, names)
+    known = engine.normalise_columns(scan.connection.others[step.table], names)
     known = known.filter(known["j0"].notnull())
     columns = [known[name] for name in names.values()]
-    known = _keep_first(other, known, "j0", (secret ^ 3, columns, columns), 1)
+    known = _keep_first(scan.connection.engine, known, "j0", (secret ^ 3, columns, columns), 1)
     known = known.select(
         known["j0"], *(known[names[n]].name(f"j{i + 1}") for i, (n, _) in enumerate(step.columns))
     )
@@ -209,19 +189,11 @@ def keep_known_keys(rows: Any, keys: Keys, places: Mapping[str, str]) -> Any:
         if keys.values is None:
             rows = rows.filter(rows[places[column]].notnull())
         else:
-            known = public_keys(keys)[f"k{i}"]
+            known = operations.constant_table(keys.values[i], keys.types[i])
             name = f"constant{i}"  # Ibis could not tell two columns with the same keys apart
             known = known.select(known["constant"].name(name))
             rows = rows.semi_join(known, rows[places[column]] == known[name])
     return rows
-
-
-def public_keys(keys: Keys) -> dict[str, Any]:
-    """Give tables of the public keys, column `constant`, by the names of the columns of rows."""
-    pairs = zip(keys.values or (), keys.types, strict=keys.values is not None)
-    return {
-        f"k{i}": operations.constant_table(values, kind) for i, (values, kind) in enumerate(pairs)
-    }
 
 
 def filters_groups(scan: Scan) -> bool:
@@ -234,60 +206,53 @@ def filters_groups(scan: Scan) -> bool:
 
 def _bound_contributions(scan: Scan, rows: Any, secret: int) -> Any:
     """Apply the contribution bounds to each user, in the order of a keyed hash."""
-    keys, bounds = key_names(scan), scan.query.contribution_bounds
+    if scan.query.user is None:
+        return rows
+    keys = key_names(scan)
     rest = [name for name in rows.columns if name not in (*keys, "user")]
-    if _bounds_groups(scan):
+    who = scan.connection.engine
+    bounds, contribution = scan.query.contribution_bounds, scan.contribution
+    if keys and bounds.max_groups_per_user is not None:
         columns = [rows[name] for name in ("user", *keys)]
-        order = [operations.keyed_hash(scan.connection.engine, secret ^ 1, columns)]
+        order = [operations.keyed_hash(who, secret ^ 1, columns)]
         rank = operations.dense_rank([rows["user"]], [*order, *(rows[k] for k in keys)])
-        rows = _keep_ranked(rows, rank, scan.contribution.groups)
+        rows = _keep_ranked(rows, rank, contribution.groups)
     if bounds.max_rows_per_user is not None:
         columns = [rows[name] for name in (*keys, *rest)]
         by = (secret ^ 2, [rows["user"], *columns], columns)
-        known = public_keys(scan.query.keys) if _chooses_late(scan) else {}
-        again = not _bounds_groups(scan) and not any(map(_joins, scan.query.steps))
-        rows = _keep_first(
-            scan.connection, rows, "user", by, bounds.max_rows_per_user, known, again=again
-        )
+        rows = _keep_first(who, rows, "user", by, bounds.max_rows_per_user)
     return rows
 
 
-def _joins(step: Step) -> bool:
-    return isinstance(step, Join | JoinUsers)
-
-
 def _keep_first(
-    connection: engine.Connection,
+    who: engine.Dialect,
     rows: Any,
     user: str,
     by: tuple[int, Sequence[Any], Sequence[Any]],
     limit: int,
-    known: Mapping[str, Any] = MappingProxyType({}),
-    *,
-    again: bool = True,
 ) -> Any:
     """Keep the first rows of each user by the hash of some columns under a key, then by others.
 
-    An engine that chooses them by its own SQL leaves out late what has no `known` value, and may
-    compute the rows `again`, unless that takes long: casts of strings, joins and ranks do.
+    An engine may rank the rows of small hashes first. Where they hold as many of a user as are
+    kept, these are the first ones of all, whatever counts as small; other users are ranked whole.
     """
     secret, hashed, ties = by
-    kept, order = rows.schema(), [each.get_name() for each in ties]
-    with_hash = rows.mutate(hash=operations.keyed_hash(connection.engine, secret, hashed))
-    choose = connection.engine.choose_first
-    if choose is None:
-        place = operations.row_rank([with_hash[user]], [with_hash[n] for n in ("hash", *order)])
-        return _keep_ranked(with_hash, place, limit).select(*kept)
-    told = engine.FirstRows(
-        rows=engine.compile_sql(with_hash),
-        columns=tuple(kept),
-        user=user,
-        ties=order,
-        limit=limit,
-        known={name: engine.compile_sql(values) for name, values in known.items()},
-        again=again and connection.again and not any(each.is_string() for each in kept.values()),
-    )
-    return rows.get_backend().sql(choose(told), schema=kept)
+    rows = rows.mutate(hash=operations.keyed_hash(who, secret, hashed))
+    names = ["hash", *(each.get_name() for each in ties)]
+    kept = [name for name in rows.columns if name != "hash"]
+
+    def rank(some: Any) -> Any:
+        place = operations.row_rank([some[user]], [some[name] for name in names])
+        ranked = some.mutate(place=place)
+        return ranked.filter(ranked["place"] < limit)
+
+    if not who.ranks_small_first:
+        return rank(rows).select(*kept)
+    small = rank(rows.filter(rows["hash"] < operations.small_hash(rows, user, limit)))
+    whole = small.filter(small["place"] == limit - 1).select(whole=small[user])
+    first = small.semi_join(whole, small[user] == whole["whole"])
+    others = rank(rows.anti_join(whole, rows[user] == whole["whole"]))
+    return first.union(others).select(*kept)
 
 
 def _keep_ranked(rows: Any, rank: Any, limit: int) -> Any:

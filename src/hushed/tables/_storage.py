@@ -73,7 +73,8 @@ def bound_length(group: Answer, values: Sequence[Sequence[Any]], asked: Asked) -
     groups = math.prod(map(len, values))
     numbers = sum(1 for name in _MAPPINGS for _ in _list_cells(dict(getattr(group, name))))
     keys = sum(
-        groups // len(each) * len(json.dumps(list(map(_plain_cell, each)))) for each in values
+        groups // len(each) * sum(len(json.dumps(_plain_cell(key))) + 2 for key in each)
+        for each in values
     )
     return len(write_answer(replace(group, asked=asked))) + keys + groups * numbers * _WIDEST
 

@@ -7,15 +7,16 @@ from collections import Counter
 from dataclasses import replace
 
 import duckdb
+import ibis
 import pyarrow as pa
 import pytest
 from scipy.stats import chi2
 
 import hushed as hs
-from hushed.tables._engine import execution, first_rows
+from hushed.tables._engine import execution, operations
 from hushed.tables._engine.clock import Clock
 from hushed.tables._scan import prepare
-from hushed.tables._scan_rows import bound_rows
+from hushed.tables._scan_rows import bound_rows, select_rows
 
 LIMIT = 3
 SHAPES = {1: 2, 2: LIMIT - 1, 3: LIMIT, 4: LIMIT + 1, 5: 40, 6: 300}  # rows of each user
@@ -28,39 +29,36 @@ ROWS = [
 ROWS += [(None, "a", 1.0)] * 20 + [(7, "a", 1.0)] * 50 + [(8, None, 2.0)] * 9  # nobody, equal rows
 
 
-def opened(rows, limit=LIMIT, public=None):
-    """A query of the sum of values; of groups that are selected, or of public keys."""
+def opened(rows, limit=LIMIT):
+    """A query of the sum of values, of which groups are selected."""
     users, keys, values = zip(*rows, strict=True)
     columns = {"u": pa.array(users, pa.int64()), "k": pa.array(keys, pa.string())}
     frame = pa.table({**columns, "x": pa.array(values, pa.float64(), from_pandas=False)})
     query = hs.table(frame, user="u").bound_contributions(max_rows_per_user=limit)
-    query = query.group_by("k", keys=public, select_partitions=public is None)
-    return query.sum("x", low=0, high=9).count_users()
+    return query.group_by("k", select_partitions=True).sum("x", low=0, high=9).count_users()
 
 
-def kept(query, secret=5, *, small_first=True, again=False):
+def kept(query, secret=5, *, small_first=True):
     """Rows that the bounds keep: user, key and value, as often as they are there.
 
     The two zeros are one value to the engine, whichever of equal rows it keeps.
     """
-    choose = query.connection.engine.choose_first if small_first else None
-    dialect = replace(query.connection.engine, choose_first=choose)
-    connection = replace(query.connection, engine=dialect, again=again)
+    dialect = replace(query.connection.engine, ranks_small_first=small_first)
+    connection = replace(query.connection, engine=dialect)
     rows = bound_rows(prepare(connection, query.query, secret).scan, secret, ["x"])
     found = execution.fetch(connection, execution.compile_query(rows), Clock())
     values = [None if value is None else value + 0.0 for value in found["w0"]]
     return Counter(zip(found["user"], found["k0"], values, strict=True))
 
 
-@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(
     "small", [2**63, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 2**61, 2**64 - 1))]
 )
-def test_whatever_counts_as_small_the_same_rows_are_kept(small, again, monkeypatch):
+def test_whatever_counts_as_small_the_same_rows_are_kept(small, monkeypatch):
     """Users below, at and above the bound, equal rows, missing users, keys and values."""
     wanted = kept(opened(ROWS), small_first=False)
-    monkeypatch.setattr(first_rows, "small_below", lambda _: f"SELECT {small}::UBIGINT AS below")
-    found = kept(opened(ROWS), again=again)
+    monkeypatch.setattr(operations, "small_hash", lambda *_: ibis.literal(small, "uint64"))
+    found = kept(opened(ROWS))
     assert found == wanted
     each = Counter(user for user, _, _ in found.elements())
     assert each == {7: LIMIT, **{user: min(count, LIMIT) for user, count in SHAPES.items()}}
@@ -90,23 +88,15 @@ def test_each_row_is_kept_as_often():
     assert statistic * (cells - 1) / (cells - limit) < chi2.isf(1e-6, cells - 1)
 
 
-@pytest.mark.parametrize(("each", "least", "most"), [(100, 0.04, 0.12), (20, 0.2, 0.6)])
+@pytest.mark.parametrize(("each", "least", "most"), [(100, 0.04, 0.12), (20, 0.2, 0.6), (4, 0, 0)])
 def test_hashes_are_small_where_users_have_many_more_rows_than_are_kept(each, least, most):
-    """The share of hashes below what counts as small."""
-    ((found,),) = small_below(each)
+    """The share of hashes below what counts as small, and none where it would be most of them."""
+    query = opened([(row % 200, "a", float(row)) for row in range(200 * each)])
+    rows = select_rows(prepare(query.connection, query.query, 5).scan, 5, ["x"])
+    small = operations.small_hash(rows, "user", LIMIT).as_table()
+    told = execution.fetch(query.connection, execution.compile_query(small), Clock())
+    ((found,),) = told.values()
     assert least * 2**64 <= found <= most * 2**64
-
-
-@pytest.mark.parametrize("each", [4, LIMIT, 1])
-def test_no_hash_is_small_where_users_have_few_rows(each):
-    """Then most rows would be ranked twice."""
-    assert small_below(each) == []
-
-
-def small_below(each):
-    """What counts as small where 200 users have so many rows each."""
-    counted = f"WITH hushed_users AS (SELECT {each} AS held FROM range(200)) "
-    return duckdb.execute(counted + first_rows.small_below(LIMIT)).fetchall()
 
 
 @pytest.mark.slow
@@ -132,39 +122,3 @@ def test_columns_of_another_table_are_those_of_one_of_the_rows_of_a_user(tmp_pat
     found = kept(query)
     assert found == kept(query, small_first=False)
     assert sorted(user for user, _, _ in found.elements()) == list(range(20))
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_public_keys_that_are_left_out_late_use_up_no_bound(again):
-    """Rows of other keys are counted to a user, and none of them is kept or ranked."""
-    for keys in (["a"], ["k1", "k2", "a"], ["none"]):
-        query = opened(ROWS, public=keys)
-        wanted = kept(query, small_first=False)
-        assert kept(query, again=again) == wanted
-        held = Counter(user for user, key, _ in ROWS if user is not None and key in keys)
-        each = Counter(user for user, _, _ in wanted.elements())
-        assert each == {user: min(count, LIMIT) for user, count in held.items()}
-
-
-@pytest.mark.filterwarnings("ignore:.* is a view")
-def test_rows_that_draw_lots_are_read_once(tmp_path):
-    """A view and a generated column may give other rows when they are read again."""
-    path = tmp_path / "lots.db"
-    with duckdb.connect(str(path)) as made:
-        made.execute("CREATE TABLE steady AS SELECT range % 9 AS u, 1 AS x FROM range(900)")
-        made.execute("CREATE VIEW seen AS SELECT CAST(9 * random() AS INT) AS u, x FROM steady")
-        made.execute("CREATE TABLE lots (x INT, u INT AS (CAST(random() * 9 AS INT)))")
-        made.execute("INSERT INTO lots SELECT 1 FROM range(900)")
-        made.execute("CREATE SCHEMA other")
-        made.execute("CREATE TABLE other.steady (x INT, u INT AS (CAST(random() * 9 AS INT)))")
-    source = f"duckdb:///{path}"
-    reads = {name: hs.table(source, name).connection.again for name in ("steady", "Seen", "LOTS")}
-    assert reads == {"steady": True, "Seen": False, "LOTS": False}
-    assert not hs.table(source, "other.steady").connection.again
-    assert hs.table(source, "main.steady").connection.again
-    for name in ("seen", "lots"):
-        query = hs.table(source, name, user="u").bound_contributions(max_rows_per_user=LIMIT)
-        for secret in range(5):
-            rows = bound_rows(prepare(query.connection, query.count().query, secret).scan, 5, [])
-            found = execution.fetch(query.connection, execution.compile_query(rows), Clock())
-            assert max(Counter(found["user"]).values()) <= LIMIT

@@ -7,7 +7,6 @@ are fetched.
 """
 
 from hushed.tables._engine.clock import Clock
-from hushed.tables._engine.compilation import compile_sql
 from hushed.tables._engine.connections import (
     Connection,
     add_other,
@@ -33,7 +32,6 @@ from hushed.tables._engine.execution import (
     require_time,
 )
 from hushed.tables._engine.files import open_frame, read_public
-from hushed.tables._engine.first_rows import FirstRows
 from hushed.tables._engine.opening import connect
 from hushed.tables._engine.plans import Plans, find_plans, keep_plans
 
@@ -43,13 +41,11 @@ __all__ = [
     "ConnectionLost",
     "Copy",
     "Dialect",
-    "FirstRows",
     "PlannedQuery",
     "Plans",
     "add_other",
     "check_installed",
     "compile_query",
-    "compile_sql",
     "connect",
     "fetch",
     "fill_copy",

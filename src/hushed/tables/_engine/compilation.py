@@ -14,8 +14,6 @@ def compile_sql(query: Any) -> str:
     """Compile a query to the SQL of its engine; nothing is read."""
     import ibis  # noqa: PLC0415
 
-    if isinstance(query.op(), ibis.expr.operations.SQLQueryResult):
-        return str(query.op().query)  # as it was written
     backend = query.get_backend()
     kind: Any = type(backend.compiler)
     with _STATE["lock"]:

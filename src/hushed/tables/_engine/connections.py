@@ -44,8 +44,6 @@ class Connection:
     # The process that opened it. Only this process may query: a forked one would share the
     # connection, and receive answers of the other.
     process: int = field(default_factory=os.getpid, repr=False, compare=False)
-    # Whether a query may read it twice: see `Dialect.reads_again`.
-    again: bool = False
     # Whether it is a table of a database, of which others can be joined; and those that are joined,
     # by their names.
     in_database: bool = False
@@ -93,7 +91,6 @@ def open_stored(
         place=f"{home} {_name_whole(rows, name)}",
         warnings=warnings,
         copies=[] if engine.copies and not warnings else None,
-        again=engine.reads_again(backend, place, short),
         in_database=True,
         casts=_choose_casts(engine, rows, stored, types),
         stored=MappingProxyType(stored),
@@ -127,14 +124,12 @@ def open_beside(connection: Connection, name: str) -> Connection:
         place, _, short = name.rpartition(".")
         rows = _find_rows(engine, backend, name, place, short)
         warnings = engine.warnings(backend, place, short)
-        again = engine.reads_again(backend, place, short)
     stored = {column: column for column in rows.schema()}
     return replace(
         connection,
         rows=rows,
         place=_name_whole(rows, name),
         warnings=warnings,
-        again=again,
         casts=_choose_casts(engine, rows, stored, {}),
         stored=MappingProxyType(stored),
         others=MappingProxyType({}),

@@ -17,7 +17,6 @@ from typing import Any
 
 from hushed._ground.types import ColumnType
 from hushed.tables._engine.clock import Clock
-from hushed.tables._engine.first_rows import FirstRows
 
 Backend = Any  # the connection of Ibis to an engine
 
@@ -90,11 +89,8 @@ class Dialect:
     # Type that integers are cast to before they are summed; None if its sum cannot overflow.
     wide: str | None = field(default=None, repr=False)
     hash: KeyedHash = field(repr=False)  # its fast hash
-    # Its own SQL for the first rows of each user, where that is faster than a rank of all rows.
-    choose_first: Callable[[FirstRows], str] | None = field(default=None, repr=False)
-    # Connection, place and name of a table in: whether a query that reads it twice reads the same
-    # rows, at no more than twice the cost. A view, or a generated column, may draw lots.
-    reads_again: Callable[[Backend, str, str], bool] = field(default=lambda *_: False, repr=False)
+    # Whether it ranks the rows of small hashes first: it has to compute once what is used twice.
+    ranks_small_first: bool = field(default=False, repr=False)
     # String in, SHA-256 of its bytes in hexadecimal digits out.
     sha256: Callable[[Any], Any] = field(repr=False)
     # String in, what is fetched in its place out; and the string of it. An engine may hold strings

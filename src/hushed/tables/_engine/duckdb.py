@@ -35,7 +35,6 @@ from hushed.tables._engine.dialect import (
     builtin_function,
     common_errors,
 )
-from hushed.tables._engine.first_rows import choose_first
 from hushed.tables._engine.frames import repair_bytes
 from hushed.tables._engine.spellings import read_spelling
 
@@ -45,11 +44,6 @@ _LISTED = (
 )
 _VIEW = (  # $1 in any case; $2 is what stands before it: a schema, a database, or both
     "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) AND NOT internal "
-    "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
-    "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
-)
-_STEADY = (  # $1 and $2 as for a view
-    "SELECT bool_and(NOT is_generated) FROM duckdb_columns() WHERE lower(table_name) = lower($1) "
     "AND lower(coalesce(nullif($2, ''), current_schema())) IN "
     "(lower(schema_name), lower(database_name), lower(database_name || '.' || schema_name))"
 )
@@ -223,14 +217,6 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     return (view_warning(name),) if found else ()
 
 
-def _reads_again(backend: Any, place: str, name: str) -> bool:
-    """Whether it is a table without generated columns; those of views are listed, too."""
-    with suppress(*_errors()):
-        (steady,) = backend.con.execute(_STEADY, [name, place]).fetchone()
-        return bool(steady) and not _warnings(backend, place, name)
-    return False
-
-
 def _sha256(text: Any) -> Any:
     return builtin_function("sha256", ("string",), "string")(text)
 
@@ -321,8 +307,7 @@ DUCKDB = Dialect(
     barrier=True,
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),
-    choose_first=choose_first,
-    reads_again=_reads_again,
+    ranks_small_first=True,
     sha256=_sha256,
     send_text=_send_text,
     read_text=_read_text,

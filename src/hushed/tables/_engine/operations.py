@@ -17,6 +17,7 @@ from hushed.tables._ladders import Ladder
 
 Stage = Callable[[Any], Any]
 _WIDE = "decimal(38, 0)"
+_MOST_SMALL = 0.75  # of all rows; to rank these first and then the others takes longer than all
 _KEY_TYPES = {"int": "int64", "string": "string", "bool": "boolean", "date": "date"}
 
 
@@ -279,6 +280,20 @@ def keyed_hash(engine: Dialect, key: int, columns: Sequence[Any]) -> Any:
         mixed = _mix(own, known.cast(_hashed_type(known.type())), mixed)
     # Once more over all: DuckDB's own mixing ends with an exclusive or, which keeps many orders.
     return _mix(own, ibis.literal(len(columns), "int64"), mixed)
+
+
+def small_hash(rows: Any, user: str, limit: int) -> Any:
+    """Give the hash below which most users have as many rows as are kept, and few more.
+
+    It is 0 where these would be most rows. How many users there are is estimated.
+    """
+    import ibis  # noqa: PLC0415
+
+    wanted = limit + 1.5 * math.sqrt(limit) + 1
+    told = rows.aggregate(users=rows[user].approx_nunique(), rows=rows.count())
+    share = told.select(share=told["users"] * wanted / told["rows"])["share"]
+    small = (ibis.least(share, _MOST_SMALL) * 2.0**64).cast("uint64")
+    return cases((share < _MOST_SMALL, small), otherwise=0).name("small").as_scalar()
 
 
 def _hashed_type(dtype: Any) -> str:
