@@ -20,6 +20,7 @@ from hushed.comparing._laws import estimate_spread
 from hushed.comparing._levels import find_price
 from hushed.comparing._offers import Offer
 from hushed.comparing._question import (
+    LABELS,
     Question,
     check_population,
     check_user,
@@ -239,6 +240,8 @@ def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[fl
         raise ParameterError(
             "a mode is chosen from its categories: leave candidates out", parameter="candidates"
         )
+    if not isinstance(asked, Numeric) and any(isinstance(each, str) for each in candidates):
+        raise ParameterError(f"the candidates are labels, {LABELS}", parameter="candidates")
     span = asked.span if isinstance(asked, Numeric) else (-_LARGEST, _LARGEST)
     return tuple(read_candidates(candidates, span).tolist())
 
