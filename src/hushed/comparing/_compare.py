@@ -109,7 +109,7 @@ def compare(
         Tables to simulate; 2 or more. Blocks, which call the function often, get 50 at most.
     seed : int, default 0
         Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
-        the same for any number of workers.
+        the same for any number of workers, if a function draws no random numbers of its own.
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
@@ -134,7 +134,8 @@ def compare(
     Notes
     -----
     The errors are quantiles of a mixture: over simulated tables, each with the law of the noise on
-    it as it is known in closed form. So what is left to chance is the choice of tables; the
+    it as it is known in closed form. Tail and smoothing of smooth noise are chosen on other tables,
+    by `hushed.Smooth.for_population`. So what is left to chance is the choice of tables; the
     standard error for it is in the record.
 
     Examples
