@@ -349,6 +349,29 @@ def test_a_query_is_the_next_command_where_it_is_recommended(run):
     assert done.returncode == 0, done.stderr
 
 
+def test_smooth_noise_is_released_with_the_parameters_that_were_compared(run):
+    """Those of a population are not the ones that the command takes by default."""
+    statistic = hs.statistics.trimmed_mean(rows=50, low=0, high=100)
+    public = hs.populations.Uniform(low=[0], high=[100])
+    found = hs.compare(statistic, public, trials=2, epsilon=2.0)
+    for name in ("smooth, lomax", "smooth, t2"):
+        (route,) = [each for each in found.routes if each.name == name]
+        compared = eval(route.how, {"hs": hs, "s": statistic})
+        assert compared != hs.Smooth(statistic, epsilon=2.0, noise=compared.noise)
+        told = Compared(
+            asked="trimmed-mean",
+            public=Source(population="uniform:0,100"),
+            described=Described(low=0.0, high=100.0, column="stay"),
+            unit="row",
+        )
+        command = next_command(told, replace(found, recommended=name))
+        words = command.replace("PRIVATE.csv", "stays.csv").split()[1:]
+        done = run(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        noise = json.loads(done.stdout)["certificate"]["mechanism"]["parameters"]
+        assert (noise.get("tail"), noise.get("smoothing")) == (compared.tail, compared.smoothing)
+
+
 def test_a_way_that_no_command_has_gives_no_next_command(run):
     """Nothing that applies is nothing to go on with."""
     said = run("compare", "f.py:f", *UNIFORM, "--rows", 2, "--epsilon", 2, "--gamma", 1e-9)

@@ -61,19 +61,26 @@ class TestErrors:
         assert (route.error_50, route.error_95) == (half, most)
 
     @pytest.mark.parametrize(
-        ("name", "factor", "smooth", "draw"),
+        ("name", "chosen", "factor", "smooth", "draw"),
         [
             # At epsilon 2; the factors by the theorems of docs/worst-case.md.
-            ("smooth, lomax", 2.5277264732, 0.4, lambda u: u ** (-1 / 5) - 1),
+            (
+                "smooth, lomax",
+                "noise='lomax', tail=3",
+                1.5414940825,
+                2 / 3,
+                lambda u: u ** (-1 / 3) - 1,
+            ),
             (
                 "smooth, t2",
+                "noise='t2', smoothing=0.6",
                 0.5095126506,
                 0.6,
                 lambda u: math.sqrt(2) * (1 - u) / np.sqrt(u * (2 - u)),
             ),
         ],
     )
-    def test_smooth_routes_have_the_errors_of_drawn_noise(self, name, factor, smooth, draw):
+    def test_smooth_routes_have_the_errors_of_drawn_noise(self, name, chosen, factor, smooth, draw):
         """400,000 draws of the law, moved into the range, have the quantiles that are stated."""
         padded = [0.0, *VALUES, 30.0]
         moved = max(
@@ -85,9 +92,44 @@ class TestErrors:
         sizes = factor * moved * draw(rng.random(400_000))
         off = np.abs(np.clip(7 + sizes * rng.choice([-1, 1], size=sizes.size), 0, 30) - 7)
         route = route_of(hs.compare(SEVEN, SAME, epsilon=2.0, trials=2), name)
+        assert route.how == f"hs.Smooth(s, epsilon=2, {chosen})"
         for level, error in ((0.5, route.error_50), (0.05, route.error_95)):
             assert np.mean(off > error * 1.0005) <= level + 0.004
             assert np.mean(off > error * 0.9995) >= level - 0.004
+
+    def test_smooth_noise_is_chosen_on_other_tables_than_its_errors_are_of(self, monkeypatch):
+        """No table is used twice, and what is written is what was chosen: better than a default."""
+        drawn = {False: [], True: []}
+        choosing = [False]
+
+        def incomes(rng, count):
+            made = np.clip(rng.lognormal(math.log(45_000), 0.8, count), 1, 1e6)
+            drawn[choosing[0]].append(made.tobytes())
+            return made
+
+        made, choose = [], hs.Smooth.for_population
+
+        def noted(*args, **known):
+            choosing[0] = True
+            try:
+                made.append(choose(*args, **known))
+            finally:
+                choosing[0] = False
+            return made[-1]
+
+        monkeypatch.setattr(hs.Smooth, "for_population", noted)
+        s = hs.statistics.trimmed_mean(0.1, rows=1000, low=1, high=1e6)
+        found = hs.compare(s, hs.populations.Simulator(incomes), epsilon=1.0, trials=20)
+        assert len(drawn[True]) >= 50
+        assert not set(drawn[True]) & set(drawn[False])
+        assert {each.noise for each in made} == {"t2", "lomax"}
+        rng = np.random.default_rng(9)
+        tables = [np.clip(rng.lognormal(math.log(45_000), 0.8, 1000), 1, 1e6) for _ in range(20)]
+        for chosen in made:
+            route = route_of(found, f"smooth, {chosen.noise}")
+            assert eval(route.how, {"hs": hs, "s": s}) == chosen
+            standard = hs.Smooth(s, epsilon=1.0, noise=chosen.noise)
+            assert route.error_95 < 0.9 * np.mean([standard.error_on(each) for each in tables])
 
     def test_smooth_routes_count_the_rounding_of_the_answer(self):
         """With next to no noise the error is half a step of the grid, 2**-46 to 2**-47 of 30."""
@@ -183,11 +225,8 @@ class TestErrors:
             lambda rng, n: np.clip(rng.lognormal(10, 0.8, n), 1, 1e6)
         )
         found = hs.compare(s, incomes, epsilon=1.0, trials=2000)
-        for name, mechanism in (
-            ("inverse sensitivity", hs.InverseSensitivity(s, epsilon=1.0)),
-            ("smooth, t2", hs.Smooth(s, epsilon=1.0, noise="t2")),
-            ("smooth, lomax", hs.Smooth(s, epsilon=1.0)),
-        ):
+        for name in ("inverse sensitivity", "smooth, t2", "smooth, lomax"):
+            mechanism = eval(route_of(found, name).how, {"hs": hs, "s": s})
             off = [abs(mechanism.draw(each) - float(s.value(each))) for each in tables]
             route = route_of(found, name)
             for level, error in ((0.5, route.error_50), (0.05, route.error_95)):
@@ -242,6 +281,32 @@ class TestRoutes:
         assert "delta" in reason_of(found, "sampled, Gaussian")
         more = hs.compare(np.mean, UNIT, rows=50, trials=2, delta=1e-6)
         assert route_of(more, "sampled, Gaussian").guarantee.delta == pytest.approx(1e-6)
+
+    def test_a_random_function_is_compared_by_blocks(self):
+        """Sampling refuses it with its reason; blocks take it, and no record is lost for it."""
+
+        def shaken(rows):
+            return float(np.mean(rows) + np.random.default_rng().normal(0, 0.01))
+
+        found = hs.compare(shaken, UNIT, rows=200, low=0, high=1, trials=2, delta=1e-6)
+        assert {each.name for each in found.routes} == {"blocks", "blocks, public guess"}
+        for name in ("sampled, Laplace", "sampled, Gaussian"):
+            assert "two answers on the same rows" in reason_of(found, name)
+
+    def test_labels_are_refused_with_the_way_that_takes_them(self):
+        """The way works as it is written."""
+
+        def winner(rows):
+            return "yes" if np.mean(rows) > 0.2 else "no"
+
+        labels = ["no", "yes"]
+        for refused, known in ((BadFunction, {}), (ParameterError, {"candidates": labels})):
+            with pytest.raises(refused, match="label") as told:
+                hs.compare(winner, UNIT, rows=1000, trials=2, **known)
+            (way,) = re.findall(r"hs\.Blocks\(.*?rows=1000\)", str(told.value))
+            names = {"hs": hs, "labels": labels, "f": winner, "population": UNIT}
+            way = way.replace("rows=1000", "rows=1000, isolated=False, trials=5")
+            assert eval(way, names).error_95 == 0
 
     @pytest.mark.slow
     def test_propose_test_needs_a_delta_and_a_far_table(self):

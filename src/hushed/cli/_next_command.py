@@ -57,8 +57,8 @@ def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
         yield from ("--mechanism", "stable-mode")
     else:
         yield from _WAYS[chosen.name]
-    if bound := re.search(r"\bbound=([^,)]+)", chosen.how):
-        yield from ("--bound", bound[1])
+    for option, value in re.findall(r"\b(bound|tail|smoothing)=([^,)]+)", chosen.how):
+        yield from (f"--{option}", value)
     if chosen.guarantee.delta:
         yield from ("--delta", format_exactly(chosen.guarantee.delta))
     if given.unit != "row":

@@ -21,6 +21,7 @@ from hushed.comparing._laws import estimate_spread
 from hushed.comparing._levels import find_price
 from hushed.comparing._offers import Offer
 from hushed.comparing._question import (
+    LABELS,
     Question,
     check_population,
     check_user,
@@ -109,7 +110,7 @@ def compare(
         Tables to simulate; 2 or more. Blocks, which call the function often, get 50 at most.
     seed : int, default 0
         Seed of the tables and of the sampler. No noise is drawn: its law is known. The result is
-        the same for any number of workers.
+        the same for any number of workers, if a function draws no random numbers of its own.
     workers : int, str, Engine or distributed.Client, optional
         Worker processes, or a cluster: ``"dask://HOST:8786"``, ``"ray"``, a session of Spark;
         see `hushed.engines.engine_of`.
@@ -134,7 +135,8 @@ def compare(
     Notes
     -----
     The errors are quantiles of a mixture: over simulated tables, each with the law of the noise on
-    it as it is known in closed form. So what is left to chance is the choice of tables; the
+    it as it is known in closed form. Tail and smoothing of smooth noise are chosen on other tables,
+    by `hushed.Smooth.for_population`. So what is left to chance is the choice of tables; the
     standard error for it is in the record.
 
     Examples
@@ -240,6 +242,8 @@ def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[fl
         raise ParameterError(
             "a mode is chosen from its categories: leave candidates out", parameter="candidates"
         )
+    if not isinstance(asked, Numeric) and any(isinstance(each, str) for each in candidates):
+        raise ParameterError(f"the candidates are labels, {LABELS}", parameter="candidates")
     span = asked.span if isinstance(asked, Numeric) else (-_LARGEST, _LARGEST)
     return tuple(read_candidates(candidates, span).tolist())
 

@@ -18,10 +18,10 @@ from hushed._ground.printing import format_exactly, percent_up
 from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._laws import Chosen, Fixed, Scaled
-from hushed.comparing._offers import Offer, Priced, say_promise, say_unit
+from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise, say_unit
 from hushed.comparing._question import Question
 from hushed.comparing._test_routes import offer_propose_test
-from hushed.errors import TooFewPairs, TooFewRows, ZeroSensitivity
+from hushed.errors import RandomFunction, TooFewPairs, TooFewRows, ZeroSensitivity
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import (
     Gaussian,
@@ -98,13 +98,36 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
         return "known for the statistics of hs.statistics alone"
 
     def price(epsilon: float) -> Priced:
-        made = Smooth(statistic, epsilon=epsilon, noise=law)
+        made = _choose_smooth(law, statistic, question, epsilon)
         found = question.simulate(partial(_measure_smooth, made))
         errors = Scaled(found[:, 0], found[:, 1:], made.exceeds, made.rounding)
-        how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r})"
+        # The smoothing of Lomax noise is what its tail allows, and is not written: rounded to a
+        # double it might exceed that.
+        shape = f"tail={made.tail}"
+        if law == "t2" and made.smoothing is not None:
+            shape = f"smoothing={format_exactly(made.smoothing)}"
+        how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r}, {shape})"
         return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
     return Offer(promise=say_promise(question), at=price)
+
+
+def _choose_smooth(
+    law: Literal["t2", "lomax"], statistic: Numeric, question: Question, epsilon: float
+) -> Smooth:
+    """Choose tail and smoothing on tables of their own, so that the errors are those of others."""
+    chosen = Smooth.for_population(
+        statistic,
+        question.drawn,
+        epsilon=epsilon,
+        rows=question.rows,
+        tables=MOST_TABLES,
+        seed=question.seed_of(2),
+        noise=law,
+    )
+    return Smooth(
+        statistic, epsilon=epsilon, noise=law, tail=chosen.tail, smoothing=chosen.smoothing
+    )
 
 
 def _measure_smooth(made: Smooth, rows: Any, _: np.random.Generator) -> Floats:
@@ -180,7 +203,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
             workers=question.workers,
         )
         _calibrated(law, found, 1.0, question.delta)
-    except (TooFewRows, TooFewPairs, ZeroSensitivity) as refusal:
+    except (RandomFunction, TooFewRows, TooFewPairs, ZeroSensitivity) as refusal:
         return str(refusal)
     if found.sampling is None:  # it was sampled just now
         return "not sampled"

@@ -118,6 +118,7 @@ class Smooth(OnStatistic):
         tables: int = 50,
         beta: float = 0.05,
         seed: int = 0,
+        noise: HeavyNoise | None = None,
     ) -> Smooth:
         """Choose law, tail and smoothing by the errors on tables of a public population.
 
@@ -138,12 +139,14 @@ class Smooth(OnStatistic):
             The error that is exceeded with this probability is made small, on average.
         seed : int, default 0
             Seed of the tables.
+        noise : {"lomax", "t2"}, optional
+            Law to choose within; both by default.
 
         Returns
         -------
         Smooth
             The best one of nine: five tails of Lomax noise with their largest smoothing, and four
-            smoothings of Student's.
+            smoothings of Student's. With `noise` the best one of that law.
 
         Raises
         ------
@@ -154,11 +157,16 @@ class Smooth(OnStatistic):
         """
         description(population)  # refuses what is none
         level = decimal_of(read_epsilon(epsilon))
-        made = [cls(statistic, epsilon=epsilon, tail=tail) for tail in _TAILS]
-        made += [
-            cls(statistic, epsilon=epsilon, noise="t2", smoothing=float(share * level))
-            for share in _SHARES
-        ]
+        if noise is not None:
+            require_one_of("noise", noise, get_args(HeavyNoise))
+        made = []
+        if noise != "t2":
+            made += [cls(statistic, epsilon=epsilon, tail=tail) for tail in _TAILS]
+        if noise != "lomax":
+            made += [
+                cls(statistic, epsilon=epsilon, noise="t2", smoothing=float(share * level))
+                for share in _SHARES
+            ]
         count = statistic.rows if rows is None else require_count("rows", rows)
         if count is None:
             raise ParameterError(
