@@ -200,7 +200,7 @@ def test_a_signed_certificate_has_a_page_that_says_who_signed_it(folder):
     done = run(folder, "verify", "c.json", "--html", "c.html", "--force")
     assert done.returncode == 0, done.stderr
     done = run(folder, "certify", "c.json", "--html", "d.html")
-    assert "hushed verify c.json --html PAGE" in done.stderr
+    assert "hushed verify c.json --key KEY.pub --html PAGE" in done.stderr
     signed = (folder / "c.json").read_text()
     with pytest.raises(ParameterError, match="open_signed reads it with the public key"):
         hs.Statement.from_json(signed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager
 
 import pytest
@@ -206,7 +207,7 @@ def test_who_is_in_doubt_looks_for_the_own_charge(ledger, monkeypatch):
     works["dear"] = spend(ledger, "d dear", promise=Guarantee(epsilon=0.35))
     found = all_at_once(ledger, works)
     assert [found[name][0].number for name in "abc"] == [1, 2, 3]
-    assert isinstance(found["dear"], LedgerUnavailable)
+    assert isinstance(found["dear"], Overspent)  # for the others were committed
     assert ledger.balance("stays").entries == 3
     assert mine(ledger) == ["b", "c"]
 
@@ -309,3 +310,47 @@ def test_nobody_is_kept_out_by_a_line_that_has_ended(ledger):
     assert ledger._store.line._turn is None
     assert (len(kept), len(lost)) == (10, 10)  # a tenth of one each
     assert is_whole(ledger, kept)
+
+
+class Stopping(deque):
+    """A thread is stopped as it takes the second place out of the line."""
+
+    taken = 0
+
+    def popleft(self):
+        self.taken += 1
+        if self.taken == 3:  # the first turn takes one alone
+            raise KeyboardInterrupt
+        return super().popleft()
+
+
+def test_a_thread_that_is_stopped_as_its_turn_begins_keeps_nobody_waiting():
+    """Those whose work it had taken are called, and none is done twice."""
+    line, held, done, ended = Line(), threading.Event(), [], []
+    line._places = Stopping()
+
+    def do(works):
+        if "first" in works:
+            held.wait(20)
+        done.extend(works)
+
+    def join(name):
+        try:
+            line.join(name, do, 5.0)
+        except BaseException as error:
+            ended.append(type(error))
+        else:
+            ended.append(None)
+
+    threads = [threading.Thread(target=join, args=(name,)) for name in ("first", "b", "c", "d")]
+    for each in threads:
+        each.start()
+        time.sleep(0.05)
+    held.set()
+    for each in threads:
+        each.join(20)
+    assert not any(each.is_alive() for each in threads)
+    assert len(done) == len(set(done))
+    assert KeyboardInterrupt in ended
+    line.join("last", do, 5.0)
+    assert done[-1] == "last"

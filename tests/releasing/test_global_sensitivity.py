@@ -74,6 +74,13 @@ def test_a_certificate_that_names_a_statistic_has_its_bound(change):
         hs.Certificate.from_json(json.dumps(told))
 
 
+def test_a_promise_for_rows_is_none_for_users():
+    told = json.loads(released(mean()).certificate.to_json())
+    told["guarantee"]["unit"] = "user"
+    with pytest.raises(ParameterError, match="unit is not that of the global sensitivity"):
+        hs.Certificate.from_json(json.dumps(told))
+
+
 def test_less_noise_does_not_follow_from_a_statistic_of_more_rows():
     """The record of a million rows beside the sensitivity of a hundred."""
     told = json.loads(released(mean()).certificate.to_json())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
@@ -189,6 +190,30 @@ def test_a_token_that_sees_no_such_data_set_forgets_nothing_that_is_paid(
     client = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
     assert len(client.recover()) == 1
     assert team.charges() == 1
+
+
+@pytest.mark.slow
+def test_what_was_refused_as_unknown_is_not_asked_anew_by_recovering(team, tmp_path, monkeypatch):
+    """Nobody asks for it now: it would be charged. Asked again under its key it is sent."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    client = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    made = team.send("POST", path, team.sam, json={"datasets": ["others"]}).json()
+    narrow = connect("http://127.0.0.1:8642", made["token"], send=sender(team))
+    with monkeypatch.context() as stopped:
+        stopped.setattr(type(client), "send", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            asked.release(epsilon=0.1, key="mine")
+    (pending,) = list_pending(client.pending)
+    with pytest.raises(NotFound):
+        narrow.send(pending, 1.0)
+    assert client.recover() == []
+    assert team.charges() == 0
+    assert len(list_pending(client.pending)) == 1
+    asked.release(epsilon=0.1, key=pending.key)
+    assert team.charges() == 1
+    assert list_pending(client.pending) == []
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
 
+from hushed import Guarantee
 from hushed.errors import LedgerUnavailable
 from hushed.ledger import Ledger
 from hushed.ledger._glances import Glances
@@ -262,3 +263,22 @@ class TestGlances:
         assert self.count(glances) == 0
         glances._connection.close()
         assert self.count(glances) == 0
+
+    @pytest.mark.parametrize("ends", [["-shm"], ["-wal"], ["-shm", "-wal"]])
+    def test_a_log_that_is_removed_stops_no_charges(self, glances, tmp_path, ends):
+        """Its connection is closed with the others: else the log that is gone stays in use."""
+        with Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
+            ledger.open_budget("b", Guarantee(epsilon=10.0))
+            kept = Glances(ledger)
+            ledger.charge("b", Guarantee(epsilon=1.0))
+            assert self.count(kept) == 1
+            for end in ends:
+                (tmp_path / f"b.db{end}").unlink()
+            with pytest.raises(LedgerUnavailable):
+                ledger.charge("b", Guarantee(epsilon=1.0))
+            numbers = [ledger.charge("b", Guarantee(epsilon=1.0)).number for _ in range(3)]
+            assert numbers == list(range(numbers[0], numbers[0] + 3))
+            assert numbers[0] >= 2
+            ledger.verify("b")
+            assert self.count(kept) == 1
+            kept.close()

@@ -11,7 +11,23 @@ from typing import Any
 
 from hushed.errors import NotFound, ParameterError
 
-_HTML = (".html", ".htm", ".xhtml", "")  # with another ending no browser would show a page
+# With such an ending no browser would show a page.
+_NO_PAGES = frozenset(
+    [
+        ".pdf",
+        ".svg",
+        ".png",
+        ".json",
+        ".jsonl",
+        ".csv",
+        ".parquet",
+        ".txt",
+        ".toml",
+        ".md",
+        ".py",
+        ".docx",
+    ]
+)
 _PAGES = {
     "certificate": "<title>Certificate of ",
     "audit report": "<title>Audit: ",
@@ -149,7 +165,7 @@ def _check_place(option: str, path: Path) -> None:
     place = path if path.exists() else path.parent
     if not os.access(place, os.W_OK):
         raise ParameterError(f"{option} {path}: {place} is not writable")
-    if option == "--html" and path.suffix.lower() not in _HTML:
+    if option == "--html" and path.suffix.lower() in _NO_PAGES:
         raise ParameterError(
             f"--html {path} is a page: its name ends in .html, and a browser prints it as PDF"
         )

@@ -7,7 +7,7 @@ import math
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
@@ -16,7 +16,7 @@ from hushed._ground.printing import flat
 from hushed.client._declared import read_declared
 from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
-from hushed.client._pending import Pending, forget_pending, list_pending
+from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable
 from hushed.client._sending import Line, NotTaken, read_object
 from hushed.errors import (
@@ -298,9 +298,9 @@ class Client(Shown):
             ) from None
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
-        """Read what was asked from this computer and not read yet; it costs nothing more.
+        """Read what was asked from this computer and not read yet.
 
-        What was never charged, for it did not arrive, is asked now, under its own key.
+        What is charged costs nothing more. What never arrived is asked now, under its own key.
 
         Parameters
         ----------
@@ -311,11 +311,15 @@ class Client(Shown):
         -------
         list of ServedAnswer or ServedRelease
             In no order. What waits for approval, and what this token may not see, is left for
-            later. Requests that the server refuses are forgotten: nothing is charged for them, or
-            their failure is known.
+            later, and is not asked anew. Requests that the server refuses are forgotten: nothing
+            is charged for them, or their failure is known.
         """
-        found = []
-        for each in list_pending(self.pending):
+        found, waiting = [], list_pending(self.pending)
+        unseen = any(each.unseen for each in waiting)
+        arrived = {each.get("key") for each in self.requests()} if unseen else set()
+        for each in waiting:
+            if each.unseen and each.key not in arrived:
+                continue  # it would be a new question, which nobody asks now
             try:
                 found.append(self.send(each, timeout))
             except LedgerUnavailable:
@@ -369,7 +373,10 @@ class Client(Shown):
                 self.line.pause(0.2)
         except (ParameterError, Overspent, EngineUnavailable, NotTaken):
             forget_pending(self.pending, pending.key)  # nothing was charged
-            raise  # a NotFound leaves it: another token may see it, and it may have been charged
+            raise
+        except NotFound:  # not now; but another token may see it, and it may have been charged
+            write_pending(self.pending, replace(pending, unseen=True))
+            raise
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
             raise Refusal(_say_unpaid(told))

@@ -21,6 +21,7 @@ class Pending:
     dataset: str
     body: dict[str, Any]
     function: str = ""  # in place of a question to the data set
+    unseen: bool = False  # the server knew of no such data set or function: it was not charged now
 
     @property
     def path(self) -> str:
@@ -41,13 +42,14 @@ def write_pending(folder: Path, pending: Pending) -> None:
     """Write down a request; on the disk when this returns."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = _file(folder, pending.key)
-    told = {"key": pending.key, "dataset": pending.dataset, "body": pending.body}
+    told: dict[str, Any] = {"key": pending.key, "dataset": pending.dataset, "body": pending.body}
     told |= {"function": pending.function} if pending.function else {}
-    if path.exists() and json.loads(path.read_text()) != told:
+    if path.exists() and json.loads(path.read_text()) not in (told, told | {"unseen": True}):
         raise KeyInUse(
             "this key belongs to another question of yours, whose answer was not read yet: "
             "client.recover() reads it; take another key"
         )
+    told |= {"unseen": True} if pending.unseen else {}
     fresh = path.with_suffix(f".{uuid.uuid4()}")  # threads may write the same request
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         json.dump(told, file)

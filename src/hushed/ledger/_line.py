@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 from hushed.errors import LedgerUnavailable
@@ -65,10 +66,13 @@ class Line(Generic[Work]):
 
     def _take_turn(self, do: Callable[[Sequence[Work]], None]) -> None:
         """Do what waits, one's own work among it."""
-        with self._lock:
-            turn = [self._places.popleft() for _ in range(min(_MOST, len(self._places)))]
+        turn: list[_Place[Work]] = []
         try:
-            do([each.work for each in turn])
+            with self._lock:  # a thread may be stopped anywhere: what it leaves here is done
+                turn += islice(self._places, _MOST)
+                for _ in turn:
+                    self._places.popleft()
+            do([each.work for each in turn if not each.done])
         finally:
             for each in turn:
                 each.done = True
@@ -77,8 +81,10 @@ class Line(Generic[Work]):
     def _go_on(self, place: _Place[Work]) -> None:
         """Leave the line, also if this thread is stopped, and call whoever is next."""
         with self._lock:
-            if not place.done and place in self._places:
+            if place in self._places:
                 self._places.remove(place)
+            while self._places and self._places[0].done:  # left by a thread that was stopped
+                self._places.popleft()
             if self._turn is place:
                 self._turn = self._places[0] if self._places else None
                 if self._turn is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
+from weakref import WeakSet
 
 from hushed._ground.decimals import read
 from hushed._ground.search_path import find_schemas, pin_search_path
@@ -77,6 +78,7 @@ class Store:
         self._making = RLock()
         self._writing = RLock()
         self.line: Line[Any] = Line()  # of threads that charge
+        self.kept: WeakSet[Any] = WeakSet()  # looks, each over a connection of its own
         self._file: Identity | None = None
         self._secrets: tuple[str, ...] = ()
 
@@ -152,6 +154,8 @@ class Store:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose()
+        for each in list(self.kept):  # else the log that was opened with them stays in use
+            each.close()
 
     def backup(self, target: Path) -> Path:
         """Copy the file through SQLite, as of one moment."""

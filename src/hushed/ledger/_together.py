@@ -197,17 +197,19 @@ def _write_each(connection: Transaction, good: Sequence[_Wanted]) -> None:
 
 
 def _resolve(ledger: Ledger, good: Sequence[_Wanted], error: InDoubt) -> None:
-    """Find out which charges were committed when the connection was lost during their commit."""
+    """Find out whether the charges were committed when the connection was lost during the commit.
+
+    They were written in one transaction: what is found of one of them holds of all.
+    """
+    written = [each for each in good if each.error is None]
+    outcome: Exception | None = LedgerUnavailable(f"nothing was charged: {error}")
+    try:
+        if written and ledger._resolve_in_doubt(written[0].entries()[0], error):
+            outcome = None
+    except Exception as unknown:
+        outcome = unknown
     for each in good:
-        refused = each.error is not None
-        each.undo(LedgerUnavailable(f"nothing was charged: {error}"))
-        if refused:
-            continue
-        try:
-            if ledger._resolve_in_doubt(each.entries()[0], error):
-                each.error = None
-        except Exception as unknown:
-            each.error = unknown
+        each.undo(outcome if each in written or outcome is not None else each.error)
 
 
 def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> _Due:

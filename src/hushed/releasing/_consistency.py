@@ -89,6 +89,7 @@ def _of_statistic(certificate: Certificate) -> list[str]:
         "sensitivity": (certificate.sensitivity, bound.value),
         "argument": (certificate.argument, bound.argument),
         "neighbours": (certificate.neighbours, bound.neighbours),
+        "unit": (certificate.guarantee.unit, bound.unit),
         "person": (certificate.person, bound.person),
         "statistic": (certificate.statistic, statistic.description()),
         "sampling": (certificate.sampling, None),

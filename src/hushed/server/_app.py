@@ -194,17 +194,20 @@ async def _live(desk: Desk) -> AsyncIterator[None]:
 
 
 def sweep(desk: Desk) -> None:
-    """Open what was away, answer what was charged before a crash, and end what waited too long.
+    """Answer what was charged before a crash, end what waited too long, and open what was away.
 
     Of several processes of a server, one alone reads rows and ends what others asked.
     """
     try:
-        open_again(desk)
         if desk.errand is None:
             desk.keep_alone()
             recover(desk)
             expire(desk)
     except Exception as error:  # whatever it was, the next sweep comes
+        desk.log("sweep failed", error=type(error).__name__)
+    try:
+        open_again(desk)  # last, for a database that is away may take its time to say so
+    except Exception as error:
         desk.log("sweep failed", error=type(error).__name__)
 
 

@@ -1,8 +1,8 @@
 """What is asked most, answered by the shortest way; the routes of the same addresses describe it.
 
-Only what goes well is answered here: a token that counts, a request that is there and may be seen.
-Nothing is counted before all of that is known. So whatever else is asked, or refused, is left to
-the route as if nobody had looked.
+Only what goes well is answered here: a token that counts, a request that is there and may be seen,
+a price that is known, or why it can be paid no more. Nothing is counted before all of that is
+known. So whatever else is asked, or refused, is left to the route as if nobody had looked.
 """
 
 from __future__ import annotations
@@ -100,8 +100,10 @@ class Quick:
         self._glances = Glances(desk.ledger) if desk.ledger._store.sqlite else None
         if self._glances is not None:
             desk.at_end(self._glances.close)
-        # A burst of prices would start a thread for each of them.
+        # A burst of prices would start a thread for each of them. Where all of these threads wait,
+        # as for the budget of one data set, the routes have others.
         self._threads = ThreadPoolExecutor(_THREADS, "hushed-prices")
+        self._pricing = 0
         desk.at_end(self._threads.shutdown)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -153,6 +155,8 @@ class Quick:
         caller = self._admit(row, told, scope)
         if not row or caller is None:
             return None
+        if len(row["r_body"]) > _LONGEST_PRICED:
+            return None  # reading a long question keeps everybody waiting
         found = Request(**{name: row[f"r_{name}"] for name in _NAMES})
         state = found.shown_state()
         if not self._may_see(caller, found, state):
@@ -179,20 +183,26 @@ class Quick:
     async def _find_price(self, scope: Scope, body: bytes) -> Plain | None:
         """Tell a price that is known, and what it leaves of a share, which a thread looks up."""
         name = scope["path"][len(_DATASETS) : -len(_QUOTE)]
-        dataset, asked = self._desk.datasets.get(name), read_price(body)
-        if dataset is None or asked is None or self._desk.prices.find(dataset, asked) is None:
+        dataset = self._desk.datasets.get(name)
+        found = None if dataset is None else self._find_share(scope, name)
+        if dataset is None or found is None:
             return None
-        found = self._find_share(scope, name)
-        if found is None or not self._callers.count(found[0]):
+        asked = read_price(body)  # of nobody who showed no token
+        if asked is None or self._desk.prices.find(dataset, asked) is None:
             return None
         caller, grant = found
+        if self._pricing >= _THREADS or not self._callers.count(caller):
+            return None
         work = partial(show_quote_of, self._desk, caller, name, asked, grant)
+        self._pricing += 1
         try:
             shown = await asyncio.get_running_loop().run_in_executor(self._threads, work)
         except Problem as problem:
             return _refuse(problem)
         except HushedError as error:
             return _refuse(problem_of(error))
+        finally:
+            self._pricing -= 1
         return Plain(_PRICE, shown.model_dump_json().encode())
 
     def _find_share(self, scope: Scope, dataset: str) -> tuple[Caller, Grant] | None:
@@ -215,7 +225,9 @@ class Quick:
         if found.id in self._long:
             return None
         text = answer_at(connection, found.budget, found.charge()[0])
-        if text is not None and len(text) > _LONGEST_ANSWER and len(self._long) < _MOST_LONG:
+        if text is not None and len(text) > _LONGEST_ANSWER:
+            if len(self._long) >= _MOST_LONG:
+                self._long.clear()
             self._long.add(found.id)
         return text
 

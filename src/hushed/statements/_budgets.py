@@ -325,8 +325,11 @@ def _shorten(text: str) -> str:
     """Cut a long text, and no number in the middle: it would be another one."""
     if len(text) <= _MOST_CELL:
         return text
-    kept, _, rest = text[: _MOST_CELL - 3].rpartition(" ")
-    return f"{kept or rest} ..."
+    cut = text[: _MOST_CELL - 4]
+    kept = cut.rpartition(" ")[0]
+    if 2 * len(kept) <= len(cut):  # one long word
+        kept = cut.rstrip("0123456789.eE+-") or cut
+    return f"{kept} ..."
 
 
 def _compare(reading: Reading, ledger: Ledger) -> list[str]:
