@@ -83,8 +83,6 @@ class Line(Generic[Work]):
         with self._lock:
             if place in self._places:
                 self._places.remove(place)
-            while self._places and self._places[0].done:  # left by a thread that was stopped
-                self._places.popleft()
             if self._turn is place:
                 self._turn = self._places[0] if self._places else None
                 if self._turn is not None:
