@@ -313,13 +313,13 @@ def test_nobody_is_kept_out_by_a_line_that_has_ended(ledger):
 
 
 class Stopping(deque):
-    """A thread is stopped as it takes the second place out of the line."""
+    """A thread is stopped as it takes the third place out of the line."""
 
     taken = 0
 
     def popleft(self):
         self.taken += 1
-        if self.taken == 3:  # the first turn takes one alone
+        if self.taken == 4:  # the first turn takes one alone
             raise KeyboardInterrupt
         return super().popleft()
 
@@ -336,19 +336,22 @@ def test_a_thread_that_is_stopped_as_its_turn_begins_keeps_nobody_waiting():
 
     def join(name):
         try:
-            line.join(name, do, 5.0)
+            line.join(name, do, 1.0)
         except BaseException as error:
             ended.append(type(error))
         else:
             ended.append(None)
 
-    threads = [threading.Thread(target=join, args=(name,)) for name in ("first", "b", "c", "d")]
+    threads = [
+        threading.Thread(target=join, args=(name,), daemon=True)
+        for name in ("first", "b", "c", "d")
+    ]
     for each in threads:
         each.start()
         time.sleep(0.05)
     held.set()
     for each in threads:
-        each.join(20)
+        each.join(5)
     assert not any(each.is_alive() for each in threads)
     assert len(done) == len(set(done))
     assert KeyboardInterrupt in ended
