@@ -76,10 +76,12 @@ FOREIGN = {"--nthreads", "--nworkers", "--address"}  # of Dask and Ray
 OF_OTHERS = {("_keeping", "--keep"), ("_verifying", "--out"), ("__init__", "--version")}
 # The command that puts a copy of the ledger of a server back.
 OF_OTHERS |= {("_safekeeping", "--accept-loss")}
+# The command that makes a page of a certificate that is there.
+OF_OTHERS |= {("_certifying", "--key")}
 # The command that a comparison leads to.
 OF_OTHERS |= {
     ("_next_command", each)
-    for each in ("--bound", "--mechanism", "--noise", "--type", "--median", "--quantile")
+    for each in ("--mechanism", "--noise", "--type", "--median", "--quantile")
 }
 FOLDER = Path(hushed.cli.__file__).parent
 

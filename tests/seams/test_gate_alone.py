@@ -33,6 +33,7 @@ ANSWERS = {
     "sensitivity/_blockwise.py",  # within the function that the gate calls
     "cli/_kept.py",  # from here on: a stored answer of a ledger
     "cli/_asked.py",
+    "cli/_records.py",
     "ledger/_payments.py",
     "client/_client.py",
     "server/_life.py",

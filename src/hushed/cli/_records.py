@@ -86,7 +86,7 @@ class Account:
         if named and ledger.answer(self.budget, named) is not None:
             print_note(
                 f"an answer is stored under the key {brief(named)}: to the same question it is "
-                "given again, and nothing is charged"
+                "given again, and nothing is charged; another question is refused"
             )
         return {"ledger": ledger, "budget": self.budget, "note": self.remark, "key": self.key}
 
