@@ -7,6 +7,7 @@ import math
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
@@ -311,12 +312,12 @@ class Client(Shown):
         -------
         list of ServedAnswer or ServedRelease
             In no order. What waits for approval, and what this token may not see, is left for
-            later, and is not asked anew. Requests that the server refuses are forgotten: nothing
+            later, and is not asked anew: of those, what is among your newest 100 requests is read
+            when a token may see it. Requests that the server refuses are forgotten: nothing
             is charged for them, or their failure is known.
         """
         found, waiting = [], list_pending(self.pending)
-        unseen = any(each.unseen for each in waiting)
-        arrived = {each.get("key") for each in self.requests()} if unseen else set()
+        arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
         for each in waiting:
             if each.unseen and each.key not in arrived:
                 continue  # it would be a new question, which nobody asks now
@@ -327,6 +328,15 @@ class Client(Shown):
             except HushedError:
                 continue
         return found
+
+    def _list_keys(self) -> set[Any]:
+        """List the keys of requests that arrived; none for a token that may not see them."""
+        try:
+            return {each.get("key") for each in self.requests()}
+        except LedgerUnavailable:
+            raise
+        except HushedError:
+            return set()
 
     def send(self, pending: Pending, timeout: float) -> ServedAnswer | ServedRelease:
         """Send what was written down, and wait for its answer; both kinds of ``release`` call it.
@@ -375,7 +385,8 @@ class Client(Shown):
             forget_pending(self.pending, pending.key)  # nothing was charged
             raise
         except NotFound:  # not now; but another token may see it, and it may have been charged
-            write_pending(self.pending, replace(pending, unseen=True))
+            with suppress(OSError):
+                write_pending(self.pending, replace(pending, unseen=True))
             raise
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)

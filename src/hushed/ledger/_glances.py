@@ -28,7 +28,7 @@ class Glances:
 
     def __init__(self, ledger: Ledger) -> None:
         self._store = ledger._store
-        self._store.kept.add(self)
+        self._store.keep(self)
         self._lock = threading.RLock()  # the store closes this from within a look
         self._connection: Any = None
         self._info: dict[Any, Any] = {}

@@ -149,12 +149,19 @@ class Store:
             self.close()  # the next use opens the file, if it is the same one, with its new log
             raise
 
+    def keep(self, look: Any) -> None:
+        """Remember who keeps a connection of its own: it is closed with the others."""
+        with self._making:
+            self.kept.add(look)
+
     def close(self) -> None:
         """Close the connections."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose()
-        for each in list(self.kept):  # else the log that was opened with them stays in use
+        with self._making:
+            kept = list(self.kept)
+        for each in kept:  # else the log that was opened with them stays in use
             each.close()
 
     def backup(self, target: Path) -> Path:

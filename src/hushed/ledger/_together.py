@@ -202,14 +202,18 @@ def _resolve(ledger: Ledger, good: Sequence[_Wanted], error: InDoubt) -> None:
     They were written in one transaction: what is found of one of them holds of all.
     """
     written = [each for each in good if each.error is None]
-    outcome: Exception | None = LedgerUnavailable(f"nothing was charged: {error}")
+    gone = LedgerUnavailable(f"nothing was charged: {error}")
+    outcome: Exception | None = gone
     try:
         if written and ledger._resolve_in_doubt(written[0].entries()[0], error):
             outcome = None
     except Exception as unknown:
         outcome = unknown
-    for each in good:
-        each.undo(outcome if each in written or outcome is not None else each.error)
+    for each in good:  # who was refused may have been so for what is not written
+        if each.error is None:
+            each.undo(outcome)
+        else:
+            each.undo(each.error if outcome is None else gone)
 
 
 def _begin(ledger: Ledger, cached: CachedBalance, name: str, charge: Charge) -> _Due:

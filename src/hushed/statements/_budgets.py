@@ -328,8 +328,8 @@ def _shorten(text: str) -> str:
     cut = text[: _MOST_CELL - 4]
     kept = cut.rpartition(" ")[0]
     if 2 * len(kept) <= len(cut):  # one long word
-        kept = cut.rstrip("0123456789.eE+-") or cut
-    return f"{kept} ..."
+        kept = cut.rstrip("0123456789.,_:'eE+-").rstrip()
+    return f"{kept} ...".lstrip()
 
 
 def _compare(reading: Reading, ledger: Ledger) -> list[str]:
