@@ -68,18 +68,25 @@ def test_a_file_that_another_program_had_at_the_start_is_opened_later(tmp_path, 
     assert next(served, None) is None
 
 
+@contextmanager
+def locked_out(url):
+    """The login that reads the rows is refused."""
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("ALTER ROLE stays_reader NOLOGIN")
+        yield
+        owner.execute("ALTER ROLE stays_reader LOGIN")
+
+
 @pytest.mark.slow
 def test_every_process_opens_what_has_come_back(tmp_path, postgres_url, source):
     """The login was locked out when the server started; all processes ask again."""
     folder = tmp_path / "stats"
     tokens = make(folder, postgres_url, source)
-    with psycopg.connect(postgres_url, autocommit=True) as owner:
-        owner.execute("ALTER ROLE stays_reader NOLOGIN")
+    with locked_out(postgres_url):
         pairs = open_pair(folder, tokens)
         pair: Pair = next(pairs)
         one, two = pair.webs
         assert one.ask(one.ana, "one").json()["code"] == "dataset_unavailable"
-        owner.execute("ALTER ROLE stays_reader LOGIN")
     for desk in (pair.keeper, one.desk, two.desk):
         sweep(desk)
         assert not desk.datasets["stays"].stale
@@ -97,11 +104,9 @@ def test_what_was_changed_while_it_was_away_stays_closed(tmp_path, postgres_url,
 
     folder = tmp_path / "stats"
     tokens = make(folder, postgres_url, source)
-    with psycopg.connect(postgres_url, autocommit=True) as owner:
-        owner.execute("ALTER ROLE stays_reader NOLOGIN")
+    with locked_out(postgres_url):
         served = open_team(folder, tokens)
         team = next(served)
-        owner.execute("ALTER ROLE stays_reader LOGIN")
     with Ledger(postgres_url, create=False) as ledger, telling(ledger) as connection:
         run(connection, "UPDATE @.hushed_s_datasets SET config_digest = 'another'", {})
     sweep(team.desk)

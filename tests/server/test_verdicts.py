@@ -8,10 +8,13 @@ from dataclasses import replace
 import pytest
 from tests.server.conftest import QUERY
 
+from hushed import Guarantee
 from hushed.server import _verdicts
-from hushed.server._judging import Ask, judge
+from hushed.server._judging import Ask, AskFunction, Judged, judge
 from hushed.server._people import find_caller
 from hushed.server._workers import Workers
+
+ASKED = {"query": QUERY, "epsilon": 0.1}
 
 
 @pytest.fixture
@@ -61,13 +64,16 @@ def test_a_file_that_was_changed_is_noticed_by_who_asks_the_same(team, judged):
     assert team.charges() == 1
 
 
-def test_a_table_in_a_database_is_judged_each_time(team, judged):
-    """Nothing here tells whether a database is there, and is as it was."""
-    dataset = replace(team.desk.datasets["stays"], known="")
-    asked = Ask.model_validate({"query": QUERY, "epsilon": 0.1})
-    team.desk.verdicts.keep(dataset, asked, None)
-    assert team.desk.verdicts.find(dataset, asked) is None
-    assert not team.desk.verdicts._found
+@pytest.mark.parametrize("known", ["", "of a file"])
+@pytest.mark.parametrize("asked", [ASKED, {"function": "mean", "epsilon": 0.1}])
+def test_only_questions_to_files_are_kept(team, known, asked):
+    """Nothing here tells whether a database, or a function, is there, and is as it was."""
+    dataset = replace(team.desk.datasets["stays"], known=known)
+    read = (Ask if "query" in asked else AskFunction).model_validate(asked)
+    found = Judged(guarantee=Guarantee(epsilon=0.1), loss=None)
+    team.desk.verdicts.keep(dataset, read, found)
+    kept = team.desk.verdicts.find(dataset, read)
+    assert kept is (found if known and asked is ASKED else None)
 
 
 def test_a_refusal_is_found_again(team, judged):
