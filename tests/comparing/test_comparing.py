@@ -303,9 +303,10 @@ class TestRoutes:
         for refused, known in ((BadFunction, {}), (ParameterError, {"candidates": labels})):
             with pytest.raises(refused, match="label") as told:
                 hs.compare(winner, UNIT, rows=1000, trials=2, **known)
-            (way,) = re.findall(r"hs\.Blocks\(.*?rows=1000\)", str(told.value))
+            (way,) = re.findall(r"hs\.Blocks\(.*?rows=rows\)", str(told.value))
             names = {"hs": hs, "labels": labels, "f": winner, "population": UNIT}
-            way = way.replace("rows=1000", "rows=1000, isolated=False, trials=5")
+            names |= {"epsilon": 1.0, "rows": 1000}
+            way = way.replace("rows=rows", "rows=rows, isolated=False, trials=5")
             assert eval(way, names).error_95 == 0
 
     @pytest.mark.slow

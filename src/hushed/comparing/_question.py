@@ -31,9 +31,9 @@ _LOOKED = 20  # tables, for whether they are of numbers in the range
 
 LABELS = (
     "and a comparison measures distances between numbers. Blocks choose labels by their votes: "
-    "hs.Blocks(labels, epsilon=1, aggregate='votes').simulate(f, population, rows=1000) tries it. "
-    "Its error is 1 where another label is released than that of the whole table; at 95 % it is 0 "
-    "if that happens in 5 % of releases or less"
+    "hs.Blocks(labels, epsilon=epsilon, aggregate='votes').simulate(f, population, rows=rows) "
+    "tries it. Its error is 1 where another label is released than that of the whole table; at "
+    "95 % it is 0 if that happens in 5 % of releases or less"
 )
 """Why labels are refused, and what to do instead."""
 
