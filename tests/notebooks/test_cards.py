@@ -77,6 +77,7 @@ def shown(tmp_path_factory):
         "certificate": release.certificate,
         "table": hs.table(rows),
         "query": query,
+        "question": hs.Query.of(query),
         "quote": query.quote(epsilon=1.0, rows=100),
         "quoted errors": query.quote_for(errors={"count": 20}, rows=100),
         "answer": answer,
@@ -101,7 +102,7 @@ def noisy_sum(rows, rng):
 KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
-    *("verification", "ledger", "public table", "table", "query"),
+    *("verification", "ledger", "public table", "table", "query", "question"),
     *("statement", "checked statement", "prepared"),
 )
 
@@ -142,6 +143,14 @@ def test_what_a_terminal_shows_is_read_by_people(kind, shown):
     assert type(shown[kind]).__name__ + "(" not in str(shown[kind])
     if kind != "ledger":  # whose words ask the database
         assert str(shown[kind]) == shown[kind]._repr_mimebundle_()["text/plain"]
+
+
+def test_many_groups_are_one_line_still():
+    """As a list of answers or of questions shows them: no key and no value is spelled."""
+    keys = [f"ward {number}" for number in range(200)]
+    query = hs.table(pa.table({"ward": keys})).group_by("ward", keys=keys).count()
+    assert repr(query.release(epsilon=1)) == "<Answer: count in 200 rows; epsilon 1>"
+    assert repr(hs.Query.of(query)) == "<Query: count by ward>"
 
 
 def test_names_from_tables_are_text(shown):

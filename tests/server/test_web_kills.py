@@ -17,7 +17,7 @@ import pytest
 from tests.server.test_kills import (
     ASKED,
     HOW_OFTEN,
-    LONGEST,
+    PATIENCE,
     Asker,
     Process,
     all_done,
@@ -34,7 +34,7 @@ from tests.server.test_on_postgres import make
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Wait as long as a process may take to start where many others run."""
-    stop = time.monotonic() + LONGEST
+    stop = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < stop
         time.sleep(0.01)

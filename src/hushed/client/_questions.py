@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Noise = Literal["laplace", "gaussian"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedAnswer(Answer):
     """An answer of a team server, with its signed certificate.
 
@@ -38,7 +38,7 @@ class ServedAnswer(Answer):
     """
 
     request: str = ""
-    envelope: str = field(default="", repr=False)
+    envelope: str = ""
 
 
 _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Asked:
     left_out: LeftOut | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
     """The noisy answer of a query, which may be published: one row for each group.
 
@@ -97,21 +97,21 @@ class Answer(Shown):
 
     keys: Mapping[str, tuple[Any, ...]]
     values: Mapping[str, tuple[Any, ...]]
-    low: Mapping[str, tuple[Any, ...]] = field(repr=False)
-    high: Mapping[str, tuple[Any, ...]] = field(repr=False)
-    rank_error: Mapping[str, float] = field(repr=False)
-    shortfall: Mapping[str, float] = field(repr=False)
-    candidates: Mapping[str, Candidates] = field(repr=False)
-    bounds: Mapping[str, tuple[float, float]] = field(repr=False)
-    edges: Mapping[str, tuple[float, ...]] = field(repr=False)
-    probabilities: Mapping[str, tuple[float, ...]] = field(repr=False)
-    present: Mapping[str, tuple[float, ...]] = field(repr=False)
-    warnings: tuple[str, ...] = field(repr=False)
+    low: Mapping[str, tuple[Any, ...]]
+    high: Mapping[str, tuple[Any, ...]]
+    rank_error: Mapping[str, float]
+    shortfall: Mapping[str, float]
+    candidates: Mapping[str, Candidates]
+    bounds: Mapping[str, tuple[float, float]]
+    edges: Mapping[str, tuple[float, ...]]
+    probabilities: Mapping[str, tuple[float, ...]]
+    present: Mapping[str, tuple[float, ...]]
+    warnings: tuple[str, ...]
     level: float
     guarantee: Guarantee
     unit: str
     entry: int | None = None
-    asked: Asked | None = field(default=None, repr=False)
+    asked: Asked | None = None
 
     def _card(self) -> Card:
         lines = list_lines(self)
@@ -122,6 +122,11 @@ class Answer(Shown):
             lines=tuple(map(tuple, lines)),
             pictures=_draw_errors(self),
         )
+
+    def _brief(self) -> str:
+        rows = f" in {len(self)} rows" if self.keys else ""
+        epsilon = format_up(self.guarantee.epsilon)
+        return f"Answer: {', '.join(self.values)}{rows}; epsilon {epsilon}"
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))

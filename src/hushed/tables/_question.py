@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
@@ -46,7 +47,7 @@ def _name_columns(value: dict[str, StoredType]) -> dict[str, StoredType]:
     return _Columns(sorted(value.items()))  # in one order, so that equal queries are written alike
 
 
-class Query(Part):
+class Query(Part, Shown):
     """What is asked of a private table, as frozen data: no table, no rows, no price.
 
     It is written to a file and read back, compared, digested, and exported as Python, as a command
@@ -225,6 +226,16 @@ class Query(Part):
             One object; its schema is ``Query.model_json_schema()``.
         """
         return json.dumps(self._content(), indent=2, ensure_ascii=False)
+
+    __repr__ = Shown.__repr__
+
+    def _brief(self) -> str:
+        names = ", ".join(each.name for each in self.aggregates)
+        by = f" by {', '.join(self.groups.columns)}" if self.groups else ""
+        return f"Query: {names or 'nothing yet'}{by}"
+
+    def _card(self) -> Card:
+        return Card(title="Query", text=str(self))
 
     def __str__(self) -> str:
         """Write the query as TOML, as people read it."""
