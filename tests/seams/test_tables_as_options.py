@@ -18,6 +18,7 @@ TABLES = {
     "frame": pd.DataFrame({"cost": [SECRET] * 4}),
     "series": pd.Series([SECRET] * 4),
     "array": np.full((4, 1), SECRET),
+    "one cell": np.full(1, SECRET),
     "list": [SECRET] * 4,
     "words": ["Wilhelmina 987654"] * 4,
     "text of a file": "name,cost\n" + "Wilhelmina,987654\n" * 20,
@@ -30,6 +31,10 @@ ASKED = {"rows": 20, "gamma": 0.2, "symmetric": True}
 
 def sample(**option):
     return hs.sample_sensitivity(np.mean, UNIT, **ASKED | option)
+
+
+def _hashed(table):
+    return tuple(table) if isinstance(table, list) else table
 
 
 ONE = pd.DataFrame({"x": [1]})
@@ -69,6 +74,19 @@ CALLS = {
         .quote(epsilon=1.0, rows_per_user=table)
     ),
     "anchor": lambda table: look_up(table, lambda ledger, given: ledger.verify("b", given)),
+    **{
+        f"{name} of a budget": lambda table, name=name: look_up(
+            table,
+            lambda ledger, given: ledger.open_budget(
+                "other", hs.Guarantee(epsilon=1.0, delta=0.1), **{name: given}
+            ),
+        )
+        for name in ("slack", "order")
+    },
+    "output of an answer": lambda table: (
+        hs.table(ONE).count().release(epsilon=1.0).value(_hashed(table))
+    ),
+    "output of a price": lambda table: hs.table(ONE).count().quote_for(errors={_hashed(table): 1}),
     "name of a budget": lambda table: look_up(table, lambda ledger, given: ledger.entries(given)),
     **{
         f"sample {name}": lambda table, name=name: sample(**{name: table})

@@ -15,6 +15,7 @@ from hushed.client import connect
 from hushed.client._pending import list_pending
 from hushed.client._sending import Line, NotReached
 from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, Overspent, ParameterError, Refusal
+from hushed.server._callers import Callers
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
 from hushed.server._queue import FairQueue
@@ -214,6 +215,30 @@ def test_what_was_refused_as_unknown_is_not_asked_anew_by_recovering(team, tmp_p
     asked.release(epsilon=0.1, key=pending.key)
     assert team.charges() == 1
     assert list_pending(client.pending) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrowed", ["quote_only", "revoked", "busy"])
+def test_what_the_server_has_refused_is_not_charged_by_recovering(
+    team, tmp_path, monkeypatch, narrowed
+):
+    """Whoever was refused asks again by another token; the first question would be a second one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = f"/v1/people/{team.person('ana')}/tokens"
+    made = team.send("POST", path, team.sam, json={"quote_only": narrowed == "quote_only"}).json()
+    weak = connect("http://127.0.0.1:8642", made["token"], send=sender(team))
+    object.__setattr__(weak.line, "pause", lambda seconds: None)
+    asked = weak.table("stays").bound_contributions(max_rows_per_user=1).count()
+    with monkeypatch.context() as full:
+        if narrowed == "revoked":
+            team.send("DELETE", f"/v1/tokens/{made['id']}", team.sam)
+        if narrowed == "busy":
+            full.setattr(Callers, "count", lambda *_: False)
+        with pytest.raises(Refusal):
+            asked.release(epsilon=0.1)
+    client = connect("http://127.0.0.1:8642", team.ana, send=sender(team))
+    assert client.recover() == []
+    assert team.charges() == 0
 
 
 @pytest.mark.slow

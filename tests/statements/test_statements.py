@@ -176,6 +176,20 @@ def test_a_forged_answer_does_not_follow_from_its_question(certificates):
     assert passed <= allowed
 
 
+@pytest.mark.parametrize(
+    "changes", [{"user": "nobody"}, {"user": ""}, {"columns": {"never": "int"}}], ids=str
+)
+def test_a_forged_question_names_the_columns_that_it_uses(certificates, changes):
+    """Above all the users, whom it promises to protect; and no column that nobody asks about."""
+    known = certificates["answer"]
+    record = json.loads(known.record)
+    query = record["asked"]["query"]
+    assert query["user"] in query["columns"]
+    query |= changes | {"columns": query["columns"] | changes.get("columns", {})}
+    with pytest.raises(ParameterError, match="columns are not those that it uses"):
+        hs.Statement(record=json.dumps(record), data=known.data, entry=known.entry)
+
+
 # What a forger can change unseen without a ledger or a signature; `verify` names all of it.
 UNSEEN = {
     "population-check": {"functions", "columns", "population"},

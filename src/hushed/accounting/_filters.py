@@ -110,6 +110,8 @@ def privacy_filters(
     epsilon, delta = read("epsilon", epsilon, up=False), read("delta", delta, up=False)
     check_limit(epsilon, delta)
     require_one_of("method", method, get_args(FilterMethod))
+    slack = read("slack", slack, up=False)
+    order = None if order is None else read("order", order, up=False)
     if not 0 <= slack < 1:
         raise ParameterError(f"slack must lie in [0, 1), got {slack}", parameter="slack")
     if order is not None and (method != "renyi" or not 1 < order < math.inf):

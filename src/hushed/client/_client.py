@@ -19,7 +19,7 @@ from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable
-from hushed.client._sending import Line, NotTaken, read_object
+from hushed.client._sending import Line, NotTaken, Refused, read_object
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -311,10 +311,10 @@ class Client(Shown):
         Returns
         -------
         list of ServedAnswer or ServedRelease
-            In no order. What waits for approval, and what this token may not see, is left for
-            later, and is not asked anew: of those, what is among your newest 100 requests is read
-            when a token may see it. Requests that the server refuses are forgotten: nothing
-            is charged for them, or their failure is known.
+            In no order. What waits for approval, and what was refused to a token or because too
+            much was asked, is left for later, and is not asked anew: of those, what is among your
+            newest 100 requests is read when a token may see it. Other requests that the server
+            refuses are forgotten: nothing is charged for them, or their failure is known.
         """
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
@@ -384,7 +384,7 @@ class Client(Shown):
         except (ParameterError, Overspent, EngineUnavailable, NotTaken):
             forget_pending(self.pending, pending.key)  # nothing was charged
             raise
-        except NotFound:  # not now; but another token may see it, and it may have been charged
+        except (NotFound, Refused):  # not now; by another token it may be seen, and be charged
             with suppress(OSError):
                 write_pending(self.pending, replace(pending, unseen=True))
             raise

@@ -48,6 +48,10 @@ class NotTaken(Refusal):
     """The server did not take the request: nothing was charged, and nothing is pending."""
 
 
+class Refused(Refusal):
+    """The server itself refused, and does not say that it knows nothing of the request."""
+
+
 class NotReached(OSError):
     """The server was not reached, or the connection broke."""
 
@@ -132,7 +136,8 @@ def read_problem(status: int, body: bytes) -> Exception:
     kind = _KINDS.get(code)
     if kind is None:
         # Without a code it is the refusal of a proxy, which does not know what was charged.
-        kind = ParameterError if code and status in (400, 413, 422) else Refusal
+        kind = Refused if code else Refusal
+        kind = ParameterError if code and status in (400, 413, 422) else kind
         kind = NotTaken if code in _NOT_TAKEN else kind
     return kind(words)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hushed._ground.checks import is_real, list_in_order
-from hushed._ground.printing import brief, flat, format_up
+from hushed._ground.printing import as_given, brief, flat, format_up
 from hushed.errors import ParameterError
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
 from hushed.tables import Answer
@@ -109,7 +109,7 @@ def _read_exact(
     for name, given in exact.items():
         if name not in names:
             raise ParameterError(
-                f"there is no output {brief(str(name))} to draw; there are {', '.join(names)}",
+                f"there is no output {as_given(name)} to draw; there are {', '.join(names)}",
                 parameter="exact",
             )
         column = [given] if is_real(given) else list_in_order(given)

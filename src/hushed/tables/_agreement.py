@@ -54,7 +54,7 @@ def follow_answer(answer: Answer) -> Followed:
         )
     followed = _plan_again(answer, answer.asked)
     answer = followed.answer
-    rules = (_check_promise, _check_shape, _check_laws, _check_bars, _check_choices)
+    rules = (_check_columns, _check_promise, _check_shape, _check_laws, _check_bars, _check_choices)
     problems = [text for rule in rules for text in rule(answer, followed)]
     if problems:
         raise ParameterError(f"the answer does not follow from its question: {problems[0]}")
@@ -113,6 +113,14 @@ def _read_bounds(answer: Answer, query: Query) -> dict[Any, float]:
             raise ValueError(f"{end!r} is no bound that a search finds")
         found[each.output, each.side] = end
     return found
+
+
+def _check_columns(answer: Answer, followed: Followed) -> list[str]:
+    """Compare the columns of the question with those that it uses, that of the users above all."""
+    asked = answer.asked
+    right = asked is not None and asked.query.columns == followed.query.used_columns()
+    users = followed.query.user is None or followed.query.user in followed.query.used_columns()
+    return [] if right and users else ["its columns are not those that it uses"]
 
 
 def _check_promise(answer: Answer, followed: Followed) -> list[str]:

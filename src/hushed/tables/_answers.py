@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed._ground.notebook import Card, Shown, draw_interval
-from hushed._ground.printing import brief, flat, format_down, format_up, own_decimals, shown
+from hushed._ground.printing import as_given, flat, format_down, format_up, own_decimals, shown
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
@@ -168,7 +168,7 @@ class Answer(Shown):
         """
         if name not in self.values:
             there = ", ".join(map(shown, self.values))
-            raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
+            raise NotFound(f"there is no output {as_given(name)}; there are {there}")
         if self.keys:
             raise ParameterError("the answer has groups; use rows() or to_dict()")
         return self.values[name][0]

@@ -15,7 +15,6 @@ from hushed._ground.numeric import first_true_near
 from hushed._ground.printing import (
     Spelling,
     as_given,
-    brief,
     flat,
     format_up,
     own_decimals,
@@ -195,7 +194,7 @@ def _read_errors(query: Query, errors: Any, prices: Prices) -> dict[str, float]:
     for name, most in errors.items():
         if name not in known:
             there = ", ".join(map(shown, known))
-            raise NotFound(f"there is no output {brief(str(name))}; there are {there}")
+            raise NotFound(f"there is no output {as_given(name)}; there are {there}")
         if not is_real(most) or not 0 < most <= sys.float_info.max:  # integers may be larger
             raise ParameterError(
                 f"the error of {shown(name)} must be a finite number above 0, got {as_given(most)}",

@@ -28,6 +28,8 @@ AggregateKind = Literal[
 Counted = Literal["rows", "users"]
 _MOST_KEYS = 1_000_000
 _MOST_CANDIDATES, _MOST_BINS = 10_001, 10_000
+_LEAST, _MOST = 0.0001, 0.9999
+_IN_RANGE = f"probabilities of quantiles must lie in [{_LEAST}, {_MOST}]"
 GROUPABLE: tuple[ColumnType, ...] = ("int", "string", "bool", "date")
 KEY_TYPES = "keys are of type int, string, bool or date (floor(x) makes an int of a float)"
 
@@ -60,11 +62,8 @@ class Aggregate:
             raise ParameterError(f"weight must be a finite number above 0, got {self.weight}")
         if self.kind == "quantiles" and not self.probabilities:
             raise ParameterError("give at least one probability, such as [0.5] for the median")
-        if not all(0.0001 <= p <= 0.9999 for p in self.probabilities):
-            raise ParameterError(
-                "probabilities of quantiles must lie in [0.0001, 0.9999], got "
-                f"{_tell_numbers(self.probabilities)}"
-            )
+        if not all(_LEAST <= p <= _MOST for p in self.probabilities):
+            raise ParameterError(f"{_IN_RANGE}, got {_tell_numbers(self.probabilities)}")
         most = {"quantiles": _MOST_CANDIDATES, "top": _MOST_KEYS}.get(self.kind, _MOST_BINS)
         if not 1 <= require_int("bins", self.bins) <= most:
             raise ParameterError(f"bins must lie in [1, {most}], got {self.bins}", parameter="bins")
@@ -235,6 +234,9 @@ def read_probabilities(given: Any) -> tuple[float, ...]:
                     f"a probability of a quantile must be a number, got {type(each).__name__}"
                 )
             found.append(float(each))
+        listed = isinstance(given, list | tuple)  # else it may be a column: none of it is shown
+        if not listed and not all(_LEAST <= each <= _MOST for each in found):
+            raise ParameterError(f"{_IN_RANGE}, got {as_given(given)}")
         return tuple(found)
     raise ParameterError(
         f"probabilities of quantiles must be a list such as [0.5], got {as_given(given)}"
