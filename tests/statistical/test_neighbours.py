@@ -1,10 +1,11 @@
 """Every promise of the sampler over 10,000 samplers: covered, and not with one rank lower."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 import hushed as hs
 from hushed._functions._streams import streams
@@ -130,6 +131,50 @@ def test_every_promise_is_covered_and_one_rank_lower_is_not(name, kind):
                 assert stats.binom.cdf(failed, SAMPLERS, float(gamma)) > FALSE_ALARM
                 lower = int((moved > kept[:, rank - 2]).sum())
                 assert stats.binom.sf(lower - 1, SAMPLERS, float(gamma)) < FALSE_ALARM
+
+
+MOVEMENTS = {
+    "a mean": (lambda t: t.mean(axis=-1), {}, 0.2496, lambda g: math.exp(-12 * g)),
+    "a mean, three rows": (
+        lambda t: t.mean(axis=-1),
+        {"distance": 3},
+        0.4140,
+        lambda g: (
+            2
+            * integrate.quad(
+                lambda y: stats.gamma.sf(12 * g + y, 3) * stats.gamma.pdf(y, 3), 0, 80
+            )[0]
+        ),
+    ),
+    "the first row adds, any place": (
+        FUNCTIONS["asymmetric"],
+        {},
+        1.5750,
+        lambda g: 11 / 12 * math.exp(-12 * g) + math.exp(-12 * g / 37) / 12,
+    ),
+    "the first row adds, worst place": (
+        FUNCTIONS["asymmetric"],
+        {"position": "worst"},
+        9.2368,
+        lambda g: math.exp(-12 * g / 37),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVEMENTS)
+def test_movements_of_twelve_rows_have_their_exact_quantiles(name):
+    """A twentieth of the movements exceeds the quantile, and more a tenth less, as the law says.
+
+    Two rows differ by an exponential number, three pairs of them by the difference of two Gamma
+    numbers. Three times the bound of one row at a third of gamma is 1.024, for three rows.
+    """
+    f, options, wanted, chance = MOVEMENTS[name]
+    assert optimize.brentq(lambda g: chance(g) - 0.05, 0.01, 20) == pytest.approx(wanted, abs=5e-5)
+    movements = sampled(f, Neighbourhood(rows=12, **options), SAMPLERS, 15)
+    for at in (wanted, 0.9 * wanted):
+        above = int((movements > at).sum())
+        assert stats.binomtest(above, SAMPLERS, chance(at)).pvalue > FALSE_ALARM
+    assert 3 * math.log(3 / 0.05) / 12 == pytest.approx(1.0236, abs=5e-5)
 
 
 def test_tables_of_several_sizes_need_the_whole_rank():
