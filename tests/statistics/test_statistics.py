@@ -423,6 +423,37 @@ def test_the_interquartile_range_of_a_private_number_of_rows_has_a_smooth_bound(
     assert moves > 300
 
 
+@pytest.mark.slow_cases("4", "5")
+@pytest.mark.parametrize("rows", [2, 3, 4, 5])
+def test_one_row_moves_a_variance_far_on_every_table(rows):
+    """So it is no statistic here: by an eighth of the global sensitivity or more.
+
+    A search over the new row in twelfths finds the ends and every mean of the others.
+    """
+    low, high = 0, 4
+    most = Fraction((rows - 1) * (high - low) ** 2, rows**2)
+
+    def variance(table):
+        return sum(x * x for x in table) / Fraction(rows) - (sum(table) / Fraction(rows)) ** 2
+
+    found = []
+    for table in combinations_with_replacement(range(low, high + 1), rows):
+        searched, closed = Fraction(0), Fraction(0)
+        for place, x in enumerate(table):
+            others = table[:place] + table[place + 1 :]
+            m = Fraction(sum(others), rows - 1)
+            for v in range(12 * low, 12 * high + 1):
+                gap = variance((*others, Fraction(v, 12))) - variance(table)
+                searched = max(searched, abs(gap))
+            for v in (low, high, m):
+                gap = (v - m) ** 2 - (x - m) ** 2
+                closed = max(closed, Fraction(rows - 1, rows**2) * abs(gap))
+        assert searched == closed
+        found.append(searched)
+    assert max(found) == most
+    assert most / 8 <= min(found) < most / 2
+
+
 def test_reference_values():
     """Numbers that were derived and searched independently."""
     median = on_seven(hs.statistics.median)
