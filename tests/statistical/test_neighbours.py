@@ -190,6 +190,21 @@ def test_tables_of_several_sizes_need_the_whole_rank():
     assert all((each > kept[:, 8]).mean() < 0.1 for each in moved)
 
 
+def test_only_tables_of_a_sampled_size_are_covered_where_rows_are_added():
+    """A function that one row more than the sampled size moves: never covered, unless sampled."""
+    jump = lambda t: (np.full(t.shape[0], t.shape[-1]) > ROWS + 1) * 1.0  # noqa: E731
+    kept = {
+        sizes: sampled(
+            jump, Neighbourhood(rows=sizes[-1], neighbours="add-remove", sizes=sizes), 200, 17
+        )
+        for sizes in ((ROWS,), (ROWS, ROWS + 1))
+    }
+    moved = real("add-remove", jump, np.random.default_rng(53), 1000, ROWS + 1)
+    coverage = [float((moved <= found.max()).mean()) for found in kept.values()]
+    assert coverage == [0.0, 1.0]
+    assert real("add-remove", jump, np.random.default_rng(53), 1000).max() == 0.0
+
+
 def test_one_place_may_be_left_out_unless_the_worst_is_taken():
     """The first row, which the function adds on its own, fails more often than gamma allows."""
     f, rng = FUNCTIONS["asymmetric"], np.random.default_rng(47)
