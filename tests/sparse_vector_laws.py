@@ -44,14 +44,35 @@ def two_sided_tail(scale):
     return tail
 
 
-def log_law(answers, *, positives, bar, query_tail, gaps=None, threshold=0, query_mass=None):
+def log_law(
+    answers,
+    *,
+    positives,
+    bar,
+    query_tail,
+    gaps=None,
+    threshold=0,
+    query_mass=None,
+    values=None,
+    value_mass=None,
+):
     """Give the log probability of every output, as a dict.
 
     An output is a string of no (0) and yes (1) that ends at the last yes; with `gaps`, each yes is
-    told with its gap, up to that many steps.
+    told with its gap, up to that many steps; with `values`, with one of these values, too.
     """
     at, mass = bar
     found = {}
+
+    def valued(index, left, told, weight):
+        """Go on after a yes that was told, with each of the values if there are any."""
+        if values is None:
+            walk(index + 1, left - 1, told, weight)
+            return
+        *before, yes = told
+        for value in values:
+            chance = value_mass(value - answers[index])
+            walk(index + 1, left - 1, (*before, (yes, value)), weight * chance)
 
     def walk(index, left, told, weight):
         if index == len(answers) or not left:
@@ -61,10 +82,10 @@ def log_law(answers, *, positives, bar, query_tail, gaps=None, threshold=0, quer
         yes = query_tail(need)
         walk(index + 1, left, (*told, 0), weight * (1 - yes))
         if gaps is None:
-            walk(index + 1, left - 1, (*told, 1), weight * yes)
+            valued(index, left, (*told, 1), weight * yes)
             return
         for gap in range(gaps):
-            walk(index + 1, left - 1, (*told, (1, gap)), weight * query_mass(need + gap))
+            valued(index, left, (*told, (1, gap)), weight * query_mass(need + gap))
 
     walk(0, positives, (), mass)
     return found

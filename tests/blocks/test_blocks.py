@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 import sys
-from itertools import combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -87,6 +87,54 @@ def test_reference_values():
     drawn = hs.Blocks(np.arange(11.0), epsilon=50.0).aggregation
     scores = drawn.scores(np.array([2.0, 4.0, 5.0, 7.0, 9.0]))
     assert scores.tolist() == [-2.5, -2.5, -1.5, -1.5, -0.5, 0, -0.5, -0.5, -1.5, -1.5, -2.5]
+
+
+def hitting_scores(answers, blocks, together, candidates):
+    """Score candidates by the fewest blocks that meet every union with a larger answer."""
+    chosen = [set(c) for k in range(blocks + 1) for c in combinations(range(blocks), k)]
+
+    def fewest(large):
+        return min(len(c) for c in chosen if all(c & set(union) for union in large))
+
+    middle, found = (blocks - together + 1) / 2, []
+    for v in candidates:
+        above = fewest([u for u, answer in answers.items() if answer > v])
+        reached = fewest([u for u, answer in answers.items() if answer >= v])
+        found.append(-max(above - middle, middle - reached, 0))
+    return found
+
+
+def test_unions_of_blocks_are_private_too():
+    """The decision not to ask them is one of accuracy: no block moves a score by more than 1.
+
+    By hitting sets, which are tried one after another; of single blocks they give the scores here.
+    """
+    pairs = list(combinations(range(4), 2))
+    answers = dict(zip(pairs, (5, 2, 7, 1, 4, 6), strict=True))
+    known = [-1.5, -0.5, -0.5, -0.5, -0.5, 0, -0.5, -0.5, -1.5]
+    assert hitting_scores(answers, 4, 2, range(9)) == known
+    # As many blocks as levels above: smallest maximum that is left without j of the blocks.
+    levels = [
+        min(
+            max((a for u, a in answers.items() if set(u) <= set(kept)), default=-math.inf)
+            for kept in combinations(range(4), 4 - j)
+        )
+        for j in range(4)
+    ]
+    assert levels == [7, 5, 1, -math.inf]
+    single = {(i,): answer for i, answer in enumerate((2, 4, 5, 7, 9))}
+    drawn = hs.Blocks(np.arange(11.0), epsilon=50.0).aggregation
+    by_ranks = drawn.scores(np.array([2.0, 4.0, 5.0, 7.0, 9.0])).tolist()
+    assert hitting_scores(single, 5, 1, range(11)) == by_ranks
+    rng, moved = np.random.default_rng(7), []
+    for together in (1, 2, 3):
+        unions = list(combinations(range(5), together))
+        for _ in range(20):
+            one = {u: int(rng.integers(6)) for u in unions}
+            other = {u: int(rng.integers(6)) if 2 in u else a for u, a in one.items()}
+            both = [hitting_scores(each, 5, together, range(6)) for each in (one, other)]
+            moved.append(max(abs(a - b) for a, b in zip(*both, strict=True)))
+    assert max(moved) == 1
 
 
 @pytest.mark.slow

@@ -132,6 +132,39 @@ def test_clipping_counts_twice_for_a_replaced_row_and_once_for_a_removed_one():
     assert 1 - 1e-6 < loss <= 1 + 1e-12
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_weight_of_a_removed_row_loses_twice_epsilon_where_rows_are_replaced(neighbours):
+    """With epsilon / clip, one row of 2,000 candidates loses 1.9988 of 1, three coins 1.638.
+
+    Likelihoods are clipped at log 10 for coins that are heads with a chance of .1 or .9. By whole
+    powers of e: 1 + log((q + 1999) / (1 + 1999 q)), q = 1/e; and the law of two candidates.
+    """
+    other = neighbours == "add-remove"
+
+    def told(row, candidates):
+        return np.where((np.arange(len(candidates)) == 0) == (row[0] == 0), 0.0, -1.0)
+
+    # The weight epsilon / clip is that of removed rows at 1, and that of replaced ones at 2.
+    options = {"epsilon": 1.0 if other else 2.0, "neighbours": neighbours}
+    many = hs.Posterior(told, range(2000), clip=1.0, **options)
+    coins_of = hs.Posterior(coin, [0.1, 0.9], clip=math.log(10), **options)
+    assert many.weight == pytest.approx(1.0, rel=1e-6)
+    assert coins_of.weight == pytest.approx(1 / math.log(10), rel=1e-6)
+    q = math.exp(-1)
+    exact = 1 + math.log((q + 1999) / (1 + 1999 * q))
+    assert exact == pytest.approx(1.9988, abs=5e-5)
+    loss = largest_loss(many.chances_on, [([0.0], [1.0])])
+    assert loss == pytest.approx(exact, rel=1e-6)
+    odds = [9 ** (tails / math.log(10)) for tails in (1, 3)]  # of .1 to .9, for one tail more
+    exact = math.log((1 + odds[1]) / (1 + odds[0]))
+    assert exact == pytest.approx(1.638, abs=5e-4)
+    loss = largest_loss(coins_of.chances_on, [(coins(3, 3), coins(2, 3))])
+    assert loss == pytest.approx(exact, rel=1e-6)
+    # So no replaced row may have it: a promise of replaced rows has half of the weight.
+    right = hs.Posterior(told, range(2000), epsilon=1.0, clip=1.0)
+    assert largest_loss(right.chances_on, [([0.0], [1.0])]) <= 1.0
+
+
 @pytest.mark.slow
 def test_figures_of_the_literature():
     """Untempered, and at the weights of two papers, for coins on .1, ..., .9 and many rows.

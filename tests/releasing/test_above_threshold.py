@@ -39,8 +39,11 @@ def same_way(k):
     return list(itertools.product((0, 1), repeat=k))
 
 
-def enumerated_loss(e1, scale, positives, shifts, *, k=3, gaps=None):
-    """Largest loss over all answers in VALUES, on integers, threshold noise of scale 1 / e1."""
+def enumerated_loss(e1, scale, positives, shifts, *, k=3, gaps=None, noise=None):
+    """Largest loss over all answers in VALUES, on integers, threshold noise of scale 1 / e1.
+
+    With `noise`, each yes is told with a value, with discrete Laplace noise of this scale.
+    """
 
     def mass(need):
         law = -math.expm1(-1 / scale) * np.exp(-np.maximum(need, 0) / scale)
@@ -54,6 +57,9 @@ def enumerated_loss(e1, scale, positives, shifts, *, k=3, gaps=None):
             query_tail=one_sided_tail(scale),
             gaps=gaps,
             query_mass=mass,
+            values=noise and range(-4, 4),
+            value_mass=noise
+            and dict(zip(*map(np.ndarray.tolist, two_sided(noise)), strict=True)).get,
         )
 
     return largest_loss(list(itertools.product(VALUES, repeat=k)), shifts, law)
@@ -87,6 +93,42 @@ class TestLoss:
         e1 = 1 / float(plan.scales.threshold)
         loss = enumerated_loss(e1, float(plan.scales.query), positives, every_shift(3), gaps=gaps)
         assert loss == pytest.approx(1.0, rel=EXACT)
+
+    @pytest.mark.slow_cases("1-3", "2-None")
+    @pytest.mark.parametrize(("positives", "gaps"), [(1, None), (1, 3), (2, None)])
+    def test_values_cost_their_share_and_no_more(self, monkeypatch, positives, gaps):
+        """Outputs with a value of each yes, also with its gap, lose epsilon; some lose all of it.
+
+        Without a share of their own, or with one for all of them together, they lose more.
+        """
+        monkeypatch.setattr(sparse, "_GRID_BITS", 0)
+        right, whole = (plan_of(positives=positives, values=v).scales for v in (0.4, 0.0))
+        for scales, noise, lost in (
+            (right, right.value, 1.0),
+            (whole, right.value, 1.4),
+            (right, right.value / positives, 0.6 + 0.4 * positives),
+        ):
+            e1, scale = float(scales.shares[0]), float(scales.query)
+            loss = enumerated_loss(
+                e1, scale, positives, every_shift(3), gaps=gaps, noise=float(noise)
+            )
+            assert loss == pytest.approx(lost, rel=EXACT)
+
+    @pytest.mark.slow_cases("2")
+    @pytest.mark.parametrize("positives", [1, 2])
+    def test_values_of_monotone_answers_cost_less(self, monkeypatch, positives):
+        """What moves is paid as a value or as a yes upwards, and without the threshold downwards.
+
+        So max(e1 + max(e2, e3), e2 + e3) is lost, which is below the epsilon that is charged.
+        """
+        monkeypatch.setattr(sparse, "_GRID_BITS", 0)
+        scales = plan_of(positives=positives, monotone=True, values=0.4).scales
+        (e1, e2), e3 = map(float, scales.shares), 0.4
+        loss = enumerated_loss(
+            e1, float(scales.query), positives, same_way(3), noise=float(scales.value)
+        )
+        assert loss == pytest.approx(max(e1 + max(e2, e3), e2 + e3), rel=EXACT)
+        assert loss < 1
 
     @pytest.mark.parametrize(("split", "wrong"), [(0.5, 1.5), (0.3, 1.7)])
     @pytest.mark.parametrize("positives", [1, 2])
@@ -544,6 +586,37 @@ class TestCharge:
         }
         with pytest.raises(ParameterError, match="does not follow"):
             hs.Certificate.from_json(known.to_json().replace('"positives": 3', '"positives": 4'))
+
+    def test_the_certificate_states_the_noise_of_the_values(self):
+        """3 values of answers that move by 2, for 0.1: scale 3 * 2 / 0.1; less is refused."""
+        known = hs.AboveThreshold(10, 0.5, 2, 3, values=0.1).certificate
+        assert known.mechanism.value_scale == pytest.approx(60, rel=1e-6)
+        assert known.mechanism.value_scale >= 60
+        text = known.explain()
+        assert "Laplace noise of its own of scale 60" in text
+        # Of so much noise a twentieth exceeds 60 log(20) = 179.743...
+        assert "within 179.8 of the exact answer" in text
+        assert hs.verify(known.to_json()).reproduced
+        loaded = json.loads(known.to_json())
+        for wrong in (30.0, 59.9, None, 0.0):
+            loaded["mechanism"]["value_scale"] = wrong
+            with pytest.raises(ParameterError, match="value_scale"):
+                hs.Certificate.from_json(json.dumps(loaded))
+        plain = hs.AboveThreshold(10, 0.5, 2, 3).certificate
+        assert plain.mechanism.value_scale is None
+        assert "value of each" not in plain.explain()
+        moves = hs.proven_sensitivity(1.0, argument="one row more")
+        median = hs.InverseSensitivity(hs.statistics.median(rows=5, low=0, high=9), epsilon=1.0)
+        others = [
+            plain,
+            hs.release(len, [1.0], hs.Laplace(moves, epsilon=1.0)).certificate,
+            hs.release(median.statistic, [1.0, 2, 3, 4, 5], median).certificate,
+        ]
+        for other in others:
+            loaded = json.loads(other.to_json())
+            loaded["mechanism"]["value_scale"] = 1.0
+            with pytest.raises(ParameterError, match="value_scale"):
+                hs.Certificate.from_json(json.dumps(loaded))
 
 
 def test_it_is_no_mechanism_of_release():

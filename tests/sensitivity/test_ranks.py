@@ -20,6 +20,26 @@ def needed(calibration, gamma):
 
 
 @pytest.mark.parametrize(
+    ("gamma", "tables", "rank"), [("0.1", 500, 489), ("0.05", 2000, 497), ("0.1", 100, None)]
+)
+def test_pairs_that_share_public_rows_would_need_a_higher_rank(gamma, tables, rank):
+    """By Hoeffding's inequality with so many disjoint tables; where those are few, no rank does.
+
+    Disjoint or simulated tables need the rank of a binomial tail.
+    """
+    paid = np.linspace(0, float(Fraction(gamma)), 2001)
+
+    def chance(k):
+        shared = np.exp(-2 * tables * paid**2)
+        return float((shared + stats.binom.sf(k - 1, 500, 1 - float(gamma) + paid)).min())
+
+    enough = [k for k in range(1, 501) if chance(k) <= 0.05]
+    assert (enough[0] if enough else None) == rank
+    alone = next(k for k in range(501) if stats.binom.sf(k - 1, 500, 1 - float(gamma)) <= 0.05)
+    assert alone == {"0.1": 462, "0.05": 484}[gamma]
+
+
+@pytest.mark.parametrize(
     ("calibration", "pairs"),
     [
         ("dkw", [8, 20, 61, 285, 1305, 41971, 5486187]),

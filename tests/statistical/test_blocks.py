@@ -20,6 +20,9 @@ PRIVATE = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, neighbours="add-rem
 VOTES = hs.Blocks(VALUES, epsilon=1.0, beta=0.4, blocks=9, aggregate="votes")
 STABLE = hs.Blocks(VALUES, epsilon=1.0, delta=0.05, beta=0.4, blocks=9, aggregate="stable")
 MEAN = hs.Blocks(low=0, high=2, epsilon=1.0, blocks=9, aggregate="mean")
+VECTOR = hs.Blocks(
+    centre=[1.0, 2.0], radius=1.0, epsilon=1.0, delta=0.05, beta=0.4, blocks=9, aggregate="vector"
+)
 
 
 def nasty(part):
@@ -62,8 +65,13 @@ def test_no_audit_refutes_blocks(mechanism):
     )
     assert report.verdict == "not refuted", report.explain()
     # It tells the tables apart at all, with a power above .9999: the bound on epsilon may be 0.
+    assert stats.chi2_contingency(told_apart(report)).pvalue < 1e-6
+
+
+def told_apart(report):
+    """How often each event was met on either table, without those that never were."""
     seen = np.array(report.outcomes)
-    assert stats.chi2_contingency(seen[:, seen.any(axis=0)]).pvalue < 1e-6
+    return seen[:, seen.any(axis=0)]
 
 
 def with_memory(rows):
@@ -88,6 +96,49 @@ def test_an_audit_refutes_a_broken_twin(draw):
     """With the same pairs, samples and confidence."""
     report = audited(draw)
     assert report.verdict == "violated", report.explain()
+
+
+def far_off(part):
+    """A vector far outside of the ball, on the other side of it if the row is seen."""
+    return np.array([1.0, 2.0]) + (30.0 if (part == 9).any() else -30.0) * np.array([0.6, -0.8])
+
+
+def vectors(rows):
+    """Split and ask as a release does."""
+    return np.array([far_off(part) for part in VECTOR.split(rows)])
+
+
+def as_released(rows):
+    return VECTOR.aggregation.draw(vectors(rows))
+
+
+def with_vectors_as_they_are(rows):
+    """The right noise on the mean of vectors that nobody moved into the ball."""
+    scale, *_ = VECTOR.aggregation.describe_draw()
+    return vectors(rows).mean(axis=0) + np.random.default_rng().normal(scale=scale, size=2)
+
+
+def with_a_third_of_the_noise(rows):
+    """Clipped vectors, with a third of the noise."""
+    apart = vectors(rows) - VECTOR.centre
+    clipped = apart / np.maximum(1.0, np.linalg.norm(apart, axis=1))[:, None]
+    scale, *_ = VECTOR.aggregation.describe_draw()
+    return clipped.mean(axis=0) + np.random.default_rng().normal(scale=scale / 3, size=2)
+
+
+@pytest.mark.parametrize(
+    ("draw", "verdict"),
+    [
+        (as_released, "not refuted"),
+        (with_vectors_as_they_are, "violated"),
+        (with_a_third_of_the_noise, "violated"),
+    ],
+)
+def test_an_audit_tells_vectors_from_their_broken_twins(draw, verdict):
+    """The ball's ends are 2 C apart, and one block goes from the one to the other."""
+    report = audited(draw, delta=0.05)
+    assert report.verdict == verdict, report.explain()
+    assert stats.chi2_contingency(told_apart(report)).pvalue < 1e-6
 
 
 def test_without_rounding_the_answer_says_nothing():

@@ -1,10 +1,11 @@
 """Every promise of the sampler over 10,000 samplers: covered, and not with one rank lower."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 import hushed as hs
 from hushed._functions._streams import streams
@@ -132,6 +133,50 @@ def test_every_promise_is_covered_and_one_rank_lower_is_not(name, kind):
                 assert stats.binom.sf(lower - 1, SAMPLERS, float(gamma)) < FALSE_ALARM
 
 
+MOVEMENTS = {
+    "a mean": (lambda t: t.mean(axis=-1), {}, 0.2496, lambda g: math.exp(-12 * g)),
+    "a mean, three rows": (
+        lambda t: t.mean(axis=-1),
+        {"distance": 3},
+        0.4140,
+        lambda g: (
+            2
+            * integrate.quad(
+                lambda y: stats.gamma.sf(12 * g + y, 3) * stats.gamma.pdf(y, 3), 0, 80
+            )[0]
+        ),
+    ),
+    "the first row adds, any place": (
+        FUNCTIONS["asymmetric"],
+        {},
+        1.5750,
+        lambda g: 11 / 12 * math.exp(-12 * g) + math.exp(-12 * g / 37) / 12,
+    ),
+    "the first row adds, worst place": (
+        FUNCTIONS["asymmetric"],
+        {"position": "worst"},
+        9.2368,
+        lambda g: math.exp(-12 * g / 37),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MOVEMENTS)
+def test_movements_of_twelve_rows_have_their_exact_quantiles(name):
+    """A twentieth of the movements exceeds the quantile, and more a tenth less, as the law says.
+
+    Two rows differ by an exponential number, three pairs of them by the difference of two Gamma
+    numbers. Three times the bound of one row at a third of gamma is 1.024, for three rows.
+    """
+    f, options, wanted, chance = MOVEMENTS[name]
+    assert optimize.brentq(lambda g: chance(g) - 0.05, 0.01, 20) == pytest.approx(wanted, abs=5e-5)
+    movements = sampled(f, Neighbourhood(rows=12, **options), SAMPLERS, 15)
+    for at in (wanted, 0.9 * wanted):
+        above = int((movements > at).sum())
+        assert stats.binomtest(above, SAMPLERS, chance(at)).pvalue > FALSE_ALARM
+    assert 3 * math.log(3 / 0.05) / 12 == pytest.approx(1.0236, abs=5e-5)
+
+
 def test_tables_of_several_sizes_need_the_whole_rank():
     """The largest movement over all sizes is exceeded with gamma, and more at one rank lower."""
     f, rng = FUNCTIONS["largest"], np.random.default_rng(43)
@@ -143,6 +188,21 @@ def test_tables_of_several_sizes_need_the_whole_rank():
     assert stats.binom.sf(low - 1, SAMPLERS, 0.1) < FALSE_ALARM
     moved = [real("sizes", f, rng, SAMPLERS, n) for n in (4, 5, 6)]
     assert all((each > kept[:, 8]).mean() < 0.1 for each in moved)
+
+
+def test_only_tables_of_a_sampled_size_are_covered_where_rows_are_added():
+    """A function that one row more than the sampled size moves: never covered, unless sampled."""
+    jump = lambda t: (np.full(t.shape[0], t.shape[-1]) > ROWS + 1) * 1.0  # noqa: E731
+    kept = {
+        sizes: sampled(
+            jump, Neighbourhood(rows=sizes[-1], neighbours="add-remove", sizes=sizes), 200, 17
+        )
+        for sizes in ((ROWS,), (ROWS, ROWS + 1))
+    }
+    moved = real("add-remove", jump, np.random.default_rng(53), 1000, ROWS + 1)
+    coverage = [float((moved <= found.max()).mean()) for found in kept.values()]
+    assert coverage == [0.0, 1.0]
+    assert real("add-remove", jump, np.random.default_rng(53), 1000).max() == 0.0
 
 
 def test_one_place_may_be_left_out_unless_the_worst_is_taken():

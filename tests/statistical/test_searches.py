@@ -92,6 +92,33 @@ def test_the_audit_spares_the_gap():
     assert audited(told, [PAIR], relation="answers").verdict == "not refuted"
 
 
+def found_with_value(rows):
+    """Index and value of the first one found above, half of epsilon for the value."""
+    search = hs.AboveThreshold(0, 1.0, values=0.5)
+    for index, answer in enumerate(rows):
+        if crossing := search.ask(answer):
+            return float(index), crossing.value
+    return float(len(rows)), 0.0
+
+
+def with_a_value_for_nothing(rows):
+    """The whole epsilon for the comparison, and once more for the value: it loses 2 of 1."""
+    index = first_above(rows, monotone=False)
+    if index == len(rows):
+        return float(index), 0.0
+    return float(index), rows[index] + 2.0**-20 * noise.discrete_laplace(2**20)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "verdict"),
+    [(found_with_value, "not refuted"), (with_a_value_for_nothing, "violated")],
+)
+def test_the_audit_tells_values_from_those_without_a_share(mechanism, verdict):
+    """Index and value together keep the claim; not so if the value has no share of it."""
+    report = audited(mechanism, [PAIR], relation="answers", samples=40_000)
+    assert report.verdict == verdict, report.explain()
+
+
 def test_the_audit_spares_the_search_for_a_bound():
     """Ten rows against nine, the last far above; rounds and draws as `hs.find_bound` does."""
     near = [1.0] * 9

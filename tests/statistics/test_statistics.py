@@ -204,6 +204,71 @@ def test_one_row_moves_no_length_by_more_than_1(text, oracle, rows):
             assert np.abs(found[i] - found[j]).max() <= 1
 
 
+# Other sizes than those above, even and odd, over another range; each by its own name.
+LARGER = [
+    pytest.param(text, oracle, n, id=f"{text.split('(')[0]} of {n}")
+    for n in (7, 8)
+    for text, oracle in [
+        (f"median(rows={n}, low=LOW, high=HIGH)", of_rank(4)),
+        (f"minimum(rows={n}, low=LOW, high=HIGH)", of_rank(1)),
+        (f"maximum(rows={n}, low=LOW, high=HIGH)", of_rank(n)),
+        (f"quantile(0.9, rows={n}, low=LOW, high=HIGH)", of_rank(-(-9 * n // 10))),
+        (f"trimmed_mean(0.25, rows={n}, low=LOW, high=HIGH)", mean_of_ranks(n // 4)),
+        (f"interquartile_range(rows={n}, low=LOW, high=HIGH)", spread),
+    ]
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "oracle", "rows"), LARGER)
+def test_larger_tables_have_the_sensitivities_and_lengths_of_a_search(text, oracle, rows):
+    """Local and smooth sensitivities, lengths, and that a row moves each by as much as it may."""
+    low, high, beta = -2, 9 - rows, Fraction(3, 7)
+    values, statistic = tuple(range(low, high + 1)), made(text, low, high)
+    tables, moves = searched_moves(oracle, values, rows)
+    _, apart = all_tables(values, rows)
+    near = np.nonzero(apart == 1)
+    discount = np.exp(-float(beta) * np.arange(rows + 1))
+    answers = [oracle(table) for table in tables]
+    wanted = sorted({a for a in answers if Fraction(float(a)) == a})
+    closest = np.array([[apart[i][[a == w for a in answers]].min() for w in wanted]
+                        for i in range(len(tables))])  # fmt: skip
+    shown = [float(each) for each in wanted]
+    bounds, lengths = [], []
+    for table, moved, truth in zip(tables, moves, closest, strict=True):
+        assert statistic.value(list(table)) == oracle(table)
+        found = [statistic.local_sensitivity(list(table), k) for k in range(rows + 1)]
+        np.testing.assert_allclose(found, moved, rtol=1e-14, atol=0)
+        bounds.append(statistic.smooth_sensitivity(list(table), beta))
+        assert bounds[-1] == pytest.approx(
+            max((moved * discount).max(), (high - low) * 2.0**-45), rel=1e-12
+        )
+        lengths.append(statistic.lengths(list(table), shown))
+        assert lengths[-1].tolist() == truth.tolist()
+    logs, rough = (
+        np.log(bounds),
+        np.array([statistic.lengths(list(t), [0.4, 0.8]) for t in tables]),
+    )
+    assert np.abs(logs[near[0]] - logs[near[1]]).max() <= float(beta) + 2.0**-42
+    for each in (np.array(lengths), rough):
+        assert np.abs(each[near[0]] - each[near[1]]).max() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [("a", "b"), ("a", "b", "c", "d")], ids=len)
+def test_modes_of_eight_rows_need_as_many_rows_as_a_search_finds(keys):
+    """Over two and four categories and one that does not count; a row moves each by 1 at most."""
+    s = hs.statistics.mode(keys, rows=8)
+    places = range(len(keys))
+    tables, apart = all_tables((*places, len(keys)), 8)
+    modes = np.array([max(places, key=lambda k: (t.count(k), -k)) for t in tables])
+    found = np.array([s.lengths([(*keys, "?")[k] for k in t], keys) for t in tables])
+    wanted = [[int(apart[i][modes == k].min()) for k in places] for i in range(len(tables))]
+    assert found.tolist() == wanted
+    one, other = np.nonzero(apart == 1)
+    assert np.abs(found[one] - found[other]).max() == 1
+
+
 def test_the_mode_of_a_public_number_of_rows_needs_as_many_rows_as_a_search_finds():
     """Replacing rows, over all tables of 6 with three categories and one that does not count."""
     s = hs.statistics.mode(KEYS, rows=6)
@@ -356,6 +421,37 @@ def test_the_interquartile_range_of_a_private_number_of_rows_has_a_smooth_bound(
             assert abs(math.log(bound[big] / bound[small])) <= float(beta) + 2.0**-42
             moves += moved > 0
     assert moves > 300
+
+
+@pytest.mark.slow_cases("4", "5")
+@pytest.mark.parametrize("rows", [2, 3, 4, 5])
+def test_one_row_moves_a_variance_far_on_every_table(rows):
+    """So it is no statistic here: by an eighth of the global sensitivity or more.
+
+    A search over the new row in twelfths finds the ends and every mean of the others.
+    """
+    low, high = 0, 4
+    most = Fraction((rows - 1) * (high - low) ** 2, rows**2)
+
+    def variance(table):
+        return sum(x * x for x in table) / Fraction(rows) - (sum(table) / Fraction(rows)) ** 2
+
+    found = []
+    for table in combinations_with_replacement(range(low, high + 1), rows):
+        searched, closed = Fraction(0), Fraction(0)
+        for place, x in enumerate(table):
+            others = table[:place] + table[place + 1 :]
+            m = Fraction(sum(others), rows - 1)
+            for v in range(12 * low, 12 * high + 1):
+                gap = variance((*others, Fraction(v, 12))) - variance(table)
+                searched = max(searched, abs(gap))
+            for v in (low, high, m):
+                gap = (v - m) ** 2 - (x - m) ** 2
+                closed = max(closed, Fraction(rows - 1, rows**2) * abs(gap))
+        assert searched == closed
+        found.append(searched)
+    assert max(found) == most
+    assert most / 8 <= min(found) < most / 2
 
 
 def test_reference_values():

@@ -172,6 +172,12 @@ class SparseVector(Calibrated):
         return finite_above(self.scales.query * Fraction(2) ** self.grid)
 
     @property
+    def value_scale(self) -> float | None:
+        """Scale of the Laplace noise on each value, in the units of the answers; None without."""
+        steps = self.scales.value
+        return finite_above(steps * Fraction(2) ** self.grid) if steps else None
+
+    @property
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: that of a coin, of which all answers are an outcome."""
         return randomised_response(self.epsilon)

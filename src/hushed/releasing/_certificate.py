@@ -132,6 +132,9 @@ class MechanismRecord:
     stated : bool, default False
         True if it is a mechanism of the caller's own: that it keeps the guarantee, and all that
         stands here, then rests on the word of its author.
+    value_scale : float, optional
+        Scale of the Laplace noise on each value that ``above-threshold`` tells, in the units of the
+        answers; None if it tells none, and of every other mechanism.
     """
 
     __pydantic_config__ = _CLOSED
@@ -143,6 +146,7 @@ class MechanismRecord:
     values: int
     accuracy: float | None
     stated: bool = False
+    value_scale: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -373,6 +377,7 @@ def certify(
             values=values,
             accuracy=read.error(values),
             stated=read.stated,
+            value_scale=read.value_scale,
         ),
         versions=facts({"hushed", "scipy", *packages_in(known)}),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

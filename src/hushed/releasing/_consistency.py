@@ -10,6 +10,7 @@ from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS, calibrate
+from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.releasing._blocks import list_wrong_blocks
 from hushed.releasing._mechanisms import Admitted, admit_mechanism, is_free_name
 from hushed.releasing._record_checks import is_near
@@ -58,6 +59,7 @@ def check_agreement(certificate: Certificate) -> None:
         wrong = list_contradictions(certificate)
     else:
         wrong = _list_wrong(certificate)
+    wrong += _of_told_values(certificate.mechanism)
     if wrong:
         raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
 
@@ -126,12 +128,23 @@ def _of_mechanism(certificate: Certificate) -> list[str]:
         )
     if not is_near(record.accuracy, accuracy):
         found.append(f"mechanism.accuracy {record.accuracy!r} does not follow ({accuracy!r} does)")
+    if not is_near(record.value_scale, mechanism.value_scale):
+        found.append(
+            f"mechanism.value_scale {record.value_scale!r} does not follow "
+            f"({mechanism.value_scale!r} does)"
+        )
     said = [(name, getattr(promise, name), getattr(fresh, name)) for name in _FOLLOW]
     return found + [
         f"guarantee.{name} {stated!r} does not follow from the mechanism ({right!r} does)"
         for name, stated, right in said
         if stated != right
     ]
+
+
+def _of_told_values(record: MechanismRecord) -> list[str]:
+    """Refuse noise on values of a mechanism that tells none."""
+    tells = record.name == SparseVector.name and not record.stated
+    return [] if tells or record.value_scale is None else ["mechanism.value_scale of one without"]
 
 
 def _of_stated(certificate: Certificate) -> list[str]:

@@ -27,6 +27,7 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import require_movement
 from hushed.mechanisms._calibrated import Parameter, check_function, drawn_by, error_of, values_of
 from hushed.mechanisms._registry import CERTIFIED, LAWS, STATISTIC_MECHANISMS
+from hushed.mechanisms._sparse_vector import SparseVector
 from hushed.privacy_loss import PrivacyProfile
 from hushed.sensitivity import Sensitivity
 from hushed.spaces import NORMS
@@ -76,6 +77,11 @@ class Admitted:
     def drawn(self, values: int) -> tuple[float | None, int | None]:
         """Scale as drawn, and the exponent of the grid, where they are known."""
         return (self.scale, None) if self.stated else drawn_by(self.mechanism, values)
+
+    @property
+    def value_scale(self) -> float | None:
+        """Scale of the noise on the values that a sparse vector tells; None of any other."""
+        return self.mechanism.value_scale if type(self.mechanism) is SparseVector else None
 
     def error(self, values: int) -> float | None:
         """Error that no released number exceeds but with probability 5 %."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from hushed._functions._environment import differences, packages_in
@@ -182,7 +183,20 @@ def _accuracy(certificate: Certificate) -> str:
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
     return (
         f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
-        f"{_describe_usual(certificate)}{_describe_penalty(certificate)}"
+        f"{_describe_usual(certificate)}{_describe_penalty(certificate)}{_describe_values(m)}"
+    )
+
+
+def _describe_values(record: MechanismRecord) -> str:
+    """Say how exact the values are that a sparse vector tells."""
+    scale = record.value_scale
+    if scale is None:
+        return ""
+    far = scale * math.log(20) + 2.0 ** ((record.grid or 0) + 1)
+    return (
+        " The value of each one found above is told, too, with Laplace noise of its own of scale "
+        f"{format_down(scale, 4)}: with probability 95 % it is within {format_up(far, 4)} of the "
+        "exact answer."
     )
 
 
