@@ -5,7 +5,7 @@ import datetime
 import decimal
 import enum
 import types
-from collections import Counter
+from collections import Counter, namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -153,6 +153,42 @@ def test_keys_that_are_sorted_by_exact_counts_are_caught():
     pairs = [(["a", "b", "b"], ["a", "b", "a"])]
     with pytest.raises(AssertionError, match="VIOLATED"):
         assert_private(count, pairs, claim=2.0, samples=600, bits=False)
+
+
+def name_attributes(names, numbers):
+    """An object whose attributes were set in an order."""
+    answer = types.SimpleNamespace()
+    for name, each in zip(names, numbers, strict=True):
+        setattr(answer, name, each)
+    return answer
+
+
+def record(names, numbers):
+    return np.array([tuple(numbers)], dtype=[(name, "f8") for name in names])
+
+
+NAMED = {
+    "structured": record,
+    "one row of it": lambda names, numbers: record(names, numbers)[0],
+    "without dimensions": lambda names, numbers: record(names, numbers).reshape(()),
+    "masked": lambda names, numbers: np.ma.array(record(names, numbers)),
+    "records": lambda names, numbers: record(names, numbers).view(np.recarray),
+    "named tuple": lambda names, numbers: namedtuple("Row", names)(*numbers),
+    "record": lambda names, numbers: dataclasses.make_dataclass("Row", names)(*numbers),
+    "attributes": name_attributes,
+}
+
+
+@pytest.mark.parametrize("holder", NAMED)
+def test_names_of_noisy_numbers_are_read_wherever_they_stand(holder):
+    """Fields in the order of exact counts tell of them, as keys of a dict do."""
+
+    def count(rows, rng):
+        order = ["a", "b", "c"] if rows[0] else ["b", "a", "c"]
+        return NAMED[holder](order, rng.laplace(size=3).tolist())
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(count, PAIRS, claim=1.0, samples=400, bits=False)
 
 
 def test_large_integers_in_batches_are_told_apart():

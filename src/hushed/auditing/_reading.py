@@ -132,14 +132,17 @@ def _write_single(value: Any) -> str | None:
 def _write_array(value: Any, depth: int, found: _Found) -> str:
     """Write all of an array; of long ones with numbers only, the first are noted as parts."""
     name = str(value.dtype)
-    head = "array" if name in _COMMON_TYPES or value.dtype.names else f"array of {name}"
+    head = "array" if name in _COMMON_TYPES else f"array of {name}"
     head += f" of shape {value.shape}" if not value.size and value.ndim > 1 else ""
     if not value.ndim:
-        return _write(value.item(), depth + 1, found)
+        held = value[()] if value.dtype.names else value.item()
+        return _write(held, depth + 1, found)
     if isinstance(value, np.ma.MaskedArray):
         both = [np.asarray(value.data), np.ma.getmaskarray(value)]  # also what the mask hides
         return f"masked {_write(both, depth + 1, found)}"
     held = value.tolist()
+    if value.dtype.names:  # fields in the order of exact numbers tell of them, as keys do
+        found.kinds.append(name)
     if value.dtype.kind not in _SIMPLE_ARRAYS:
         return f"{head} {_write(held, depth + 1, found)}" + _write_attributes(value, depth, found)
     found.kinds.append(f"{name} {value.shape}")
@@ -169,6 +172,7 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     if isinstance(value, list | tuple):
         return _write_sequence(value, depth, found)
     parts = open_parts(value)
+    found.kinds.append(f"{kind} of {' '.join(parts)}")  # the same numbers may have other names
     texts = [f"{name}={_write(part, below, found)}" for name, part in parts.items()]
     return f"{kind}({', '.join(texts)})"
 
@@ -184,6 +188,10 @@ def _write_sequence(value: Any, depth: int, found: _Found) -> str:
         return f"[{inner}]"
     if kind is tuple:
         return f"({inner},)" if len(value) == 1 else f"({inner})"
+    fields = getattr(kind, "_fields", None)  # of a named tuple
+    if isinstance(fields, tuple):
+        found.kinds.append(f"{kind.__name__} of {' '.join(map(str, fields))}")
+        inner = f"{' '.join(map(str, fields))}: {inner}"
     return f"{kind.__name__}({inner})" + _write_attributes(value, depth, found)
 
 
