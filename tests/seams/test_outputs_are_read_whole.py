@@ -4,8 +4,9 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import types
-from collections import Counter, namedtuple
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -130,6 +131,12 @@ NUMBERS = {
     "frame": lambda x: pd.DataFrame({"a": [0.0], "b": [x]}),
     "object": Plain,
     "arrow": pa.scalar,
+    # As long as each other, whatever the noise.
+    "text": lambda x: f"{x + 5:.6f} days",
+    "bytes": lambda x: f"{x + 5:.6f}".encode(),
+    "JSON": lambda x: json.dumps({"unit": "days", "count": round(x + 5, 6)}),
+    "text in a list": lambda x: ["days", f"{x + 5:.6f}"],
+    "array of texts": lambda x: np.array([f"{x + 5:.6f}"]),
 }
 
 
@@ -173,9 +180,14 @@ NAMED = {
     "without dimensions": lambda names, numbers: record(names, numbers).reshape(()),
     "masked": lambda names, numbers: np.ma.array(record(names, numbers)),
     "records": lambda names, numbers: record(names, numbers).view(np.recarray),
-    "named tuple": lambda names, numbers: namedtuple("Row", names)(*numbers),
+    "named tuple": lambda names, numbers: NamedTuple("Row", [(each, float) for each in names])(
+        *numbers
+    ),
     "record": lambda names, numbers: dataclasses.make_dataclass("Row", names)(*numbers),
     "attributes": name_attributes,
+    "lines": lambda names, numbers: "".join(
+        f"{name}: {each}\n" for name, each in zip(names, numbers, strict=True)
+    ),
 }
 
 
