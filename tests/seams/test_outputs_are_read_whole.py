@@ -162,6 +162,17 @@ def test_keys_that_are_sorted_by_exact_counts_are_caught():
         assert_private(count, pairs, claim=2.0, samples=600, bits=False)
 
 
+@pytest.mark.parametrize("hold", [list, lambda numbers: numbers, lambda numbers: {"a": numbers}])
+def test_a_number_far_back_is_seen_through_its_noise(hold):
+    """From the 65th on each was a part of a hash alone, which noise makes another one each time."""
+
+    def count(rows, rng):
+        return hold(np.append(np.zeros(80), rows[0]) + rng.laplace(scale=0.01, size=81))
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(count, PAIRS, claim=1.0, samples=300, bits=False)
+
+
 def name_attributes(names, numbers):
     """An object whose attributes were set in an order."""
     answer = types.SimpleNamespace()

@@ -24,7 +24,7 @@ from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
 _DEEPEST = 50  # parts within parts; what holds itself has no end
-_LEAVES = 64  # numbers of an array that are kept
+_LEAVES = 256  # numbers of an output that are kept
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), type(...), range})
 _QUICK = _PLAIN | {np.bool_, np.str_, np.float64, np.float32, np.int64, np.int32}
 _BASES = (bool, int, float, complex, str, bytes, bytearray)
