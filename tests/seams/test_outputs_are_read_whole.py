@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import types
 from collections import Counter
 from typing import NamedTuple
@@ -130,6 +131,12 @@ NUMBERS = {
     "frame": lambda x: pd.DataFrame({"a": [0.0], "b": [x]}),
     "object": Plain,
     "arrow": pa.scalar,
+    # As long as each other, whatever the noise.
+    "text": lambda x: f"{x + 5:.6f} days",
+    "bytes": lambda x: f"{x + 5:.6f}".encode(),
+    "JSON": lambda x: json.dumps({"unit": "days", "count": round(x + 5, 6)}),
+    "text in a list": lambda x: ["days", f"{x + 5:.6f}"],
+    "array of texts": lambda x: np.array([f"{x + 5:.6f}"]),
 }
 
 
@@ -153,6 +160,58 @@ def test_keys_that_are_sorted_by_exact_counts_are_caught():
     pairs = [(["a", "b", "b"], ["a", "b", "a"])]
     with pytest.raises(AssertionError, match="VIOLATED"):
         assert_private(count, pairs, claim=2.0, samples=600, bits=False)
+
+
+@pytest.mark.parametrize("hold", [list, lambda numbers: numbers, lambda numbers: {"a": numbers}])
+def test_a_number_far_back_is_seen_through_its_noise(hold):
+    """From the 65th on each was a part of a hash alone, which noise makes another one each time."""
+
+    def count(rows, rng):
+        return hold(np.append(np.zeros(80), rows[0]) + rng.laplace(scale=0.01, size=81))
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(count, PAIRS, claim=1.0, samples=300, bits=False)
+
+
+def name_attributes(names, numbers):
+    """An object whose attributes were set in an order."""
+    answer = types.SimpleNamespace()
+    for name, each in zip(names, numbers, strict=True):
+        setattr(answer, name, each)
+    return answer
+
+
+def record(names, numbers):
+    return np.array([tuple(numbers)], dtype=[(name, "f8") for name in names])
+
+
+NAMED = {
+    "structured": record,
+    "one row of it": lambda names, numbers: record(names, numbers)[0],
+    "without dimensions": lambda names, numbers: record(names, numbers).reshape(()),
+    "masked": lambda names, numbers: np.ma.array(record(names, numbers)),
+    "records": lambda names, numbers: record(names, numbers).view(np.recarray),
+    "named tuple": lambda names, numbers: NamedTuple("Row", [(each, float) for each in names])(
+        *numbers
+    ),
+    "record": lambda names, numbers: dataclasses.make_dataclass("Row", names)(*numbers),
+    "attributes": name_attributes,
+    "lines": lambda names, numbers: "".join(
+        f"{name}: {each}\n" for name, each in zip(names, numbers, strict=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("holder", NAMED)
+def test_names_of_noisy_numbers_are_read_wherever_they_stand(holder):
+    """Fields in the order of exact counts tell of them, as keys of a dict do."""
+
+    def count(rows, rng):
+        order = ["a", "b", "c"] if rows[0] else ["b", "a", "c"]
+        return NAMED[holder](order, rng.laplace(size=3).tolist())
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(count, PAIRS, claim=1.0, samples=400, bits=False)
 
 
 def test_large_integers_in_batches_are_told_apart():

@@ -27,7 +27,7 @@ def open_parts(value: Any) -> dict[str, Any]:
     if isinstance(value, memoryview):
         return {"bytes": value.tobytes()}
     if isinstance(value, np.void):
-        return {"cells": value.item()}
+        return {"type": str(value.dtype), "cells": value.item()}
     library = type(value).__module__.partition(".")[0]
     frame = _FRAMES[library](value) if library in _FRAMES else None
     if frame is not None:
@@ -116,7 +116,7 @@ def _open_object(value: Any) -> dict[str, Any]:
     parts: dict[str, Any] = {"given": plain} if plain else {}
     parts |= {f"items {at}": list(e) for at, e in enumerate(rest) if isinstance(e, Iterable)}
     if isinstance(state, dict) and all(isinstance(each, str) for each in state):
-        parts |= dict(sorted(state.items()))
+        parts |= state
     elif state is not None:
         parts["state"] = state
     besides = getattr(value, "__dict__", None) or {}  # which pickle may be told to leave out

@@ -19,7 +19,7 @@ FeatureMap = Literal["values", "increments", "summaries", "bits", "structure"]
 LOWEST_BIT = "the exponent of the lowest set bit of "
 STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
-_WIDEST = 64
+_WIDEST = 256
 _NAMED = 4096
 _WHOLE = 2**53  # beyond it integers that differ may be one double
 _NO_BIT = 2000.0
@@ -65,7 +65,7 @@ class Encoder:
 def choose_encoder(probes: Iterable[Any]) -> Encoder:
     """Choose an encoding from a few outputs on every table.
 
-    Numeric arrays of one shape stay arrays; anything else is read part by part, up to 64 numbers.
+    Numeric arrays of one shape stay arrays; anything else is read part by part, up to 256 numbers.
     What is not kept can only make a bound smaller.
 
     Raises

@@ -7,6 +7,7 @@ as a generator or a function does, is refused when an audit starts.
 from __future__ import annotations
 
 import dataclasses
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import date, datetime, time, timedelta
@@ -23,7 +24,7 @@ from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
 _DEEPEST = 50  # parts within parts; what holds itself has no end
-_LEAVES = 64  # numbers of an array that are kept
+_LEAVES = 256  # numbers of an output that are kept
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), type(...), range})
 _QUICK = _PLAIN | {np.bool_, np.str_, np.float64, np.float32, np.int64, np.int32}
 _BASES = (bool, int, float, complex, str, bytes, bytearray)
@@ -31,6 +32,8 @@ _BASES = (bool, int, float, complex, str, bytes, bytearray)
 _TOLD_BY_TEXT = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "pandas", "pathlib", "uuid", "zoneinfo"}
 )
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_LONGEST = 10_000  # letters of a text that are looked through for numbers
 _ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
 _SIMPLE_ARRAYS = frozenset("biufcSUmM")
 _COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
@@ -105,7 +108,7 @@ def _write(value: Any, depth: int, found: _Found) -> str:
         raise RecursionError
     text = _write_single(value)
     if text is not None:
-        found.kinds.append(_name_type(value))
+        found.kinds.append(_describe_single(value))
         found.leaves.extend(_list_numbers(value.value if isinstance(value, Enum) else value))
         plain = type(value) in _PLAIN or not isinstance(value, _BASES)
         return text if plain else text + _write_attributes(value, depth, found)
@@ -132,20 +135,25 @@ def _write_single(value: Any) -> str | None:
 def _write_array(value: Any, depth: int, found: _Found) -> str:
     """Write all of an array; of long ones with numbers only, the first are noted as parts."""
     name = str(value.dtype)
-    head = "array" if name in _COMMON_TYPES or value.dtype.names else f"array of {name}"
+    head = "array" if name in _COMMON_TYPES else f"array of {name}"
     head += f" of shape {value.shape}" if not value.size and value.ndim > 1 else ""
     if not value.ndim:
-        return _write(value.item(), depth + 1, found)
+        held = value[()] if value.dtype.names else value.item()
+        return _write(held, depth + 1, found)
     if isinstance(value, np.ma.MaskedArray):
         both = [np.asarray(value.data), np.ma.getmaskarray(value)]  # also what the mask hides
         return f"masked {_write(both, depth + 1, found)}"
     held = value.tolist()
+    if value.dtype.names:  # fields in the order of exact numbers tell of them, as keys do
+        found.kinds.append(name)
     if value.dtype.kind not in _SIMPLE_ARRAYS:
         return f"{head} {_write(held, depth + 1, found)}" + _write_attributes(value, depth, found)
     found.kinds.append(f"{name} {value.shape}")
     cells = value.ravel()[:_LEAVES] if value.dtype.kind in "mM" else _flatten(held)
     for cell in cells:
         found.leaves.extend(_list_numbers(cell))
+    if value.dtype.kind in "SU":
+        found.kinds.extend(map(_describe_single, cells))
     return f"{head} {held!r}" + _write_attributes(value, depth, found)
 
 
@@ -169,6 +177,7 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     if isinstance(value, list | tuple):
         return _write_sequence(value, depth, found)
     parts = open_parts(value)
+    found.kinds.append(f"{kind} of {' '.join(parts)}")  # the same numbers may have other names
     texts = [f"{name}={_write(part, below, found)}" for name, part in parts.items()]
     return f"{kind}({', '.join(texts)})"
 
@@ -176,7 +185,7 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
 def _write_sequence(value: Any, depth: int, found: _Found) -> str:
     kind = type(value)
     if kind in (list, tuple) and depth < _DEEPEST and _QUICK.issuperset(map(type, value)):
-        found.kinds.extend(map(_name_type, value[:_LEAVES]))
+        found.kinds.extend(map(_describe_single, value[:_LEAVES]))
         found.leaves.extend(n for cell in value[:_LEAVES] for n in _list_numbers(cell))
         return repr(value)
     inner = ", ".join([_write(part, depth + 1, found) for part in value])
@@ -184,6 +193,10 @@ def _write_sequence(value: Any, depth: int, found: _Found) -> str:
         return f"[{inner}]"
     if kind is tuple:
         return f"({inner},)" if len(value) == 1 else f"({inner})"
+    fields = getattr(kind, "_fields", None)  # of a named tuple
+    if isinstance(fields, tuple):
+        found.kinds.append(f"{kind.__name__} of {' '.join(map(str, fields))}")
+        inner = f"{' '.join(map(str, fields))}: {inner}"
     return f"{kind.__name__}({inner})" + _write_attributes(value, depth, found)
 
 
@@ -226,10 +239,25 @@ def _is_told_by_text(value: Any) -> bool:
 
 
 def _list_numbers(part: Any) -> tuple[float, ...]:
-    """Numbers of a part: two of a complex one, NaN for what is none."""
+    """Numbers of a part: two of a complex one, those written in a text, NaN for what is none."""
     if isinstance(part, complex | np.complexfloating):
         return float(part.real), float(part.imag)
-    return (_convert_to_number(part),)
+    written = _NUMBER.findall(_read_text(part))[:_LEAVES]
+    return (_convert_to_number(part), *map(float, written))
+
+
+def _read_text(part: Any) -> str:
+    """First letters of a text, or of bytes; nothing of what is none."""
+    if isinstance(part, bytes | bytearray):
+        return part[:_LONGEST].decode("latin-1")
+    return str.__str__(part)[:_LONGEST] if isinstance(part, str) else ""
+
+
+def _describe_single(part: Any) -> str:
+    """Type of a part, and what a text says around its numbers: each may be another, by noise."""
+    text = _read_text(part)
+    around = _NUMBER.sub("#", text)
+    return _name_type(part) if around == text else f"{_name_type(part)} {around!r}"
 
 
 def _convert_to_number(part: Any) -> float:
