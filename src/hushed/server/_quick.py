@@ -26,6 +26,7 @@ from hushed.server._problems import Problem, problem_of
 from hushed.server._requests import COLUMNS, Request, State, certificate_within
 from hushed.server._schema import fetch_one
 from hushed.server._seen import show_found, show_quote_of
+from hushed.server._short import Short, answer, read_bearer
 from hushed.server._shown import RETRY_AFTER
 from hushed.server._tokens import split_token
 
@@ -96,6 +97,7 @@ class Quick:
         self._app = app
         self._desk = desk
         self._callers = callers
+        self._short = Short(desk, callers)
         self._long: set[str] = set()  # requests whose answers are read by threads
         self._glances = Glances(desk.ledger) if desk.ledger._store.sqlite else None
         if self._glances is not None:
@@ -108,17 +110,24 @@ class Quick:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
-        found = None
-        if scope["type"] == "http" and scope["method"] == "GET":
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        found, body = None, b""
+        if scope["method"] == "GET":
             found = self._find(scope)
-        elif scope["type"] == "http" and self._is_price(scope):
+        elif scope["method"] == "POST" and scope["path"].startswith(_DATASETS):
             body = (await receive()).get("body", b"")  # the guard has read all of it
             receive = replay(body, receive)
-            found = await self._find_price(scope, body)
-        if found is None:
-            await self._app(scope, receive, send)
-        else:
+            if scope["path"].endswith(_QUOTE):
+                found = await self._find_price(scope, body)
+        if found is not None:
             await found.send(scope, send)
+        elif (known := self._short.find(scope, body)) is not None:
+            scope["route"] = Address(known[0])
+            await (await answer(known[1]))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     def _find(self, scope: Scope) -> Plain | None:
         path = scope["path"]
@@ -175,10 +184,6 @@ class Quick:
         if text is None or not self._callers.count(caller):
             return None
         return Plain(route, text.encode(), (_JSON, *more))
-
-    def _is_price(self, scope: Scope) -> bool:
-        path: str = scope["path"]
-        return scope["method"] == "POST" and path.startswith(_DATASETS) and path.endswith(_QUOTE)
 
     async def _find_price(self, scope: Scope, body: bytes) -> Plain | None:
         """Tell a price that is known, and what it leaves of a share, which a thread looks up."""
@@ -266,9 +271,3 @@ def _read_price(body: bytes) -> AskQuote | None:
 def read_price(body: bytes) -> AskQuote | None:
     """Read a question whose price is asked, if it is short and can be read; the same one once."""
     return _read_price(body) if len(body) <= _LONGEST_PRICED else None
-
-
-def read_bearer(headers: dict[bytes, bytes]) -> str:
-    """Read the token of a request; empty where none is shown in the usual way."""
-    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    return token if scheme.lower() == "bearer" else ""
