@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from hushed import Guarantee
 from hushed.errors import LedgerUnavailable
 from hushed.ledger import Ledger
 from hushed.ledger._glances import Glances
-from hushed.server import _judging, _life
+from hushed.server import _judging, _life, _quick
 from hushed.server._desk import Desk
 from hushed.server._quick import Quick
 from hushed.server._rates import Rates
@@ -391,6 +393,36 @@ def test_prices_of_a_table_in_a_database_are_not_kept(team):
     object.__setattr__(stays, "known", "")
     team.desk.prices.keep(stays, asked, found)
     assert team.desk.prices.find(stays, asked) is None
+
+
+def test_a_price_that_nobody_waits_for_counts_until_its_thread_has_ended(team, monkeypatch):
+    """Else those who ask and go away would have more threads than there are."""
+    body = {"query": QUERY, "epsilon": 0.1}
+    assert team.send("POST", PRICE, team.ana, json=body).status_code == 200
+    quick, begun, go = team.client.app._app, threading.Event(), threading.Event()
+
+    def price(*_):
+        begun.set()
+        assert go.wait(20)
+
+    monkeypatch.setattr(_quick, "show_quote_of", price)
+    scope = {
+        "path": PRICE,
+        "headers": [(b"authorization", f"Bearer {team.ana}".encode())],
+    }
+
+    async def ask():
+        task = asyncio.create_task(quick._find_price(scope, json.dumps(body).encode()))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert quick._pricing == 1
+
+    asyncio.run(ask())
+    go.set()
+    quick._threads.shutdown()
+    assert quick._pricing == 0
 
 
 class TestGlances:

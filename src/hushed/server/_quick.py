@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -106,6 +107,7 @@ class Quick:
         # as for the budget of one data set, the routes have others.
         self._threads = ThreadPoolExecutor(_THREADS, "hushed-prices")
         self._pricing = 0
+        self._lock = threading.Lock()
         desk.at_end(self._threads.shutdown)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -199,16 +201,21 @@ class Quick:
         if self._pricing >= _THREADS or not self._callers.count(caller):
             return None
         work = partial(show_quote_of, self._desk, caller, name, asked, grant)
-        self._pricing += 1
+        with self._lock:
+            self._pricing += 1
+        job = self._threads.submit(work)
+        job.add_done_callback(self._end_price)  # who asked may be gone, and its thread is not
         try:
-            shown = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            shown = await asyncio.wrap_future(job)
         except Problem as problem:
             return _refuse(problem)
         except HushedError as error:
             return _refuse(problem_of(error))
-        finally:
-            self._pricing -= 1
         return Plain(_PRICE, shown.model_dump_json().encode())
+
+    def _end_price(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._pricing -= 1
 
     def _find_share(self, scope: Scope, dataset: str) -> tuple[Caller, Grant] | None:
         told = split_token(read_bearer(dict(reversed(scope["headers"]))))
