@@ -8,15 +8,20 @@ import socket
 from collections import Counter
 from concurrent.futures import Future
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import anyio.to_thread
 import pytest
 
+from hushed import Guarantee
+from hushed.ledger import Ledger
 from hushed.ledger._glances import Glances
 from hushed.ledger._store import Store
-from hushed.server import _life, _serving
+from hushed.ledger._together import reading
+from hushed.server import _life, _mark, _serving
 from hushed.server._desk import Desk
+from hushed.server._mark import Tally, write_mark
 from hushed.server._requests import find_request
 from hushed.server._routes import asking
 from hushed.server._serving import listen
@@ -179,3 +184,37 @@ def test_what_is_loaded_is_left_out_of_collections_of_garbage(team, monkeypatch)
     finally:
         gc.unfreeze()
     assert frozen[0] > 50_000
+
+
+def test_the_mark_tells_of_every_budget_and_reads_those_that_were_charged(tmp_path, monkeypatch):
+    """A sum of its own, of what the ledger lists; nothing is read where nothing was charged."""
+    read: list[str] = []
+    real = _mark.rows.entries_after
+
+    def note(connection: Any, name: str, *told: Any) -> Any:
+        read.append(name)
+        return real(connection, name, *told)
+
+    monkeypatch.setattr(_mark.rows, "entries_after", note)
+    tally, file = Tally(), tmp_path / "mark"
+    with Ledger(f"sqlite:///{tmp_path / 'a.db'}") as ledger:
+        for turn, charged in enumerate([(), "a", "ab", (), "c", "bb"]):
+            if turn in (0, 4):
+                for name in "c" if turn else "ab":
+                    ledger.open_budget(name, Guarantee(epsilon=5.0, delta=0.1))
+            for name in charged:
+                ledger.charge(name, Guarantee(epsilon=0.1 * (turn + 1), delta=1e-9))
+            read.clear()
+            with reading(ledger) as connection:
+                write_mark(file, (turn, "0" * 64), tally.count(connection))
+            assert sorted(read) == sorted(set(charged))
+            entries = {name: ledger.entries(name) for name in ("abc" if turn > 3 else "ab")}
+            found = _mark.read_spent(file)
+            assert found.keys() == entries.keys()
+            for name, listed in entries.items():
+                sums = [
+                    sum(Fraction(getattr(each.guarantee, what)) for each in listed)
+                    for what in ("epsilon", "delta")
+                ]
+                told = found[name]
+                assert [told.entries, told.epsilon, told.delta] == [len(listed), *sums]

@@ -13,6 +13,8 @@ from tests.server.conftest import make_folder, open_team
 from typer.testing import CliRunner
 
 from hushed.cli import app
+from hushed.errors import LedgerUnavailable
+from hushed.server import _giving
 from hushed.server._config import read_settings
 
 
@@ -117,6 +119,23 @@ def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
     file.write_text(file.read_text().replace('"2024-02-29"', '"some day"'))
     assert "some day" in run(folder, "check").stderr
     assert run(folder, "confirm", "more").exit_code == 2
+
+
+def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkeypatch):
+    """It counts by then, and nobody would see it later."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+
+    def fail(*_, **__):
+        raise LedgerUnavailable("the ledger cannot be used now")
+
+    with monkeypatch.context() as away:
+        away.setattr(_giving, "_tell", fail)
+        found = run(folder, "invite", "eve", "--share", "stays=0.2")
+    assert found.exit_code == 0
+    assert "the shares are given" in found.stderr
+    for team in open_team(folder, tokens):
+        shares = team.send("GET", "/v1/me", found.stdout.strip()).json()["shares"]
+        assert [(each["dataset"], each["epsilon"]) for each in shares] == [("stays", 0.2)]
 
 
 def test_another_token_gives_no_second_budget(tmp_path):

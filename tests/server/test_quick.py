@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
@@ -16,10 +20,14 @@ from hushed import Guarantee
 from hushed.errors import LedgerUnavailable
 from hushed.ledger import Ledger
 from hushed.ledger._glances import Glances
-from hushed.server import _judging
+from hushed.server import _judging, _life, _quick
+from hushed.server._desk import Desk
 from hushed.server._quick import Quick
+from hushed.server._rates import Rates
+from hushed.server._short import Short
 
 PRICE = "/v1/datasets/stays/quote"
+ASK, ASKED = "/v1/datasets/stays/requests", "/v1/datasets/{dataset}/requests"
 
 
 @contextmanager
@@ -40,6 +48,21 @@ def found(monkeypatch):
     for name in ("_find", "_find_price"):
         real = getattr(Quick, name)
         monkeypatch.setattr(Quick, name, _noting(real, seen))
+    return seen
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The routes whose work was done without them."""
+    seen = []
+    real = Short.find
+
+    def find(self, scope, body):
+        known = real(self, scope, body)
+        seen.extend(known[:1] if known else ())
+        return known
+
+    monkeypatch.setattr(Short, "find", find)
     return seen
 
 
@@ -108,6 +131,156 @@ def test_all_that_is_asked_is_answered_as_the_routes_do(team, found, monkeypatch
         "other": 0,
         "far": 0,
     }
+
+
+ODD_BODIES: list[Any] = [
+    {"query": QUERY, "epsilon": 99.0},
+    {"query": QUERY, "epsilon": "0.01"},
+    {"query": QUERY},
+    {"query": 1, "epsilon": 0.01},
+    {"query": QUERY, "epsilon": 0.01, "more": 1},
+    {"query": QUERY | {"columns": {"nothing": "float"}}, "epsilon": 0.01},
+    {"query": QUERY, "epsilon": 0.01, "note": "x" * 501},
+    {"query": QUERY, "epsilon": 0.01, "noise": "gaussian", "delta": 0.5},
+    [],
+    None,
+]
+ODD_HEADERS = [
+    {"idempotency-key": "x" * 201},
+    {"idempotency-key": " x"},
+    {"idempotency-key": ""},
+    {"idempotency-key": b"\xfc"},
+    {"idempotency-key": "odd", "prefer": "x" * 201},
+    {},
+]
+
+
+def test_a_question_is_taken_as_the_route_takes_it(team, short, monkeypatch):
+    """Byte by byte, with headers: whatever token, key and body, whichever way comes first."""
+    monkeypatch.setattr(Rates, "take", lambda *_: True)
+    people = f"/v1/people/{team.person('ana')}/tokens"
+    tokens = {"ana": team.ana, "bo": team.bo, "sam": team.sam, "none": None, "wrong": "wrong"}
+    tokens |= {"cut": team.ana[:-1], "stopped": team.ana.replace("_", "-")}
+    for name, narrowed in [
+        ("prices", {"quote_only": True}),
+        ("other", {"datasets": ["other"]}),
+        ("far", {"addresses": ["10.0.0.0/8"]}),
+    ]:
+        tokens[name] = team.send("POST", people, team.sam, json=narrowed).json()["token"]
+    good = {"query": QUERY, "epsilon": 0.01}
+    cases = [(good, {"idempotency-key": "new"}), (good | {"note": "b"}, {"idempotency-key": "new"})]
+    cases += [(body, {"idempotency-key": "odd"}) for body in ODD_BODIES]
+    cases += [(good, headers) for headers in ODD_HEADERS]
+    short.clear()
+    codes, made, taken = set(), set(), {}
+    for number, (name, token) in enumerate(tokens.items()):
+        head = {"prefer": "wait=20"} | ({"authorization": f"Bearer {token}"} if token else {})
+        for body, more in cases if name in ("ana", "prices") else cases[:3]:
+            told = {"headers": head | more, "json": body}
+            for path in (ASK, "/v1/datasets/none/requests") if body is good else (ASK,):
+                before = len(short)
+                if number % 2:
+                    with by_routes(team):
+                        team.client.post(path, **told)
+                shown = tell(team.client.post(path, **told))
+                with by_routes(team):
+                    assert tell(team.client.post(path, **told)) == shown, (name, path, body, more)
+                codes.add(shown[0])
+                made |= {json.loads(shown[2])["id"]} if shown[0] == 201 else set()
+                taken[name] = taken.get(name, 0) + len(short) - before
+    assert codes >= {201, 400, 401, 403, 404, 422}
+    # What can be read takes the short way, whoever asks: an epsilon that is too large cannot.
+    assert set(short) == {ASKED}
+    assert taken["bo"] == taken["none"] == taken["wrong"] == 2
+    assert len(made) == team.charges()  # each of them once
+    assert {each.note for each in team.desk.ledger.entries("stays")} == {
+        "by ana: no note given",
+        "by bo: no note given",
+    }
+
+
+@pytest.mark.parametrize("path", ["/v1/me", "/readyz"])
+def test_who_one_is_and_readiness_are_told_as_by_the_routes(team, short, path):
+    for token in (team.ana, team.sam, None, "wrong"):
+        head = {"authorization": f"Bearer {token}"} if token else {}
+        shown = tell(team.client.get(path, headers=head))
+        with by_routes(team):
+            assert tell(team.client.get(path, headers=head)) == shown
+    assert short == [path] * 4
+    (team.folder / "server.mark").write_text("9999:0123456789abcdef\n{}\n")
+    shown = tell(team.client.get("/readyz"))
+    with by_routes(team):
+        assert tell(team.client.get("/readyz")) == shown
+    assert shown[0] == 503
+    team.desk.mark.unlink()
+
+
+def _let_out(team, monkeypatch):
+    path = f"/v1/people/{team.person('ana')}"
+    assert team.send("PATCH", path, team.sam, json={"active": False}).status_code == 200
+
+
+def _change(team, monkeypatch):
+    source = team.folder.parent / "stays.csv"
+    source.write_text(source.read_text() + "P100,A,1\n")
+
+
+def _set(place, name, value):
+    return lambda team, monkeypatch: monkeypatch.setattr(place, name, value)
+
+
+def _fail(error):
+    def fail(*_):
+        raise error
+
+    return _set(_life, "reading", fail)
+
+
+SETUPS = {
+    "open": _set(_life, "count_open", lambda *_: 99),
+    "rate": _set(Rates, "take", lambda *_: False),
+    "queue": _set(Desk, "count_waiting", lambda _: 10**6),
+    "let out": _let_out,
+    "stopped meanwhile": _set(_life, "token_counts", lambda *_: False),
+    "changed": _change,
+    "away": _fail(LedgerUnavailable("away")),
+    "fault": _fail(KeyError("private")),
+}
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "code"),
+    [
+        ("share", 409, "quota_exceeded"),
+        ("budget", 409, "budget_exceeded"),
+        ("open", 429, "too_many_open"),
+        ("rate", 429, "too_many"),
+        ("queue", 503, "busy"),
+        ("let out", 401, "not_authenticated"),
+        ("stopped meanwhile", 401, "not_authenticated"),
+        ("key", 422, "key_reused"),
+        ("changed", 503, "dataset_unavailable"),
+        ("away", 503, "ledger_unavailable"),
+        ("fault", 500, "unforeseen"),
+    ],
+)
+def test_each_limit_holds_on_both_ways(team, short, monkeypatch, limit, status, code):
+    """The same refusal, the same line of the log, and nothing is charged."""
+    assert team.ask(team.ana, "one", epsilon=0.3).status_code == 201
+    assert team.ask(team.bo, "one", epsilon=0.5).status_code == 201
+    epsilon = {"share": 0.4, "budget": 0.25}.get(limit, 0.01)
+    SETUPS.get(limit, lambda *_: None)(team, monkeypatch)
+    key, before = "one" if limit == "key" else "two", team.charges()
+    line = f'"route": "{ASKED}", "status": {status}'
+    for number, way in enumerate([nullcontext(), by_routes(team)], start=1):
+        short.clear()
+        with way:
+            told = team.ask(team.ana, key, wait=0, epsilon=epsilon)
+        assert (told.status_code, told.json()["code"]) == (status, code)
+        assert "private" not in told.text
+        assert short == [ASKED][: 2 - number]
+        assert team.charges() == before
+        assert team.logged.getvalue().count(line) == number
 
 
 def test_what_waits_is_looked_at_by_the_shortest_way_too(tmp_path, found):
@@ -220,6 +393,36 @@ def test_prices_of_a_table_in_a_database_are_not_kept(team):
     object.__setattr__(stays, "known", "")
     team.desk.prices.keep(stays, asked, found)
     assert team.desk.prices.find(stays, asked) is None
+
+
+def test_a_price_that_nobody_waits_for_counts_until_its_thread_has_ended(team, monkeypatch):
+    """Else those who ask and go away would have more threads than there are."""
+    body = {"query": QUERY, "epsilon": 0.1}
+    assert team.send("POST", PRICE, team.ana, json=body).status_code == 200
+    quick, begun, go = team.client.app._app, threading.Event(), threading.Event()
+
+    def price(*_):
+        begun.set()
+        assert go.wait(20)
+
+    monkeypatch.setattr(_quick, "show_quote_of", price)
+    scope = {
+        "path": PRICE,
+        "headers": [(b"authorization", f"Bearer {team.ana}".encode())],
+    }
+
+    async def ask():
+        task = asyncio.create_task(quick._find_price(scope, json.dumps(body).encode()))
+        await asyncio.to_thread(begun.wait, 20)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert quick._pricing == 1
+
+    asyncio.run(ask())
+    go.set()
+    quick._threads.shutdown()
+    assert quick._pricing == 0
 
 
 class TestGlances:

@@ -18,6 +18,8 @@ from hushed.server._shared import rates_of
 from hushed.server._tokens import Use
 
 if TYPE_CHECKING:
+    from starlette.types import Scope
+
     from hushed.ledger._rows import Transaction
 
 _FAILURES = 10  # wrong tokens that an address may show in a minute
@@ -54,11 +56,11 @@ class Callers:
 
     def find(self, request: Request, shown: HTTPAuthorizationCredentials | None) -> Caller:
         """Find who asks, or refuse: unknown, expired, revoked and foreign tokens look the same."""
-        return self.admit(request, "" if shown is None else shown.credentials)
+        return self.admit(request.scope, _read_shown(shown))
 
-    def admit(self, request: Request, text: str, use: Use = "api") -> Caller:
+    def admit(self, scope: Scope, text: str, use: Use = "api") -> Caller:
         """Let in whoever shows a token that counts for this use."""
-        address = request.scope.get("hushed_address", "")
+        address = scope.get("hushed_address", "")
         found = find_caller(self._desk.ledger, text, address, use)
         if found is None:
             self.count_failure(address)
@@ -86,14 +88,21 @@ class Callers:
 
     def visiting(self, *roles: Role, quote_only: bool = False) -> Callable[..., Awaitable[Visitor]]:
         """Make a dependency as `of_role` does, for a route that has all done by its visitor."""
-        find = self.of_role(*roles, quote_only=quote_only)
 
         async def come(request: Request, shown: Shown) -> Visitor:
-            visitor = Visitor(lambda: find(request, shown))
+            visitor = self.visit(request.scope, _read_shown(shown), *roles, quote_only=quote_only)
             request.scope[_VISITOR] = visitor  # for whoever tells that a value cannot be used
             return visitor
 
         return come
+
+    def visit(self, scope: Scope, text: str, *roles: Role, quote_only: bool = False) -> Visitor:
+        """Give who shows a token as one of some roles; all others are refused when it is used."""
+        return Visitor(lambda: require_role(self.admit(scope, text), *roles, quote_only=quote_only))
+
+
+def _read_shown(shown: HTTPAuthorizationCredentials | None) -> str:
+    return "" if shown is None else shown.credentials
 
 
 def require_role(caller: Caller, *roles: Role, quote_only: bool = False) -> Caller:

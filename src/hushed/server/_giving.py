@@ -87,7 +87,7 @@ def set_quota(
     if found["role"] != "analyst":
         raise ParameterError("a share is for an analyst: a steward asks nothing")
     wanted = Wanted(dataset=dataset, cap=cap, above=above, reserve=reserve)
-    return give_shares(ledger, person, found["name"], (wanted,), actor=actor)[0]
+    return give_shares(ledger, person, found["name"], (wanted,), actor=actor)()[0]
 
 
 def give_shares(
@@ -99,8 +99,10 @@ def give_shares(
     actor: str,
     before: Step = lambda _: None,
     after: Step = lambda _: None,
-) -> tuple[Given, ...]:
+) -> Callable[[], tuple[Given, ...]]:
     """Give somebody shares, with what the caller writes before and after, or do nothing of it.
+
+    What it returns tells where they stand, which is read anew: if that fails, they are given.
 
     A limit is never changed: a new share is a new budget that counts from now on, and what was
     spent before stays charged to the budget of the data set, which binds everybody. A share that is
@@ -135,7 +137,7 @@ def give_shares(
             passed |= {each.budget.name for each in plans} - given
     made = {each.wanted.dataset: each.grant for each in plans}
     grants = [known or made[each.dataset] for each, known in zip(wanted, same, strict=True)]
-    return tuple(
+    return lambda: tuple(
         _tell(ledger, each, grant, new=each.dataset in made)
         for each, grant in zip(wanted, grants, strict=True)
     )

@@ -11,8 +11,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
@@ -21,7 +22,6 @@ from hushed.ledger._anchors import read_anchor
 from hushed.ledger._rows import run
 from hushed.server._audit import trail_head
 from hushed.server._disk import replace_text
-from hushed.server._schema import fetch_all
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Head, Transaction
@@ -30,7 +30,7 @@ _LONGEST = 50_000_000  # bytes of the file
 _FIRST = 200  # and of its first line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Spent:
     """What the charges of a budget promise, added up: all of them together keep no less."""
 
@@ -38,30 +38,41 @@ class Spent:
     epsilon: Fraction
     delta: Fraction
 
+    @cached_property
+    def told(self) -> tuple[int, str, str]:
+        """What the mark tells: of every budget each time, and so it is written once."""
+        return self.entries, str(self.epsilon), str(self.delta)
+
 
 @dataclass(slots=True)
 class Tally:
-    """Adds up what was charged; an entry is read once."""
+    """Adds up what was charged. An entry is read once, and a budget looked at if it was charged."""
 
     _known: dict[str, tuple[Head, Spent]] = field(default_factory=dict, repr=False)
+    _seen: tuple[Any, ...] = field(default=(), repr=False)  # how many budgets and entries there are
+    _heads: set[tuple[Any, ...]] = field(default_factory=set, repr=False)
 
     def count(self, connection: Transaction) -> dict[str, Spent]:
         """Add up every budget, as of the moment of a transaction."""
+        statement = "SELECT COUNT(*), SUM(entries) FROM @.hushed_heads"
+        seen = tuple(run(connection, statement, {}).fetchone())
+        if seen != self._seen:  # both only grow
+            self._look(connection)
+            self._seen = seen
+        return {name: spent for name, (_, spent) in self._known.items()}
+
+    def _look(self, connection: Transaction) -> None:
+        """Find the budgets that were opened or charged since."""
         statement = (
-            "SELECT h.budget, h.entries, h.digest, b.digest AS link FROM @.hushed_heads h "
+            "SELECT h.budget, h.entries, h.digest, b.digest FROM @.hushed_heads h "
             "JOIN @.hushed_budgets b ON b.name = h.budget"
         )
-        return {
-            str(each["budget"]): self._count(
-                connection,
-                str(each["budget"]),
-                (0, str(each["link"])),
-                (int(each["entries"]), str(each["digest"])),
-            )
-            for each in fetch_all(connection, statement)
-        }
+        heads = {tuple(each) for each in run(connection, statement, {}).fetchall()}
+        for name, entries, digest, link in heads - self._heads:
+            self._count(connection, str(name), (0, str(link)), (int(entries), str(digest)))
+        self._heads = heads
 
-    def _count(self, connection: Transaction, name: str, start: Head, end: Head) -> Spent:
+    def _count(self, connection: Transaction, name: str, start: Head, end: Head) -> None:
         empty = Spent(entries=0, epsilon=Fraction(0), delta=Fraction(0))
         head, known = self._known.get(name, (start, empty))
         if end != head:
@@ -71,15 +82,12 @@ class Tally:
                 epsilon=known.epsilon + sum(Fraction(each.epsilon) for each in new),
                 delta=known.delta + sum(Fraction(each.delta) for each in new),
             )
-            self._known[name] = end, known
-        return known
+        self._known[name] = end, known
 
 
 def write_mark(path: Path, head: tuple[int, str], spent: Mapping[str, Spent]) -> None:
     """Write ``NUMBER:DIGEST``, and what was charged; on the disk when this returns."""
-    told = {
-        name: [each.entries, str(each.epsilon), str(each.delta)] for name, each in spent.items()
-    }
+    told = {name: each.told for name, each in spent.items()}
     try:
         replace_text(path, f"{head[0]}:{head[1]}\n{json.dumps(told)}\n")
     except OSError as error:

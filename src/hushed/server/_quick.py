@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -26,6 +27,7 @@ from hushed.server._problems import Problem, problem_of
 from hushed.server._requests import COLUMNS, Request, State, certificate_within
 from hushed.server._schema import fetch_one
 from hushed.server._seen import show_found, show_quote_of
+from hushed.server._short import Short, answer, read_bearer
 from hushed.server._shown import RETRY_AFTER
 from hushed.server._tokens import split_token
 
@@ -96,6 +98,7 @@ class Quick:
         self._app = app
         self._desk = desk
         self._callers = callers
+        self._short = Short(desk, callers)
         self._long: set[str] = set()  # requests whose answers are read by threads
         self._glances = Glances(desk.ledger) if desk.ledger._store.sqlite else None
         if self._glances is not None:
@@ -104,21 +107,29 @@ class Quick:
         # as for the budget of one data set, the routes have others.
         self._threads = ThreadPoolExecutor(_THREADS, "hushed-prices")
         self._pricing = 0
+        self._lock = threading.Lock()
         desk.at_end(self._threads.shutdown)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
-        found = None
-        if scope["type"] == "http" and scope["method"] == "GET":
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        found, body = None, b""
+        if scope["method"] == "GET":
             found = self._find(scope)
-        elif scope["type"] == "http" and self._is_price(scope):
+        elif scope["method"] == "POST" and scope["path"].startswith(_DATASETS):
             body = (await receive()).get("body", b"")  # the guard has read all of it
             receive = replay(body, receive)
-            found = await self._find_price(scope, body)
-        if found is None:
-            await self._app(scope, receive, send)
-        else:
+            if scope["path"].endswith(_QUOTE):
+                found = await self._find_price(scope, body)
+        if found is not None:
             await found.send(scope, send)
+        elif (known := self._short.find(scope, body)) is not None:
+            scope["route"] = Address(known[0])
+            await (await answer(known[1]))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     def _find(self, scope: Scope) -> Plain | None:
         path = scope["path"]
@@ -176,10 +187,6 @@ class Quick:
             return None
         return Plain(route, text.encode(), (_JSON, *more))
 
-    def _is_price(self, scope: Scope) -> bool:
-        path: str = scope["path"]
-        return scope["method"] == "POST" and path.startswith(_DATASETS) and path.endswith(_QUOTE)
-
     async def _find_price(self, scope: Scope, body: bytes) -> Plain | None:
         """Tell a price that is known, and what it leaves of a share, which a thread looks up."""
         name = scope["path"][len(_DATASETS) : -len(_QUOTE)]
@@ -194,16 +201,21 @@ class Quick:
         if self._pricing >= _THREADS or not self._callers.count(caller):
             return None
         work = partial(show_quote_of, self._desk, caller, name, asked, grant)
-        self._pricing += 1
+        with self._lock:
+            self._pricing += 1
+        job = self._threads.submit(work)
+        job.add_done_callback(self._end_price)  # who asked may be gone, and its thread is not
         try:
-            shown = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            shown = await asyncio.wrap_future(job)
         except Problem as problem:
             return _refuse(problem)
         except HushedError as error:
             return _refuse(problem_of(error))
-        finally:
-            self._pricing -= 1
         return Plain(_PRICE, shown.model_dump_json().encode())
+
+    def _end_price(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._pricing -= 1
 
     def _find_share(self, scope: Scope, dataset: str) -> tuple[Caller, Grant] | None:
         told = split_token(read_bearer(dict(reversed(scope["headers"]))))
@@ -266,9 +278,3 @@ def _read_price(body: bytes) -> AskQuote | None:
 def read_price(body: bytes) -> AskQuote | None:
     """Read a question whose price is asked, if it is short and can be read; the same one once."""
     return _read_price(body) if len(body) <= _LONGEST_PRICED else None
-
-
-def read_bearer(headers: dict[bytes, bytes]) -> str:
-    """Read the token of a request; empty where none is shown in the usual way."""
-    scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    return token if scheme.lower() == "bearer" else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -272,10 +273,10 @@ def invite(
         def make(connection: Transaction) -> None:
             made.append(tell_token(connection, person, days=days, scope=scope, actor=MACHINE)[1])
 
-        for each in give_shares(
-            ledger, person, name, wanted, actor=MACHINE, before=let_in, after=make
-        ):
-            tell(each)
+        told = give_shares(ledger, person, name, wanted, actor=MACHINE, before=let_in, after=make)
+        with suppress(HushedError):  # the token counts by now, and is shown this once
+            for each in told():
+                tell(each)
     return write_address(settings.server, made[-1]) if scope.use == "door" else made[-1]
 
 

@@ -116,7 +116,8 @@ def sign(statement: Statement, private: bytes) -> str:
             "Certificate certify the release",
             parameter="statement",
         )
-    key, body = _read_private(private), statement.to_json().encode()
+    # In one line, for nobody reads it in the envelope: to indent it takes most of signing it.
+    key, body = _read_private(private), json.dumps(statement._content(), sort_keys=True).encode()
     made = {"keyid": key_id(_write_public(key.public_key())), "sig": _encode(key.sign(_pae(body)))}
     return json.dumps(
         {"payload": _encode(body), "payloadType": PAYLOAD_TYPE, "signatures": [made]}, indent=2

@@ -62,7 +62,7 @@ class Visitors:
         text = request.cookies.get(self.cookie)
         if text is None:  # nobody guesses: it is no failure
             raise Problem("not_authenticated")
-        caller = self._callers.admit(request, text, "page")
+        caller = self._callers.admit(request.scope, text, "page")
         request.state.caller = caller  # for the page of a refusal
         return caller
 

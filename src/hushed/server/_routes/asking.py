@@ -53,6 +53,7 @@ KeyHeader = Annotated[
         description="A name of your own for this request: under it, it is paid once.",
     ),
 ]
+PreferHeader = Annotated[str, Header(max_length=200)]
 Cursor = Annotated[str, Query(max_length=40)]
 Most = Annotated[int, Query(ge=1, le=100)]
 
@@ -133,7 +134,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
         asked: Ask,
         visitor: Annotated[Visitor, Depends(analyst)],
         key: KeyHeader = None,
-        prefer: Annotated[str, Header(max_length=200)] = "",
+        prefer: PreferHeader = "",
     ) -> Response:
         """Ask: the one step that costs. Under the same key it is paid once, however often sent."""
         return await answer_taken(

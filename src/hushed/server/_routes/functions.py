@@ -5,7 +5,7 @@ What enters a function is fixed at the machine. An analyst names it, and chooses
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Response
+from fastapi import APIRouter, Depends, Path, Response
 
 from hushed.ledger._together import reading
 from hushed.server._callers import Callers, Visitor
@@ -15,7 +15,7 @@ from hushed.server._life import take
 from hushed.server._people import Caller
 from hushed.server._problems import document
 from hushed.server._requests import Request, find_by_key
-from hushed.server._routes.asking import KeyHeader, answer_taken
+from hushed.server._routes.asking import KeyHeader, PreferHeader, answer_taken
 from hushed.server._seen import (
     dataset_of,
     list_functions,
@@ -78,7 +78,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
         asked: FunctionTerms,
         visitor: Annotated[Visitor, Depends(analyst)],
         key: KeyHeader = None,
-        prefer: Annotated[str, Header(max_length=200)] = "",
+        prefer: PreferHeader = "",
     ) -> Response:
         """Release it: the one step that costs. Under the same key it is paid once."""
         return await answer_taken(
