@@ -19,7 +19,7 @@ from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._levels import find_price
-from hushed.comparing._offers import Offer
+from hushed.comparing._offers import Offer, Priced, plan_at, price_together
 from hushed.comparing._question import (
     LABELS,
     Question,
@@ -32,7 +32,7 @@ from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut
 from hushed.comparing._routes import ROUTES
 from hushed.engines._choice import Workers, opens_engine
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import ParameterError
 from hushed.populations import Population
 from hushed.populations._drawing import count_public, say_shared
 from hushed.populations._sources import description
@@ -44,6 +44,8 @@ from hushed.statistics._values import check_range
 
 _BETA = 0.05
 _LARGEST = 1e300  # of a candidate
+
+Done = Callable[[int], None]  # tells how many more routes are done
 
 
 @opens_engine
@@ -172,16 +174,14 @@ def compare(
         keep=keep,
         user=user,
     )
-    answers = np.zeros((2, 1)) if isinstance(asked, Mode) else question.answers()
-    question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
+    if not isinstance(asked, Statistic):
+        question = replace(question, numbers=question.answers().shape[1])
+    with show_progress("comparing routes", len(ROUTES), shown=progress) as report:
+        done = report or (lambda _: None)
+        found = _price_at(question, level, done) if most is None else _search(question, most, done)
+    spread = _measure_spread(question.answers())
     if not spread[1]:  # which need not be because the rows are alike
         check_within(question)
-    found = []
-    with show_progress("comparing routes", len(ROUTES), shown=progress) as report:
-        for each in ROUTES:
-            found.append(_try_route(each.name, each.offer(question), level, most, question.share))
-            if report is not None:
-                report(1)
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)
     shared = say_shared(count_public(question.drawn), known, question.trials)
@@ -261,25 +261,42 @@ def _measure_spread(answers: Floats) -> tuple[float, float]:
     return kept_to(off, 0.5), kept_to(off, 0.95)
 
 
-def _try_route(
-    name: str, offer: Offer | str, epsilon: float, most: float | None, share: float
+def _search(question: Question, most: float, done: Done) -> list[ComparedRoute | LeftOut]:
+    """Price each route at the smallest epsilon that keeps to an error."""
+    found = []
+    for route in ROUTES:
+        offer = route.offer(question)
+        priced = offer if isinstance(offer, str) else find_price(offer, question, most, _BETA)
+        found.append(_conclude(route.name, offer, priced, question))
+        done(1)
+    return found
+
+
+def _price_at(question: Question, epsilon: float, done: Done) -> list[ComparedRoute | LeftOut]:
+    """Price all routes at an epsilon, on tables that are drawn once for all of them."""
+    offers, plans = [], []
+    for route in ROUTES:
+        offers.append(route.offer(question))
+        plans.append(plan_at(offers[-1], epsilon))
+        done(1)
+    priced = price_together(plans, question)
+    names = [each.name for each in ROUTES]
+    return [_conclude(*each, question) for each in zip(names, offers, priced, strict=True)]
+
+
+def _conclude(
+    name: str, offer: Offer | str, priced: Priced | str, question: Question
 ) -> ComparedRoute | LeftOut:
-    """Price one route at an epsilon, or at the smallest one that keeps to an error."""
-    if isinstance(offer, str):
-        return LeftOut(name=name, reason=flat(offer))
-    try:
-        priced = offer.at(epsilon) if most is None else find_price(offer, most, _BETA)
-    except (ParameterError, BadFunction) as refusal:  # the function answered on whole tables before
-        return LeftOut(name=name, reason=flat(refusal))
-    if isinstance(priced, str):
-        return LeftOut(name=name, reason=priced)
+    """Record a route by its price, or by the reason why it has none."""
+    if isinstance(offer, str) or isinstance(priced, str):
+        return LeftOut(name=name, reason=flat(str(priced)))
     return ComparedRoute(
         name=name,
         promise=offer.promise,
         guarantee=priced.guarantee,
         error_50=priced.errors.quantile(0.5),
         error_95=priced.errors.quantile(_BETA),
-        spread=estimate_spread(priced.errors, _BETA, share),
+        spread=estimate_spread(priced.errors, _BETA, question.share),
         calls=priced.calls,
         how=priced.how,
     )
