@@ -44,6 +44,30 @@ def compared(result):
 
 
 class TestCompare:
+    def test_labels_of_a_function_are_categories(self, run, tmp_path):
+        """The next command releases one of them by the votes of blocks."""
+        vote = "def winner(rows):\n    return 'long' if rows.mean() > 30 else 'short'\n"
+        (tmp_path / "vote.py").write_text(vote)
+        labels = ("--category", "long", "--category", "short")
+        result = run("compare", "vote.py:winner", *UNIFORM, "--rows", 60, *labels)
+        assert result.returncode == 0, result.stderr
+        assert "other label" in result.stdout
+        labels = Described(category=["long", "short"])
+        public = Source(population="uniform:0,100")
+        told = Compared(asked="vote.py:winner", public=public, described=labels, unit="row")
+        found = hs.compare(
+            lambda rows: "long" if rows.mean() > 30 else "short",
+            hs.populations.Uniform(low=0, high=100),
+            rows=60,
+            candidates=["long", "short"],
+            trials=2,
+        )
+        command = next_command(told, replace(found, recommended="blocks, votes"))
+        assert command == (
+            "hushed blocks PRIVATE.csv vote.py:winner --aggregate votes --candidate long "
+            "--candidate short --epsilon 1"
+        )
+
     @pytest.mark.slow
     def test_a_statistic_is_compared_as_in_python(self, run):
         """The JSON is the record of `hs.compare` with the same parameters."""

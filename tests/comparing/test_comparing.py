@@ -312,22 +312,6 @@ class TestRoutes:
         for name in ("sampled, Laplace", "sampled, Gaussian"):
             assert "two answers on the same rows" in reason_of(found, name)
 
-    def test_labels_are_refused_with_the_way_that_takes_them(self):
-        """The way works as it is written."""
-
-        def winner(rows):
-            return "yes" if np.mean(rows) > 0.2 else "no"
-
-        labels = ["no", "yes"]
-        for refused, known in ((BadFunction, {}), (ParameterError, {"candidates": labels})):
-            with pytest.raises(refused, match="label") as told:
-                hs.compare(winner, UNIT, rows=1000, trials=2, **known)
-            (way,) = re.findall(r"hs\.Blocks\(.*?rows=rows\)", str(told.value))
-            names = {"hs": hs, "labels": labels, "f": winner, "population": UNIT}
-            names |= {"epsilon": 1.0, "rows": 1000}
-            way = way.replace("rows=rows", "rows=rows, isolated=False, trials=5")
-            assert eval(way, names).error_95 == 0
-
     @pytest.mark.slow
     def test_propose_test_needs_a_delta_and_a_far_table(self):
         """The bound that it proposes is one of the halvings of the range; all are refused here."""

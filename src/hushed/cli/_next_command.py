@@ -19,6 +19,7 @@ _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
     "global sensitivity": ("--mechanism", "laplace"),
     "propose-test": ("--mechanism", "propose-test"),
 }
+_VOTES = {"blocks, votes": "votes", "blocks, stable label": "stable"}
 _SAMPLED = {"sampled, Laplace": "laplace", "sampled, Gaussian": "gaussian"}
 
 
@@ -95,6 +96,10 @@ def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     elif chosen.name == "blocks" and told.low is not None and told.high is not None:
         yield from ("blocks", "PRIVATE.csv", given.asked)
         yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
+    elif chosen.name in _VOTES:
+        yield from ("blocks", "PRIVATE.csv", given.asked, "--aggregate", _VOTES[chosen.name])
+        for each in told.category or ():
+            yield from ("--candidate", each)
     else:
         return
     yield from _read_alike(given)

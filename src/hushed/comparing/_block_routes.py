@@ -22,7 +22,7 @@ from hushed.errors import ParameterError
 from hushed.statistics import Mode
 from hushed.statistics._candidates import choose_spacing
 
-_GUESSES = 200  # public blocks asked for a guess
+GUESSES = 200  # public blocks asked for a guess
 
 
 def offer_blocks(guess: bool, question: Question) -> Offer | str:
@@ -37,7 +37,7 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
         return "needs a public range of the answer, low= and high=, or candidates="
 
     # A search asks at many epsilons; a guess depends on the size of a block alone.
-    prior = cache(partial(_guess_answer, question, values)) if guess else None
+    prior = cache(partial(guess_answer, question, values)) if guess else None
 
     def plan(epsilon: float) -> Plan:
         made = _make_blocks(question, values, epsilon, prior)
@@ -50,7 +50,7 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
                 guarantee=made.guarantee,
                 errors=Chosen.of_rows(drawn),
                 how=how,
-                calls=made.blocks + guess * _GUESSES,
+                calls=made.blocks + guess * GUESSES,
             )
 
         measure = partial(_measure_blocks, made, question.function, question.part_function)
@@ -61,6 +61,13 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
 
 def _write(question: Question, epsilon: float, guess: bool) -> str:
     """Write the mechanism in Python."""
+    of = "" if question.numeric is None else " of a function that computes it"
+    known = say_known(question, guess)
+    return f"hs.Blocks(candidates, epsilon={format_exactly(epsilon)}{known}){of}"
+
+
+def say_known(question: Question, guess: bool) -> str:
+    """Write what blocks are told of the question."""
     more = ", prior=..." if guess else ""
     if question.neighbours != "replace-one":
         more += f", neighbours={question.neighbours!r}"
@@ -68,8 +75,7 @@ def _write(question: Question, epsilon: float, guess: bool) -> str:
         more += f", user={question.user!r}"
     if question.unit != "row":
         more += f", unit={question.unit!r}"
-    of = "" if question.numeric is None else " of a function that computes it"
-    return f"hs.Blocks(candidates, epsilon={format_exactly(epsilon)}{more}){of}"
+    return more
 
 
 def _candidates_of(question: Question) -> tuple[float, ...] | None:
@@ -99,7 +105,7 @@ def _make_blocks(
     return Blocks(values, prior=prior(size), **known)
 
 
-def _guess_answer(question: Question, values: tuple[float, ...], size: int) -> tuple[float, ...]:
+def guess_answer(question: Question, values: tuple[Any, ...], size: int) -> tuple[float, ...]:
     """Guess what blocks of a size will answer."""
     return public_prior(
         question.part_function,
@@ -107,7 +113,7 @@ def _guess_answer(question: Question, values: tuple[float, ...], size: int) -> t
         rows=size,
         blocks=1,
         candidates=values,
-        draws=_GUESSES,
+        draws=GUESSES,
         seed=question.seed,
     )
 

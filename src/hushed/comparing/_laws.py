@@ -105,6 +105,26 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrong:
+    """A label that is another one than it should be, or a refusal: how often, on each table."""
+
+    shares: Floats
+
+    @property
+    def tables(self) -> int:
+        """How many tables."""
+        return len(self.shares)
+
+    def quantile(self, beta: float) -> float:  # noqa: ARG002
+        """Share of releases that are wrong: it has no quantiles."""
+        return float(self.shares.mean())
+
+    def take(self, kept: Integers) -> Wrong:
+        """Mixture over some of the tables alone."""
+        return Wrong(self.shares[kept])
+
+
+@dataclass(frozen=True, slots=True)
 class Scaled:
     """Symmetric noise with a scale of its own on each table, moved into the range of the answer."""
 

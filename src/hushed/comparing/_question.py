@@ -15,6 +15,8 @@ from hushed._functions._kept import run_kept
 from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
+from hushed.blocks import Blocks
+from hushed.blocks._calls import ask_once
 from hushed.comparing._simulated import Measure, Table, TableTrial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
@@ -24,18 +26,17 @@ from hushed.populations._drawing import count_public
 from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._mode import Category
 from hushed.statistics._values import as_doubles, only_column
 
 _ANSWERS = "answers"
 _LOOKED = 20  # tables, for whether they are of numbers in the range
 
 LABELS = (
-    "and a comparison measures distances between numbers. Blocks choose labels by their votes: "
-    "hs.Blocks(labels, epsilon=epsilon, aggregate='votes').simulate(f, population, rows=rows) "
-    "tries it. Its error is 1 where another label is released than that of the whole table; at "
-    "95 % it is 0 if that happens in 5 % of releases or less"
+    "so give all labels that it may answer with, such as candidates=['no', 'yes']: then the ways "
+    "are compared by how often they release another label than that of the whole table"
 )
-"""Why labels are refused, and what to do instead."""
+"""What to do about labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class Question:
     keep: str | PathLike[str] | Keep | None = None
     numbers: int = 1  # in an answer
     user: str | int | None = None  # column of users: whatever counts rows counts users
+    labels: tuple[Category, ...] | None = None  # that a function answers with, if it does
     known: dict[Hashable, Any] = field(default_factory=dict)  # what several routes want
 
     @property
@@ -147,6 +149,8 @@ class Question:
     def _measure(self) -> Measure:
         if self.numeric is not None:
             return partial(_measure_value, self.numeric)
+        if self.labels is not None:
+            return partial(_measure_place, Blocks(self.labels, aggregate="votes"), self.asked)
         return partial(_measure_answer, self.asked)
 
     def _run(self, measures: Sequence[Measure], most: int | None = None) -> list[Floats]:
@@ -165,6 +169,14 @@ class Question:
 
 def _measure_value(statistic: Numeric, table: Table) -> float:
     return float(statistic.value(table.read(statistic)))
+
+
+def _measure_place(made: Blocks, function: Callable[[Any], Any], table: Table) -> float:
+    """Place of the label of a whole table among all of them."""
+    found = float(ask_once(made, function, table.rows))
+    if np.isnan(found):
+        raise BadFunction("the function answers with none of the candidates on a whole table")
+    return found
 
 
 def _measure_answer(function: Callable[[Any], Any], table: Table) -> Floats:

@@ -18,6 +18,7 @@ from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import format_exactly, percent_up
 from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
+from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
 from hushed.comparing._offers import (
     MOST_TABLES,
@@ -270,3 +271,15 @@ ROUTES: tuple[Route, ...] = (
     Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
 )
 """All routes, in the order in which they are shown where nothing else orders them."""
+
+LABEL_ROUTES: tuple[Route, ...] = (
+    Route("blocks, votes", partial(offer_votes, False)),
+    Route("blocks, votes, public guess", partial(offer_votes, True)),
+    Route("blocks, stable label", offer_stable),
+)
+"""The routes of a function that answers with labels."""
+
+
+def routes_of(question: Question) -> tuple[Route, ...]:
+    """List the routes that may apply to what is asked."""
+    return ROUTES if question.labels is None else LABEL_ROUTES
