@@ -373,6 +373,49 @@ def test_a_query_is_the_next_command_where_it_is_recommended(run):
     assert done.returncode == 0, done.stderr
 
 
+def test_smooth_noise_is_chosen_on_a_public_population(run):
+    """Law, tail and smoothing are those of `hs.Smooth.for_population`; a release says them."""
+    words = ("statistic", "trimmed-mean", "one.csv", "--no-header", *RANGE, "--epsilon", 1)
+    words += ("--mechanism", "smooth")
+    chosen = []
+    for noise in (None, "lomax"):
+        more = () if noise is None else ("--noise", noise)
+        result = run(*words, "--population", "uniform:0,100", *more, "--json")
+        assert result.returncode == 0, result.stderr
+        law = json.loads(result.stdout)["certificate"]["mechanism"]["parameters"]
+        chosen.append((law["noise"], law.get("tail"), law.get("smoothing")))
+        s = hs.statistics.trimmed_mean(0.1, rows=40, low=0, high=100)
+        public = hs.populations.Uniform(low=[0], high=[100])
+        made = hs.Smooth.for_population(s, public, epsilon=1.0, noise=noise)
+        assert chosen[-1] == (made.noise, made.tail, made.smoothing)
+    assert chosen[0] != ("lomax", 5, None)  # what it is without a population
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--mechanism", "inverse"), "goes with --mechanism smooth"),
+        (("--mechanism", "smooth", "--tail", 5), "leave --tail and --smoothing out"),
+        (("--mechanism", "smooth", "--private-count"), "public number of rows"),
+    ],
+)
+def test_a_population_goes_with_smooth_noise_alone(run, more, said):
+    """And it chooses what else could be given."""
+    words = ("statistic", "median", "one.csv", *RANGE, "--epsilon", 1, *more)
+    result = run(*words, "--population", "uniform:0,100", "--json")
+    assert result.returncode in (1, 2)
+    assert said in error_of(result)
+
+
+def test_private_rows_are_no_population(run):
+    """The file that is released cannot be the one that the noise is chosen by."""
+    words = ("statistic", "median", "one.csv", "--no-header", *RANGE, "--epsilon", 1)
+    words += ("--mechanism", "smooth")
+    result = run(*words, "--population", "one.csv", "--promise", "table", "--json")
+    assert result.returncode == 1, result.stdout
+    assert "private" in error_of(result)
+
+
 def test_smooth_noise_is_released_with_the_parameters_that_were_compared(run):
     """Those of a population are not the ones that the command takes by default."""
     statistic = hs.statistics.trimmed_mean(rows=50, low=0, high=100)
