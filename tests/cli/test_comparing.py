@@ -373,6 +373,22 @@ def test_a_query_is_the_next_command_where_it_is_recommended(run):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(("way", "high"), [("", "100"), (", range searched", "search")])
+def test_a_mean_is_released_by_the_query_that_was_compared(run, way, high):
+    """The command that is named runs."""
+    described = Described(low=0.0, high=100.0, column="stay")
+    public = Source(population="uniform:0,100")
+    told = Compared(asked="mean", public=public, described=described, unit="row")
+    s = hs.statistics.mean(rows=60, low=0, high=100)
+    found = hs.compare(s, hs.populations.Uniform(low=0, high=100), trials=2)
+    command = next_command(told, replace(found, recommended=f"table query{way}"))
+    assert command == (
+        f"hushed query PRIVATE.csv --type stay=float --mean stay:0:{high} --epsilon 1"
+    )
+    done = run(*command.replace("PRIVATE.csv", "stays.csv").split()[1:])
+    assert done.returncode == 0, done.stderr
+
+
 def test_smooth_noise_is_chosen_on_a_public_population(run):
     """Law, tail and smoothing are those of `hs.Smooth.for_population`; a release says them."""
     words = ("statistic", "trimmed-mean", "one.csv", "--no-header", *RANGE, "--epsilon", 1)

@@ -20,6 +20,7 @@ from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
+from hushed.comparing._mean_routes import offer_mean, takes_mean
 from hushed.comparing._offers import (
     MOST_TABLES,
     Offer,
@@ -158,8 +159,10 @@ def _measure_smooth(made: Smooth, table: Table) -> Floats:
 
 def _offer_table(question: Question) -> Offer | str:
     statistic = question.numeric
+    if statistic is not None and takes_mean(statistic):
+        return offer_mean(statistic, question, searched=False)
     if not isinstance(statistic, Quantile):
-        return "hs.table chooses medians and quantiles among candidates; this is neither"
+        return "hs.table has medians, quantiles and means; this is none of them"
     if not 0 < statistic.q < 1:
         return "hs.table offers quantiles strictly between the smallest and the largest value"
     spacing = choose_spacing(statistic.low)  # what `hs.table(...).quantiles` does by default
@@ -272,6 +275,8 @@ ROUTES: tuple[Route, ...] = (
 )
 """All routes, in the order in which they are shown where nothing else orders them."""
 
+SEARCHED = "table query, range searched"
+
 LABEL_ROUTES: tuple[Route, ...] = (
     Route("blocks, votes", partial(offer_votes, False)),
     Route("blocks, votes, public guess", partial(offer_votes, True)),
@@ -282,4 +287,9 @@ LABEL_ROUTES: tuple[Route, ...] = (
 
 def routes_of(question: Question) -> tuple[Route, ...]:
     """List the routes that may apply to what is asked."""
-    return ROUTES if question.labels is None else LABEL_ROUTES
+    if question.labels is not None:
+        return LABEL_ROUTES
+    statistic = question.numeric
+    if statistic is None or not takes_mean(statistic):
+        return ROUTES
+    return (*ROUTES, Route(SEARCHED, lambda _: offer_mean(statistic, question, searched=True)))
