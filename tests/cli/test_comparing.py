@@ -44,6 +44,30 @@ def compared(result):
 
 
 class TestCompare:
+    def test_labels_of_a_function_are_categories(self, run, tmp_path):
+        """The next command releases one of them by the votes of blocks."""
+        vote = "def winner(rows):\n    return 'long' if rows.mean() > 30 else 'short'\n"
+        (tmp_path / "vote.py").write_text(vote)
+        labels = ("--category", "long", "--category", "short")
+        result = run("compare", "vote.py:winner", *UNIFORM, "--rows", 60, *labels)
+        assert result.returncode == 0, result.stderr
+        assert "other label" in result.stdout
+        labels = Described(category=["long", "short"])
+        public = Source(population="uniform:0,100")
+        told = Compared(asked="vote.py:winner", public=public, described=labels, unit="row")
+        found = hs.compare(
+            lambda rows: "long" if rows.mean() > 30 else "short",
+            hs.populations.Uniform(low=0, high=100),
+            rows=60,
+            candidates=["long", "short"],
+            trials=2,
+        )
+        command = next_command(told, replace(found, recommended="blocks, votes"))
+        assert command == (
+            "hushed blocks PRIVATE.csv vote.py:winner --aggregate votes --candidate long "
+            "--candidate short --epsilon 1"
+        )
+
     @pytest.mark.slow
     def test_a_statistic_is_compared_as_in_python(self, run):
         """The JSON is the record of `hs.compare` with the same parameters."""
@@ -347,6 +371,65 @@ def test_a_query_is_the_next_command_where_it_is_recommended(run):
         assert next_command(told, found) == wanted.format(column or "COLUMN")
     done = run(*wanted.format("stay").replace("PRIVATE.csv", "stays.csv").split()[1:])
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("way", "high"), [("", "100"), (", range searched", "search")])
+def test_a_mean_is_released_by_the_query_that_was_compared(run, way, high):
+    """The command that is named runs."""
+    described = Described(low=0.0, high=100.0, column="stay")
+    public = Source(population="uniform:0,100")
+    told = Compared(asked="mean", public=public, described=described, unit="row")
+    s = hs.statistics.mean(rows=60, low=0, high=100)
+    found = hs.compare(s, hs.populations.Uniform(low=0, high=100), trials=2)
+    command = next_command(told, replace(found, recommended=f"table query{way}"))
+    assert command == (
+        f"hushed query PRIVATE.csv --type stay=float --mean stay:0:{high} --epsilon 1"
+    )
+    done = run(*command.replace("PRIVATE.csv", "stays.csv").split()[1:])
+    assert done.returncode == 0, done.stderr
+
+
+def test_smooth_noise_is_chosen_on_a_public_population(run):
+    """Law, tail and smoothing are those of `hs.Smooth.for_population`; a release says them."""
+    words = ("statistic", "trimmed-mean", "one.csv", "--no-header", *RANGE, "--epsilon", 1)
+    words += ("--mechanism", "smooth")
+    chosen = []
+    for noise in (None, "lomax"):
+        more = () if noise is None else ("--noise", noise)
+        result = run(*words, "--population", "uniform:0,100", *more, "--json")
+        assert result.returncode == 0, result.stderr
+        law = json.loads(result.stdout)["certificate"]["mechanism"]["parameters"]
+        chosen.append((law["noise"], law.get("tail"), law.get("smoothing")))
+        s = hs.statistics.trimmed_mean(0.1, rows=40, low=0, high=100)
+        public = hs.populations.Uniform(low=[0], high=[100])
+        made = hs.Smooth.for_population(s, public, epsilon=1.0, noise=noise)
+        assert chosen[-1] == (made.noise, made.tail, made.smoothing)
+    assert chosen[0] != ("lomax", 5, None)  # what it is without a population
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--mechanism", "inverse"), "goes with --mechanism smooth"),
+        (("--mechanism", "smooth", "--tail", 5), "leave --tail and --smoothing out"),
+        (("--mechanism", "smooth", "--private-count"), "public number of rows"),
+    ],
+)
+def test_a_population_goes_with_smooth_noise_alone(run, more, said):
+    """And it chooses what else could be given."""
+    words = ("statistic", "median", "one.csv", *RANGE, "--epsilon", 1, *more)
+    result = run(*words, "--population", "uniform:0,100", "--json")
+    assert result.returncode in (1, 2)
+    assert said in error_of(result)
+
+
+def test_private_rows_are_no_population(run):
+    """The file that is released cannot be the one that the noise is chosen by."""
+    words = ("statistic", "median", "one.csv", "--no-header", *RANGE, "--epsilon", 1)
+    words += ("--mechanism", "smooth")
+    result = run(*words, "--population", "one.csv", "--promise", "table", "--json")
+    assert result.returncode == 1, result.stdout
+    assert "private" in error_of(result)
 
 
 def test_smooth_noise_is_released_with_the_parameters_that_were_compared(run):

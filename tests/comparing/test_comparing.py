@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
+from hushed.comparing import _routes as routes
 from hushed.errors import BadFunction, BadRows, ParameterError
+from hushed.populations._drawing import draw_rows
 
 VALUES = [1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0]
 """The table of docs/worst-case.md, whose lengths and smooth sensitivities are known by hand."""
@@ -107,22 +109,24 @@ class TestErrors:
             drawn[choosing[0]].append(made.tobytes())
             return made
 
-        made, choose = [], hs.Smooth.for_population
+        choose = routes.measure_choices
 
         def noted(*args, **known):
             choosing[0] = True
             try:
-                made.append(choose(*args, **known))
+                return choose(*args, **known)
             finally:
                 choosing[0] = False
-            return made[-1]
 
-        monkeypatch.setattr(hs.Smooth, "for_population", noted)
+        monkeypatch.setattr(routes, "measure_choices", noted)
         s = hs.statistics.trimmed_mean(0.1, rows=1000, low=1, high=1e6)
-        found = hs.compare(s, hs.populations.Simulator(incomes), epsilon=1.0, trials=20)
-        assert len(drawn[True]) >= 50
+        public = hs.populations.Simulator(incomes)
+        found = hs.compare(s, public, epsilon=1.0, trials=20, workers=1)
+        assert len(drawn[True]) == len(set(drawn[True])) == 50  # for both laws together
         assert not set(drawn[True]) & set(drawn[False])
-        assert {each.noise for each in made} == {"t2", "lomax"}
+        seed = int(np.random.SeedSequence([0, 2]).generate_state(1, np.uint64)[0])
+        known = {"epsilon": 1.0, "rows": 1000, "seed": seed}
+        made = [hs.Smooth.for_population(s, public, noise=law, **known) for law in ("t2", "lomax")]
         rng = np.random.default_rng(9)
         tables = [np.clip(rng.lognormal(math.log(45_000), 0.8, 1000), 1, 1e6) for _ in range(20)]
         for chosen in made:
@@ -130,6 +134,21 @@ class TestErrors:
             assert eval(route.how, {"hs": hs, "s": s}) == chosen
             standard = hs.Smooth(s, epsilon=1.0, noise=chosen.noise)
             assert route.error_95 < 0.9 * np.mean([standard.error_on(each) for each in tables])
+
+    def test_routes_share_the_tables_that_they_are_tried_on(self, monkeypatch):
+        """A table is drawn twice at most: for most routes, and for those that try fewer tables."""
+        drawn = []
+
+        def counted(*given):
+            drawn.append(draw_rows(*given))
+            return drawn[-1]
+
+        monkeypatch.setattr("hushed.comparing._simulated.draw_rows", counted)
+        s = hs.statistics.median(rows=300, low=0, high=1)
+        found = hs.compare(s, UNIT, trials=60, workers=1, delta=1e-6)
+        assert len(found.routes) > 7
+        assert len(drawn) == 60 + 50
+        assert len({each.tobytes() for each in drawn}) == 60
 
     def test_smooth_routes_count_the_rounding_of_the_answer(self):
         """With next to no noise the error is half a step of the grid, 2**-46 to 2**-47 of 30."""
@@ -292,22 +311,6 @@ class TestRoutes:
         assert {each.name for each in found.routes} == {"blocks", "blocks, public guess"}
         for name in ("sampled, Laplace", "sampled, Gaussian"):
             assert "two answers on the same rows" in reason_of(found, name)
-
-    def test_labels_are_refused_with_the_way_that_takes_them(self):
-        """The way works as it is written."""
-
-        def winner(rows):
-            return "yes" if np.mean(rows) > 0.2 else "no"
-
-        labels = ["no", "yes"]
-        for refused, known in ((BadFunction, {}), (ParameterError, {"candidates": labels})):
-            with pytest.raises(refused, match="label") as told:
-                hs.compare(winner, UNIT, rows=1000, trials=2, **known)
-            (way,) = re.findall(r"hs\.Blocks\(.*?rows=rows\)", str(told.value))
-            names = {"hs": hs, "labels": labels, "f": winner, "population": UNIT}
-            names |= {"epsilon": 1.0, "rows": 1000}
-            way = way.replace("rows=rows", "rows=rows, isolated=False, trials=5")
-            assert eval(way, names).error_95 == 0
 
     @pytest.mark.slow
     def test_propose_test_needs_a_delta_and_a_far_table(self):

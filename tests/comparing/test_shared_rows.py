@@ -30,7 +30,7 @@ def test_the_standard_error_is_that_of_other_public_tables(share):
     seen, stated = [], []
     for _ in range(60):
         errors = 100 + _draw_means(rng, share, 40)[:, None] + noise
-        law = Chosen(errors, np.full(errors.shape, 1 / 50))
+        law = Chosen.of_rows(np.hstack([errors, np.full(errors.shape, 1 / 50)]))
         seen.append(law.quantile(0.5))
         stated.append(estimate_spread(law, 0.5, share))
     assert 0.6 < math.sqrt(np.mean(np.square(stated))) / np.std(seen) < 1.6

@@ -57,7 +57,7 @@ def split_rows(
 
 
 def _shuffle(count: int, draw: Draw) -> Integers:
-    return np.argsort(draw(_KEYS, count), kind="stable").astype(np.int64)
+    return np.argsort(draw(_KEYS, count)).astype(np.int64)
 
 
 def _label_users(users: list[Any], blocks: int, draw: Draw) -> Integers:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hushed._ground.decimals import decimal_of
-from hushed._ground.types import Floats
+from hushed._ground.types import Floats, Integers
 from hushed.blocks._choosing import count_votes
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate
@@ -67,6 +67,18 @@ class Stable:
     def draw(self, answers: Floats) -> Any:
         """Tell the label with most votes, the first one of equals, or None."""
         return self.middle(answers) if self.test.passes(self._distance(answers)) else None
+
+    @property
+    def kept(self) -> Integers:
+        """Places of the labels that can be told: all."""
+        return np.arange(len(self.values))
+
+    def chances(self, answers: Floats) -> Floats:
+        """Chance that each label is told, in doubles: for public answers only."""
+        counts = count_votes(answers, len(self.values))
+        found = np.zeros(len(self.values))
+        found[int(np.argmax(counts))] = self.test.chance(self._distance(answers))
+        return found
 
     def imitate(self, answers: Floats, rng: np.random.Generator, size: int) -> list[Any]:
         """Draw often, seeded and in doubles: for public answers only."""

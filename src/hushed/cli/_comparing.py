@@ -105,7 +105,6 @@ def _read_function(
     _refuse_for_function(
         q=described.q,
         trim=described.trim,
-        category=described.category,
         column=described.column,
         private_count=described.private_count or None,
     )
@@ -113,7 +112,8 @@ def _read_function(
     source, columns = public.read(user)
     whose = find_user(user, public.frame, columns, source)
     ends = {"low": described.low, "high": described.high}
-    return {"asked": function, "population": source, "user": whose, **ends}
+    labels = list(described.category) if described.category else None
+    return {"asked": function, "population": source, "user": whose, "candidates": labels, **ends}
 
 
 def _read_statistic(

@@ -19,6 +19,7 @@ _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
     "global sensitivity": ("--mechanism", "laplace"),
     "propose-test": ("--mechanism", "propose-test"),
 }
+_VOTES = {"blocks, votes": "votes", "blocks, stable label": "stable"}
 _SAMPLED = {"sampled, Laplace": "laplace", "sampled, Gaussian": "gaussian"}
 
 
@@ -47,8 +48,8 @@ def next_command(given: Compared, found: hs.Comparison) -> str:
 
 def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     """Write the words for a statistic, but for epsilon."""
-    if chosen.name == "table query":
-        yield from _for_query(given)
+    if chosen.name.startswith("table query"):
+        yield from _for_query(given, searched=chosen.name != "table query")
         return
     if chosen.name not in _WAYS:
         return
@@ -65,7 +66,7 @@ def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
         yield from ("--unit", given.unit)
 
 
-def _for_query(given: Compared) -> Iterator[str]:
+def _for_query(given: Compared, *, searched: bool) -> Iterator[str]:
     """Write the words for a query: a column has a name there, and a type that is stated."""
     told = given.described
     if given.public.header is False or told.low is None or told.high is None:
@@ -73,9 +74,12 @@ def _for_query(given: Compared) -> Iterator[str]:
     if told.column and (told.column.isdecimal() or ":" in told.column or "=" in told.column):
         return
     column = told.column or "COLUMN"
-    span = f"{column}:{format_exactly(told.low)}:{format_exactly(told.high)}"
+    high = "search" if searched else format_exactly(told.high)
+    span = f"{column}:{format_exactly(told.low)}:{high}"
     yield from ("query", "PRIVATE.csv", "--type", f"{column}=float")
-    if told.q is None:
+    if given.asked == "mean":
+        yield from ("--mean", span)
+    elif told.q is None:
         yield from ("--median", span)
     else:
         yield from ("--quantile", f"{span}:{format_exactly(told.q)}")
@@ -95,6 +99,10 @@ def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     elif chosen.name == "blocks" and told.low is not None and told.high is not None:
         yield from ("blocks", "PRIVATE.csv", given.asked)
         yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
+    elif chosen.name in _VOTES:
+        yield from ("blocks", "PRIVATE.csv", given.asked, "--aggregate", _VOTES[chosen.name])
+        for each in told.category or ():
+            yield from ("--candidate", each)
     else:
         return
     yield from _read_alike(given)

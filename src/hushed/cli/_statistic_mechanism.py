@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from hushed._ground.printing import plain_path
 from hushed.cli._options import option
-from hushed.cli._panels import NOISE, STATISTICS
-from hushed.errors import ParameterError
+from hushed.cli._panels import NOISE, SAMPLING, STATISTICS
+from hushed.cli._records import Source
+from hushed.cli._statistic_options import Described, read_statistic_population
+from hushed.cli._written import shares_files
+from hushed.errors import ParameterError, PrivateRowsAsPopulation
 from hushed.mechanisms import InverseSensitivity, Laplace, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._smooth import HeavyNoise
+from hushed.populations import Population, Promise
 from hushed.sensitivity import global_sensitivity
 from hushed.statistics import Numeric, Statistic
 
@@ -77,8 +83,57 @@ class Chosen:
         ),
     ] = None
 
-    def make(self, statistic: Statistic) -> Any:
+    public: Annotated[
+        str | None,
+        option(
+            "smooth: public source of rows, as of hushed compare, by which law, tail and smoothing "
+            "are chosen; a wrong one costs accuracy, and no privacy.",
+            SAMPLING,
+            "--population",
+        ),
+    ] = None
+    promise: Annotated[
+        Promise | None,
+        option(
+            "How tables are drawn from a file of public rows: each row at most once (default), or, "
+            "with table, again and again, for files that are small.",
+            SAMPLING,
+            "--promise",
+        ),
+    ] = None
+
+    def read_population(self, described: Described, data: str) -> Population | None:
+        """Read the public rows by which smooth noise is chosen, before any private one."""
+        if self.public is None:
+            if self.promise is not None:
+                raise ParameterError("--promise goes with --population, a file of public rows")
+            return None
+        if self.mechanism != "smooth":
+            raise ParameterError("--population goes with --mechanism smooth")
+        if self.tail is not None or self.smoothing is not None:
+            raise ParameterError(
+                "--population chooses the tail and the smoothing: leave --tail and --smoothing out"
+            )
+        if described.private_count:
+            raise ParameterError(
+                "--population needs a public number of rows: leave --private-count out, or give "
+                "--tail or --smoothing"
+            )
+        if shares_files(Path(self.public), data):
+            raise PrivateRowsAsPopulation(
+                f"the public population {plain_path(self.public)} holds the private rows, and "
+                "whatever follows from it leaks about them; give public rows, a range or a "
+                "simulator"
+            )
+        source = Source(population=self.public, promise=self.promise)
+        return read_statistic_population(described, source)
+
+    def make(self, statistic: Statistic, population: Population | None = None) -> Any:
         """Make the mechanism, or say why the statistic has none."""
+        if population is not None and isinstance(statistic, Numeric):
+            return Smooth.for_population(
+                statistic, population, epsilon=self.epsilon, noise=self.noise
+            )
         given = {name: getattr(self, name) for name in ("delta", "bound", "noise", "tail")}
         given |= {"smoothing": self.smoothing, "candidates": self.candidates or None}
         taken = _TAKEN[self.mechanism]

@@ -54,7 +54,12 @@ class Described:
         option("Share of rows that a trimmed mean drops at each end; 0.1 by default.", STATISTICS),
     ] = None
     category: Annotated[
-        list[str] | None, option("A public category of a mode; give all of them.", STATISTICS)
+        list[str] | None,
+        option(
+            "A public category of a mode, or a label that a compared function may answer with; "
+            "give all of them.",
+            STATISTICS,
+        ),
     ] = None
     private_count: PrivateCountOption = False
     column: ColumnOption = None

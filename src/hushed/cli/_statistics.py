@@ -33,14 +33,14 @@ def statistic(
     unit: UnitOption = "row",
 ) -> None:
     """Release a median, a quantile, a trimmed mean or a mode: no population is needed."""
-    with deliver(inputs_of(data), account, output) as delivery:
-        column = described.column
+    with deliver(inputs_of(data, chosen.public), account, output) as delivery:
+        column, public = described.column, chosen.read_population(described, str(data))
         with open_named(account.ledger, account.budget) as charged:
             rows = read_private_column(data, column, header=header, text=described.holds_text)
             asked = read_statistic(name, len(rows), described, unit)
             delivery.released = hs.release(
                 asked,
                 rows,
-                chosen.make(asked),
+                chosen.make(asked, public),
                 **account.charge(ask_of_column(charged, column)),
             )

@@ -15,13 +15,14 @@ from hushed.blocks import Blocks, public_prior
 from hushed.blocks._calls import ask_here
 from hushed.blocks._parts import split_rows
 from hushed.comparing._laws import Chosen
-from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
+from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promise
 from hushed.comparing._question import Question
+from hushed.comparing._simulated import Table
 from hushed.errors import ParameterError
 from hushed.statistics import Mode
 from hushed.statistics._candidates import choose_spacing
 
-_GUESSES = 200  # public blocks asked for a guess
+GUESSES = 200  # public blocks asked for a guess
 
 
 def offer_blocks(guess: bool, question: Question) -> Offer | str:
@@ -36,31 +37,45 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
         return "needs a public range of the answer, low= and high=, or candidates="
 
     # A search asks at many epsilons; a guess depends on the size of a block alone.
-    prior = cache(partial(_guess_answer, question, values)) if guess else None
+    prior = cache(partial(guess_answer, question, values)) if guess else None
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         made = _make_blocks(question, values, epsilon, prior)
         if made.blocks > question.rows:
             raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
-        drawn = question.simulate(
-            partial(_measure_blocks, made, question.function, question.part_function), MOST_TABLES
-        )
-        more = ", prior=..." if guess else ""
-        if question.neighbours != "replace-one":
-            more += f", neighbours={question.neighbours!r}"
-        if question.user is not None:
-            more += f", user={question.user!r}"
-        if question.unit != "row":
-            more += f", unit={question.unit!r}"
-        of = "" if question.numeric is None else " of a function that computes it"
-        return Priced(
-            guarantee=made.guarantee,
-            errors=Chosen.of_rows(drawn),
-            how=f"hs.Blocks(candidates, epsilon={format_exactly(epsilon)}{more}){of}",
-            calls=made.blocks + guess * _GUESSES,
-        )
+        how = _write(question, epsilon, guess)
 
-    return Offer(promise=say_promise(question), at=price)
+        def price(drawn: Floats) -> Priced:
+            return Priced(
+                guarantee=made.guarantee,
+                errors=Chosen.of_rows(drawn),
+                how=how,
+                calls=made.blocks + guess * GUESSES,
+            )
+
+        measure = partial(_measure_blocks, made, question.function, question.part_function)
+        return Plan(measure=measure, price=price, most=MOST_TABLES)
+
+    return Offer(promise=say_promise(question), at=plan)
+
+
+def _write(question: Question, epsilon: float, guess: bool) -> str:
+    """Write the mechanism in Python."""
+    of = "" if question.numeric is None else " of a function that computes it"
+    known = say_known(question, guess)
+    return f"hs.Blocks(candidates, epsilon={format_exactly(epsilon)}{known}){of}"
+
+
+def say_known(question: Question, guess: bool) -> str:
+    """Write what blocks are told of the question."""
+    more = ", prior=..." if guess else ""
+    if question.neighbours != "replace-one":
+        more += f", neighbours={question.neighbours!r}"
+    if question.user is not None:
+        more += f", user={question.user!r}"
+    if question.unit != "row":
+        more += f", unit={question.unit!r}"
+    return more
 
 
 def _candidates_of(question: Question) -> tuple[float, ...] | None:
@@ -90,7 +105,7 @@ def _make_blocks(
     return Blocks(values, prior=prior(size), **known)
 
 
-def _guess_answer(question: Question, values: tuple[float, ...], size: int) -> tuple[float, ...]:
+def guess_answer(question: Question, values: tuple[Any, ...], size: int) -> tuple[float, ...]:
     """Guess what blocks of a size will answer."""
     return public_prior(
         question.part_function,
@@ -98,7 +113,7 @@ def _guess_answer(question: Question, values: tuple[float, ...], size: int) -> t
         rows=size,
         blocks=1,
         candidates=values,
-        draws=_GUESSES,
+        draws=GUESSES,
         seed=question.seed,
     )
 
@@ -107,19 +122,29 @@ def _measure_blocks(
     made: Any,
     whole: Callable[[Any], Any],
     part: Callable[[Any], Any],
-    rows: Any,
-    generator: np.random.Generator,
+    table: Table,
 ) -> Floats:
     """Error of each candidate against the answer on the whole table, then its chance."""
-    parts = split_rows(
-        rows,
-        made.blocks,
-        made.user,
-        even=made.even,
-        draw=lambda bound, count: generator.integers(bound, size=count),
-    )
     chosen = made.aggregation
     values = np.array(made.values)[chosen.kept]
-    exact = float(answer(whole, rows, private=False))
-    chances = chosen.chances(ask_here(made, part, parts))
+    exact = table.once("whole", lambda: float(answer(whole, table.rows, private=False)))
+    chances = chosen.chances(ask_parts(made, part, table))
     return np.concatenate([np.abs(values - exact), chances])
+
+
+def ask_parts(made: Any, part: Callable[[Any], Any], table: Table) -> Floats:
+    """Ask a function about the parts of a table, once for all mechanisms with as many of them."""
+
+    def ask() -> Floats:
+        generator = table.generator()
+        parts = split_rows(
+            table.rows,
+            made.blocks,
+            made.user,
+            even=made.even,
+            draw=lambda bound, count: generator.integers(bound, size=count),
+        )
+        return ask_here(made, part, parts)
+
+    found: Floats = table.once(("parts", made.blocks), ask)
+    return found

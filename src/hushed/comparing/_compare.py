@@ -17,11 +17,11 @@ from hushed._ground.numeric import kept_to
 from hushed._ground.printing import as_given, flat, format_exactly
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats
+from hushed.blocks import Blocks
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._levels import find_price
-from hushed.comparing._offers import Offer
+from hushed.comparing._offers import Offer, Priced, plan_at, price_together
 from hushed.comparing._question import (
-    LABELS,
     Question,
     check_population,
     check_user,
@@ -30,20 +30,23 @@ from hushed.comparing._question import (
 )
 from hushed.comparing._recommending import recommend
 from hushed.comparing._record import ComparedRoute, Comparison, LeftOut
-from hushed.comparing._routes import ROUTES
+from hushed.comparing._routes import Route, routes_of
 from hushed.engines._choice import Workers, opens_engine
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import ParameterError
 from hushed.populations import Population
 from hushed.populations._drawing import count_public, say_shared
 from hushed.populations._sources import description
 from hushed.runs import Keep
 from hushed.runs._journal import check_place
 from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._mode import Category
 from hushed.statistics._record import read_candidates
 from hushed.statistics._values import check_range
 
 _BETA = 0.05
 _LARGEST = 1e300  # of a candidate
+
+Done = Callable[[int], None]  # tells how many more routes are done
 
 
 @opens_engine
@@ -59,7 +62,7 @@ def compare(
     gamma: float = 0.05,
     low: float | None = None,
     high: float | None = None,
-    candidates: Sequence[float] | None = None,
+    candidates: Sequence[Any] | None = None,
     worth: float = 2.0,
     trials: int = 200,
     seed: int = 0,
@@ -76,7 +79,7 @@ def compare(
     ----------
     asked : Statistic or callable
         What is to be released: from `hushed.statistics`, or any function of the rows that gives a
-        number or an array of numbers.
+        number, an array of numbers, or a label.
     population : Population
         Public source of rows like the private ones; see `hushed.populations`. Rows that are public
         are said to be so by ``PublicTable(rows)``. Never the private rows, nor anything fitted to
@@ -91,7 +94,8 @@ def compare(
         Privacy loss of the release, in nats, at which errors are compared; 1 by default.
     error : float, optional
         Instead of epsilon: each route gets the smallest epsilon of three digits, 0.001 to 99.9,
-        at which its error is at most this in 95 % of releases. It is searched as if errors fell
+        at which its error is at most this in 95 % of releases; of labels, at which the share of
+        wrong ones is at most this. It is searched as if errors fell
         with epsilon, and seen to keep to the error where the level below does not; of blocks,
         whose number changes with epsilon, a smaller one may, too.
     delta : float, default 0
@@ -101,8 +105,10 @@ def compare(
     low, high : float, optional
         Public range of the answer of a function, for the routes that need one: `hushed.Blocks`. A
         statistic has its own.
-    candidates : sequence of float, optional
-        Public values to choose from, for the routes that choose.
+    candidates : sequence of float, or of labels, optional
+        Public values to choose from, for the routes that choose. Texts, or truth values, are the
+        labels that a function may answer with: give all of them. Then the error is the share of
+        releases with another label than that of the whole table, a refusal counted as one.
     worth : float, default 2
         How many times as large an error the stronger one of two promises may have, and still be
         recommended; 1 or more.
@@ -158,40 +164,46 @@ def compare(
     most = None if error is None else require_positive("error", error)
     if not isinstance(worth, int | float) or not 1 <= worth < math.inf:
         raise ParameterError(f"worth must be 1 or more, got {as_given(worth)}", parameter="worth")
+    labels = _read_labels(asked, candidates)
     question = Question(
         asked=asked,
         population=population,
         rows=known,
         gamma=require_probability("gamma", gamma),
         delta=_read_delta(delta),
-        candidates=_read_candidates(asked, candidates),
-        span=_read_span(asked, low, high),
+        candidates=None if labels is not None else _read_candidates(asked, candidates),
+        labels=labels,
+        span=_read_span(asked, low, high, labelled=labels is not None),
         trials=require_count("trials", trials, least=2),
         seed=seed_from(seed),
         workers=workers,
         keep=keep,
         user=user,
     )
-    answers = np.zeros((2, 1)) if isinstance(asked, Mode) else question.answers()
-    question, spread = replace(question, numbers=answers.shape[1]), _measure_spread(answers)
+    if not isinstance(asked, Statistic):
+        question = replace(question, numbers=question.answers().shape[1])
+    routes = routes_of(question)
+    with show_progress("comparing routes", len(routes), shown=progress) as report:
+        done = report or (lambda _: None)
+        if most is None:
+            found = _price_at(routes, question, level, done)
+        else:
+            found = _search(routes, question, most, done)
+    spread = _measure_spread(question.answers(), question.labels is not None)
     if not spread[1]:  # which need not be because the rows are alike
         check_within(question)
-    found = []
-    with show_progress("comparing routes", len(ROUTES), shown=progress) as report:
-        for each in ROUTES:
-            found.append(_try_route(each.name, each.offer(question), level, most, question.share))
-            if report is not None:
-                report(1)
     comparison = _assemble(question, level, most, float(worth), spread, found)
     name, advice = recommend(comparison)
     shared = say_shared(count_public(question.drawn), known, question.trials)
     return replace(comparison, recommended=name, advice=f"{advice} {shared}".strip())
 
 
-def _read_span(asked: Any, low: Any, high: Any) -> tuple[float, float] | None:
+def _read_span(asked: Any, low: Any, high: Any, *, labelled: bool) -> tuple[float, float] | None:
     """Read the public range of a function's answer, if it was given."""
     if low is None and high is None:
         return None
+    if labelled:
+        raise ParameterError("labels have no range: leave low and high out", parameter="low")
     if isinstance(asked, Numeric | Mode):
         raise ParameterError(
             "a statistic has its own range: leave low and high out", parameter="low"
@@ -215,6 +227,7 @@ def _assemble(
     return Comparison(
         asked=_describe(question.asked, question.rows, question.user),
         categories=isinstance(question.asked, Mode),
+        labels=question.labels is not None,
         neighbours=question.neighbours,
         population=description(question.drawn),
         rows=question.rows,
@@ -234,6 +247,16 @@ def _assemble(
     )
 
 
+def _read_labels(asked: Any, candidates: Any) -> tuple[Category, ...] | None:
+    """Read what a function may answer with, if it is labels: texts, or truth values."""
+    if candidates is None or isinstance(asked, Statistic):
+        return None
+    if not any(isinstance(each, str | bool | np.bool_) for each in candidates):
+        return None
+    found: tuple[Category, ...] = Blocks(candidates, aggregate="votes").values
+    return found
+
+
 def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[float, ...] | None:
     """Read public values to choose from; those of a statistic lie in its range."""
     if candidates is None:
@@ -242,8 +265,6 @@ def _read_candidates(asked: Any, candidates: Sequence[float] | None) -> tuple[fl
         raise ParameterError(
             "a mode is chosen from its categories: leave candidates out", parameter="candidates"
         )
-    if not isinstance(asked, Numeric) and any(isinstance(each, str) for each in candidates):
-        raise ParameterError(f"the candidates are labels, {LABELS}", parameter="candidates")
     span = asked.span if isinstance(asked, Numeric) else (-_LARGEST, _LARGEST)
     return tuple(read_candidates(candidates, span).tolist())
 
@@ -255,33 +276,62 @@ def _read_delta(delta: float) -> float:
     return known
 
 
-def _measure_spread(answers: Floats) -> tuple[float, float]:
-    """How far the answers of simulated tables are from their median, without any noise."""
+def _measure_spread(answers: Floats, labels: bool) -> tuple[float, float]:
+    """How far the answers of simulated tables are from their median, without any noise.
+
+    Of labels the share of tables that have another one than most.
+    """
+    if labels:
+        most = int(np.unique(answers, return_counts=True)[1].max())
+        share = (len(answers) - most) / len(answers)
+        return share, share
     off: Floats = np.abs(answers - np.median(answers, axis=0)).max(axis=1)
     return kept_to(off, 0.5), kept_to(off, 0.95)
 
 
-def _try_route(
-    name: str, offer: Offer | str, epsilon: float, most: float | None, share: float
+def _search(
+    routes: Sequence[Route], question: Question, most: float, done: Done
+) -> list[ComparedRoute | LeftOut]:
+    """Price each route at the smallest epsilon that keeps to an error."""
+    found = []
+    for route in routes:
+        offer = route.offer(question)
+        priced = offer if isinstance(offer, str) else find_price(offer, question, most, _BETA)
+        found.append(_conclude(route.name, offer, priced, question))
+        done(1)
+    return found
+
+
+def _price_at(
+    routes: Sequence[Route], question: Question, epsilon: float, done: Done
+) -> list[ComparedRoute | LeftOut]:
+    """Price all routes at an epsilon, on tables that are drawn once for all of them."""
+    offers, plans = [], []
+    for route in routes:
+        offers.append(route.offer(question))
+        plans.append(plan_at(offers[-1], epsilon))
+        done(1)
+    priced = price_together(plans, question)
+    names = [each.name for each in routes]
+    return [_conclude(*each, question) for each in zip(names, offers, priced, strict=True)]
+
+
+def _conclude(
+    name: str, offer: Offer | str, priced: Priced | str, question: Question
 ) -> ComparedRoute | LeftOut:
-    """Price one route at an epsilon, or at the smallest one that keeps to an error."""
-    if isinstance(offer, str):
-        return LeftOut(name=name, reason=flat(offer))
-    try:
-        priced = offer.at(epsilon) if most is None else find_price(offer, most, _BETA)
-    except (ParameterError, BadFunction) as refusal:  # the function answered on whole tables before
-        return LeftOut(name=name, reason=flat(refusal))
-    if isinstance(priced, str):
-        return LeftOut(name=name, reason=priced)
+    """Record a route by its price, or by the reason why it has none."""
+    if isinstance(offer, str) or isinstance(priced, str):
+        return LeftOut(name=name, reason=flat(str(priced)))
     return ComparedRoute(
         name=name,
         promise=offer.promise,
         guarantee=priced.guarantee,
         error_50=priced.errors.quantile(0.5),
         error_95=priced.errors.quantile(_BETA),
-        spread=estimate_spread(priced.errors, _BETA, share),
+        spread=estimate_spread(priced.errors, _BETA, question.share),
         calls=priced.calls,
         how=priced.how,
+        labels=question.labels is not None,
     )
 
 

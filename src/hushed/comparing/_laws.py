@@ -75,33 +75,53 @@ class Refusing:
 class Chosen:
     """A choice among values: the error of each, and its chance, on each table."""
 
-    errors: Floats
-    chances: Floats
+    errors: Floats  # ascending, those of all tables
+    chances: Floats  # of each error
+    owners: Integers  # table of each error
+    tables: int
 
     @classmethod
     def of_rows(cls, rows: Floats) -> Chosen:
         """Read the rows of a simulation: errors, followed by as many chances."""
         half = rows.shape[1] // 2
-        return cls(rows[:, :half], rows[:, half:])
+        order = np.argsort(rows[:, :half], axis=None)
+        errors, chances = rows[:, :half].ravel()[order], rows[:, half:].ravel()[order]
+        return cls(errors, chances, np.asarray(order // half), len(rows))
+
+    def quantile(self, beta: float) -> float:
+        """Error that is exceeded with probability at most beta; one of the errors."""
+        beyond = np.cumsum(self.chances[::-1])[::-1] / self.tables
+        # The first error such that all larger ones together have at most this chance.
+        last = np.append(beyond[1:], 0.0)
+        larger = np.append(self.errors[1:] > self.errors[:-1], True)
+        return float(self.errors[np.flatnonzero(larger & (last <= beta))[0]])
+
+    def take(self, kept: Integers) -> Chosen:
+        """Mixture over some of the tables alone; they need not be sorted again."""
+        wanted = np.zeros(int(self.owners.max()) + 1, dtype=bool)
+        wanted[kept] = True
+        stay = wanted[self.owners]
+        return Chosen(self.errors[stay], self.chances[stay], self.owners[stay], len(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A label that is another one than it should be, or a refusal: how often, on each table."""
+
+    shares: Floats
 
     @property
     def tables(self) -> int:
         """How many tables."""
-        return len(self.errors)
+        return len(self.shares)
 
-    def quantile(self, beta: float) -> float:
-        """Error that is exceeded with probability at most beta; one of the errors."""
-        order = np.argsort(self.errors, axis=None)
-        errors = self.errors.ravel()[order]
-        beyond = np.cumsum(self.chances.ravel()[order][::-1])[::-1] / self.tables
-        # The first error such that all larger ones together have at most this chance.
-        last = np.append(beyond[1:], 0.0)
-        larger = np.append(errors[1:] > errors[:-1], True)
-        return float(errors[np.flatnonzero(larger & (last <= beta))[0]])
+    def quantile(self, beta: float) -> float:  # noqa: ARG002
+        """Share of releases that are wrong: it has no quantiles."""
+        return float(self.shares.mean())
 
-    def take(self, kept: Integers) -> Chosen:
+    def take(self, kept: Integers) -> Wrong:
         """Mixture over some of the tables alone."""
-        return Chosen(self.errors[kept], self.chances[kept])
+        return Wrong(self.shares[kept])
 
 
 @dataclass(frozen=True, slots=True)

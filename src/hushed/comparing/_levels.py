@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 
 from hushed._ground.printing import format_down
-from hushed.comparing._offers import Offer, Priced
-from hushed.errors import BadFunction, ParameterError
+from hushed.comparing._offers import Offer, Priced, plan_at, price_together
+from hushed.comparing._question import Question
 
 _LEAST, _DECADES, _STEPS = -3, 5, 900  # epsilons of three digits, from 0.001 to 99.9
 _LAST = _DECADES * _STEPS
@@ -17,21 +17,27 @@ _GUESSES = 6
 _FAR = 50.0  # stands for an infinite logarithm
 
 
-def find_price(offer: Offer, most: float, beta: float) -> Priced | str:
+def find_price(offer: Offer, question: Question, most: float, beta: float) -> Priced | str:
     """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it."""
     kept: dict[int, Priced] = {}
-    step = first_level(partial(_excess, offer, most, beta, kept))
+    step = first_level(partial(_excess, offer, question, most, beta, kept))
     if step is None:
         last = _level(_LAST)
         return f"an error of {format_down(most, 3)} is not reached at any epsilon up to {last:g}"
     return kept[step]
 
 
-def _excess(offer: Offer, most: float, beta: float, kept: dict[int, Priced], step: int) -> float:
+def _excess(
+    offer: Offer,
+    question: Question,
+    most: float,
+    beta: float,
+    kept: dict[int, Priced],
+    step: int,
+) -> float:
     """Logarithm of the error at a level over the one allowed; above 0 where it is more."""
-    try:
-        found = offer.at(_level(step))
-    except (ParameterError, BadFunction):  # so small an epsilon, or so many blocks
+    (found,) = price_together([plan_at(offer, _level(step))], question)
+    if isinstance(found, str):  # so small an epsilon, or so many blocks
         return _FAR
     error = found.errors.quantile(beta)
     if error <= most:

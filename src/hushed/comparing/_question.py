@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -12,33 +12,31 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
-from hushed._functions._streams import Streams
 from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
-from hushed._rows._people import show_rows
+from hushed.blocks import Blocks
+from hushed.blocks._calls import ask_once
+from hushed.comparing._simulated import Measure, Table, TableTrial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
 from hushed.populations import Population, by_user
-from hushed.populations._drawing import count_public, draw_rows
+from hushed.populations._drawing import count_public
 from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
+from hushed.statistics._mode import Category
 from hushed.statistics._values import as_doubles, only_column
 
+_ANSWERS = "answers"
 _LOOKED = 20  # tables, for whether they are of numbers in the range
 
 LABELS = (
-    "and a comparison measures distances between numbers. Blocks choose labels by their votes: "
-    "hs.Blocks(labels, epsilon=epsilon, aggregate='votes').simulate(f, population, rows=rows) "
-    "tries it. Its error is 1 where another label is released than that of the whole table; at "
-    "95 % it is 0 if that happens in 5 % of releases or less"
+    "so give all labels that it may answer with, such as candidates=['no', 'yes']: then the ways "
+    "are compared by how often they release another label than that of the whole table"
 )
-"""Why labels are refused, and what to do instead."""
-
-Measure = Callable[[Any, np.random.Generator], Any]
-"""What is measured on a simulated table: numbers, always as many."""
+"""What to do about labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,8 @@ class Question:
     keep: str | PathLike[str] | Keep | None = None
     numbers: int = 1  # in an answer
     user: str | int | None = None  # column of users: whatever counts rows counts users
+    labels: tuple[Category, ...] | None = None  # that a function answers with, if it does
+    known: dict[Hashable, Any] = field(default_factory=dict)  # what several routes want
 
     @property
     def statistic(self) -> Statistic | None:
@@ -126,46 +126,60 @@ class Question:
         """Seed of a stream that is independent of the sampler's, and of the other streams."""
         return int(np.random.SeedSequence([self.seed, stream]).generate_state(1, np.uint64)[0])
 
-    def simulate(self, measure: Measure, most: int | None = None) -> Floats:
-        """Measure something on each simulated table, or on the first ones: one row for each."""
-        trial = TableTrial(population=self.drawn, rows=self.rows, measure=measure)
-        trials = self.trials if most is None else min(self.trials, most)
+    def simulate(self, measures: Sequence[Measure], most: int | None = None) -> list[Floats]:
+        """Measure on each simulated table, or on the first ones: for each measure a row a table.
+
+        Where all tables are drawn, the answers of a statistic are noted, too.
+        """
+        noted = most is None and self.numeric is not None and _ANSWERS not in self.known
+        found = self._run([*measures, self._measure()] if noted else measures, most)
+        if noted:
+            self.known[_ANSWERS] = found.pop()
+        return found
+
+    def answers(self) -> Floats:
+        """Answers on the simulated tables, without any noise: one row for each."""
+        if isinstance(self.asked, Mode):
+            return np.zeros((2, 1))
+        if _ANSWERS not in self.known:
+            (self.known[_ANSWERS],) = self._run([self._measure()])
+        found: Floats = self.known[_ANSWERS]
+        return found
+
+    def _measure(self) -> Measure:
+        if self.numeric is not None:
+            return partial(_measure_value, self.numeric)
+        if self.labels is not None:
+            return partial(_measure_place, Blocks(self.labels, aggregate="votes"), self.asked)
+        return partial(_measure_answer, self.asked)
+
+    def _run(self, measures: Sequence[Measure], most: int | None = None) -> list[Floats]:
+        trial = TableTrial(population=self.drawn, rows=self.rows, measures=tuple(measures))
         named = getattr(self.asked, "kind", None) or getattr(self.asked, "__qualname__", "it")
-        return run_kept(
+        found = run_kept(
             trial,
-            trials,
+            self.trials if most is None else min(self.trials, most),
             seed=self.seed_of(1),
             workers=self.workers,
             keep=self.keep,
             name=f"comparison of {named}",
         )
-
-    def answers(self) -> Floats:
-        """Answers on the simulated tables, without any noise: one row for each."""
-        found = self.simulate(partial(_measure_answer, self.function))
-        return found.reshape(self.trials, -1)
+        return trial.separate(found)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableTrial:
-    """One simulated table for each generator."""
-
-    population: Population
-    rows: int
-    measure: Measure
-
-    def __call__(self, generators: Streams) -> Floats:
-        """Return what is measured on the table of each generator, stacked."""
-        return np.stack([self._measured(each) for each in generators])
-
-    def _measured(self, generator: np.random.Generator) -> Floats:
-        return np.asarray(self.measure(self._draw(generator), generator), dtype=np.float64)
-
-    def _draw(self, generator: np.random.Generator) -> Any:
-        return show_rows(draw_rows(self.population, generator, self.rows))
+def _measure_value(statistic: Numeric, table: Table) -> float:
+    return float(statistic.value(table.read(statistic)))
 
 
-def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Generator) -> Floats:
+def _measure_place(made: Blocks, function: Callable[[Any], Any], table: Table) -> float:
+    """Place of the label of a whole table among all of them."""
+    found = float(ask_once(made, function, table.rows))
+    if np.isnan(found):
+        raise BadFunction("the function answers with none of the candidates on a whole table")
+    return found
+
+
+def _measure_answer(function: Callable[[Any], Any], table: Table) -> Floats:
     found: list[Any] = []
 
     def noted(rows: Any) -> Any:
@@ -173,7 +187,7 @@ def _measure_answer(function: Callable[[Any], Any], table: Any, _: np.random.Gen
         return found[0]
 
     try:
-        return answer(noted, table, private=False)
+        return answer(noted, table.rows, private=False)
     except BadFunction as failure:
         if found and isinstance(found[0], str):
             raise BadFunction(f"the function answers with a label, {LABELS}") from failure
@@ -186,7 +200,10 @@ def check_within(question: Question) -> None:
     Every row would count as one of its ends, and each route would have no error.
     """
     asked = question.numeric
-    if asked is not None and not question.simulate(partial(_find_within, asked), _LOOKED).any():
+    if asked is None:
+        return
+    (found,) = question.simulate([partial(_find_within, asked)], _LOOKED)
+    if not found.any():
         raise ParameterError(
             f"no row of the simulated tables is a number from {asked.low:g} to "
             f"{asked.high:g}: all would count as ends of that range; give another range, or a "
@@ -195,8 +212,8 @@ def check_within(question: Question) -> None:
         )
 
 
-def _find_within(asked: Numeric, table: Any, _: np.random.Generator) -> float:
-    numbers = as_doubles(only_column(table))
+def _find_within(asked: Numeric, table: Table) -> float:
+    numbers = as_doubles(only_column(table.rows))
     return float(np.any((numbers >= asked.low) & (numbers <= asked.high)))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hushed._ground.printing import format_down, format_exactly, format_up
+from hushed._ground.printing import format_down, format_exactly, format_up, percent_up
 from hushed.comparing._record import ComparedRoute, shown_number
 
 if TYPE_CHECKING:
     from hushed.comparing._record import Comparison
+
+_RARE = 0.05  # share of other labels
 
 _KINDS = (
     "for every table",
@@ -37,7 +39,7 @@ def recommend(comparison: Comparison) -> tuple[str, str]:
     """Choose a route and say why.
 
     The best one of the strongest promise is left for the best one of a weaker promise only if its
-    price is more than ``worth`` times as high.
+    price is more than ``worth`` times as high; of labels, only if other ones are more than rare.
     """
     best: dict[int, ComparedRoute] = {}
     for route in sorted(comparison.routes, key=comparison.price):
@@ -46,6 +48,8 @@ def recommend(comparison: Comparison) -> tuple[str, str]:
         return "", "No route applies; the reasons are below."
     chosen = best[min(best)]
     for rank in sorted(best):
+        if _is_rare(chosen, comparison):
+            break
         if comparison.price(best[rank]) * comparison.worth < comparison.price(chosen):
             chosen = best[rank]
     others = [best[rank] for rank in sorted(best) if best[rank] is not chosen]
@@ -55,6 +59,11 @@ def recommend(comparison: Comparison) -> tuple[str, str]:
         _say_spread(comparison),
     ]
     return chosen.name, " ".join(filter(None, parts))
+
+
+def _is_rare(route: ComparedRoute, comparison: Comparison) -> bool:
+    """Whether another label is so rare that a weaker promise could not gain what it costs."""
+    return comparison.labels and comparison.error is None and route.error_95 <= _RARE
 
 
 def _say_choice(chosen: ComparedRoute, comparison: Comparison) -> str:
@@ -94,6 +103,9 @@ def _say_weaker(comparison: Comparison) -> str:
 def _say_price(route: ComparedRoute, comparison: Comparison) -> str:
     if comparison.error is not None:
         return f"It keeps to the error with epsilon = {format_up(route.guarantee.epsilon)}"
+    if comparison.labels:
+        share = percent_up(route.error_95)
+        return f"In {share} % of releases the label is another one than that of the whole table"
     unit = " rows" if comparison.categories else ""
     return f"In 95 % of releases it is off by at most {shown_number(route.error_95)}{unit}"
 
@@ -101,7 +113,11 @@ def _say_price(route: ComparedRoute, comparison: Comparison) -> str:
 def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparison) -> str:
     """Name the best route of another promise, and what it would gain or cost."""
     mine, its = comparison.price(chosen), comparison.price(other)
-    what = "epsilon" if comparison.error is not None else "error"
+    what, article = "error", "an"
+    if comparison.error is not None:
+        what = "epsilon"
+    elif comparison.labels:
+        what, article = "share of other labels", "a"
     kind = _KINDS[rank_promise(other, comparison)]
     best = f"Of promises {kind}, the best one ({other.name}) has"
     if mine == its:
@@ -112,14 +128,19 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
     less = "many" if math.isinf(ratio) else format_down(ratio, 3)
     if less == "1":
         return f"{best} about the same {what}."
-    return (
-        f"{best} an {what} {less} times smaller; a weaker promise is recommended from "
-        f"{format_exactly(comparison.worth)} times on."
-    )
+    start = f"a weaker promise is recommended from {format_exactly(comparison.worth)} times on"
+    if _is_rare(chosen, comparison):
+        start = f"a weaker promise is recommended where it is above {percent_up(_RARE)} %"
+    return f"{best} {article} {what} {less} times smaller; {start}."
 
 
 def _say_spread(comparison: Comparison) -> str:
     """Set the noise beside what differs between tables anyway."""
+    if comparison.labels:
+        return (
+            f"Without any noise, {percent_up(comparison.spread_95)} % of such tables have another "
+            "label than most."
+        )
     if comparison.categories or not comparison.spread_95:
         return ""
     return (

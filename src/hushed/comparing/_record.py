@@ -8,11 +8,15 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed._ground.printing import flat, format_up, list_problems
+from hushed._ground.printing import flat, format_up, list_problems, percent_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
 _WIDTH = 100
+
+OTHER_LABEL = "other label"
+LABEL_ERROR = "share of releases with another label than that of the whole table, or with none"
+"""What the error of a label is."""
 _CLOSED = {"extra": "forbid", "strict": True}
 
 
@@ -31,7 +35,8 @@ class ComparedRoute(Shown):
     error_50, error_95 : float
         Absolute error that half, and 95 %, of the releases of fresh tables keep to, in the unit of
         the answer; of several numbers the largest one. Of a mode: rows that would have to change
-        to make the released category the right one.
+        to make the released category the right one. Of labels both are the share of releases with
+        another label than that of the whole table, or with none.
     spread : float
         Standard error of ``error_95``, because the tables are simulated; 0 where no table matters.
         It is larger the more rows of a public table the simulated ones share, and infinite where
@@ -41,6 +46,8 @@ class ComparedRoute(Shown):
         few calls that check it.
     how : str
         The mechanism as it is written in Python; ``s`` is the statistic, ``f`` the function.
+    labels : bool, default False
+        Whether the answer is a label, and the errors are shares of releases.
     """
 
     __pydantic_config__ = _CLOSED
@@ -53,15 +60,19 @@ class ComparedRoute(Shown):
     spread: float
     calls: int
     how: str
+    labels: bool = False
 
     def _card(self) -> Card:
         errors = f"{shown_number(self.error_50)} and {shown_number(self.error_95)}"
+        said = ("error in 50 % and 95 % of releases", errors)
+        if self.labels:
+            said = (LABEL_ERROR, f"{percent_up(self.error_95)} %")
         return card_of_facts(
             f"Route {self.name}",
             (
                 ("promise holds for", self.promise),
                 ("epsilon", format_up(self.guarantee.epsilon)),
-                ("error in 50 % and 95 % of releases", errors),
+                said,
                 ("calls", f"{self.calls:,}"),
                 ("written", self.how),
             ),
@@ -119,7 +130,7 @@ class Comparison(Shown):
         Their seed.
     spread_50, spread_95 : float
         How far half, and 95 %, of the answers of simulated tables are from their median at most,
-        without any noise.
+        without any noise. Of labels both are the share of tables that have another one than most.
     routes : tuple of ComparedRoute
         What applies; the most exact one first, or the one with the smallest epsilon.
     left_out : tuple of LeftOut
@@ -128,6 +139,8 @@ class Comparison(Shown):
         Name of a route; empty if none applies.
     advice : str
         Why, in words.
+    labels : bool, default False
+        Whether the answers are labels, and errors are shares of releases.
     schema_version : {1}, default 1
         Version of this record.
     """
@@ -152,6 +165,7 @@ class Comparison(Shown):
     left_out: tuple[LeftOut, ...]
     recommended: str
     advice: str
+    labels: bool = False
     schema_version: Literal[1] = 1
 
     def _card(self) -> Card:
@@ -222,6 +236,10 @@ class Comparison(Shown):
             ]
             for each in self.routes
         ]
+        if self.labels:  # which are right or wrong
+            header[2:4] = [OTHER_LABEL]
+            for row, each in zip(body, self.routes, strict=True):
+                row[2:4] = [f"{percent_up(each.error_95)} %"]
         if self.error is not None:
             header.insert(2, "epsilon")
             for row, each in zip(body, self.routes, strict=True):
@@ -288,13 +306,15 @@ def _title(found: Comparison) -> str:
         level = f"epsilon = {format_up(found.epsilon or 0)}"
     else:
         level = f"an error of {shown_number(found.error)} or less in 95 % of releases"
+        if found.labels:
+            level = f"another label in {percent_up(found.error)} % of releases or less"
     if found.delta:
         level += f", delta = {format_up(found.delta)} where it is used"
+    tables = f"{found.asked}, {level}; on {found.trials} tables drawn from {flat(kind)}"
+    if found.labels:
+        return f"{tables}: {LABEL_ERROR}"
     what = "rows that would have to change" if found.categories else "error"
-    return (
-        f"{found.asked}, {level}; on {found.trials} tables drawn from {flat(kind)}: {what} in 50 % "
-        "and in 95 % of releases"
-    )
+    return f"{tables}: {what} in 50 % and in 95 % of releases"
 
 
 def _table(found: Comparison) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,19 @@ from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import format_exactly, percent_up
 from hushed._ground.types import Floats
 from hushed.comparing._block_routes import offer_blocks
+from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
-from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise, say_unit
+from hushed.comparing._mean_routes import offer_mean, takes_mean
+from hushed.comparing._offers import (
+    MOST_TABLES,
+    Offer,
+    Plan,
+    Priced,
+    say_promise,
+    say_unit,
+)
 from hushed.comparing._question import Question
+from hushed.comparing._simulated import Table
 from hushed.comparing._test_routes import offer_propose_test
 from hushed.errors import RandomFunction, TooFewPairs, TooFewRows, ZeroSensitivity
 from hushed.guarantee import Guarantee
@@ -29,6 +40,7 @@ from hushed.mechanisms import (
     Laplace,
     Smooth,
 )
+from hushed.mechanisms._smooth import list_choices, measure_choices
 from hushed.sensitivity import global_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.statistics._candidates import CANDIDATES, choose_spacing, space_candidates
@@ -54,12 +66,13 @@ def _offer_global(question: Question) -> Offer | str:
         )
     bound = global_sensitivity(statistic)
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         made = Laplace(bound, epsilon=epsilon)
         how = f"hs.Laplace(hs.global_sensitivity(s), epsilon={format_exactly(epsilon)})"
-        return Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
+        priced = Priced(guarantee=made.guarantee, errors=Fixed(made.accuracy), how=how)
+        return Plan(price=lambda _: priced)
 
-    return Offer(promise=say_promise(question), at=price)
+    return Offer(promise=say_promise(question), at=plan)
 
 
 def _offer_inverse(question: Question) -> Offer | str:
@@ -70,20 +83,24 @@ def _offer_inverse(question: Question) -> Offer | str:
         return f"not known for the {statistic.kind} without a public number of rows"
     given = None if isinstance(statistic, Mode) else question.candidates
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         made = InverseSensitivity(statistic, epsilon=epsilon, candidates=given)
-        drawn = question.simulate(partial(_measure_inverse, made))
         more = ", candidates=..." if given else ""
         how = f"hs.InverseSensitivity(s, epsilon={format_exactly(epsilon)}{more})"
-        return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
-    return Offer(promise=say_promise(question), at=price)
+        def price(drawn: Floats) -> Priced:
+            return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
+
+        return Plan(measure=partial(_measure_inverse, made), price=price)
+
+    return Offer(promise=say_promise(question), at=plan)
 
 
-def _measure_inverse(made: InverseSensitivity, rows: Any, _: np.random.Generator) -> Floats:
+def _measure_inverse(made: InverseSensitivity, table: Table) -> Floats:
     """Error of each candidate, of a mode the rows that it lags behind; then the chances."""
-    statistic = made.statistic
+    statistic, rows = made.statistic, table.rows
     if isinstance(statistic, Numeric):
+        rows = table.read(statistic)
         errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
     else:
         errors = statistic.lengths(rows, made.values).astype(np.float64)
@@ -97,79 +114,84 @@ def _offer_smooth(law: Literal["t2", "lomax"], question: Question) -> Offer | st
     if statistic is None:
         return "known for the statistics of hs.statistics alone"
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         made = _choose_smooth(law, statistic, question, epsilon)
-        found = question.simulate(partial(_measure_smooth, made))
-        errors = Scaled(found[:, 0], found[:, 1:], made.exceeds, made.rounding)
         # The smoothing of Lomax noise is what its tail allows, and is not written: rounded to a
         # double it might exceed that.
         shape = f"tail={made.tail}"
         if law == "t2" and made.smoothing is not None:
             shape = f"smoothing={format_exactly(made.smoothing)}"
         how = f"hs.Smooth(s, epsilon={format_exactly(epsilon)}, noise={law!r}, {shape})"
-        return Priced(guarantee=made.guarantee, errors=errors, how=how)
 
-    return Offer(promise=say_promise(question), at=price)
+        def price(found: Floats) -> Priced:
+            errors = Scaled(found[:, 0], found[:, 1:], made.exceeds, made.rounding)
+            return Priced(guarantee=made.guarantee, errors=errors, how=how)
+
+        return Plan(measure=partial(_measure_smooth, made), price=price)
+
+    return Offer(promise=say_promise(question), at=plan)
 
 
 def _choose_smooth(
     law: Literal["t2", "lomax"], statistic: Numeric, question: Question, epsilon: float
 ) -> Smooth:
-    """Choose tail and smoothing on tables of their own, so that the errors are those of others."""
-    chosen = Smooth.for_population(
-        statistic,
-        question.drawn,
-        epsilon=epsilon,
-        rows=question.rows,
-        tables=MOST_TABLES,
-        seed=question.seed_of(2),
-        noise=law,
-    )
-    return Smooth(
-        statistic, epsilon=epsilon, noise=law, tail=chosen.tail, smoothing=chosen.smoothing
-    )
+    """Choose tail and smoothing on tables of their own, so that the errors are those of others.
+
+    The tables are drawn once for both laws; each law has the choice of `Smooth.for_population`.
+    """
+    name = ("smooth", epsilon)
+    if name not in question.known:
+        made = list_choices(statistic, epsilon, None)
+        tried = {"rows": question.rows, "tables": MOST_TABLES, "seed": question.seed_of(2)}
+        errors = measure_choices(made, question.drawn, **tried, beta=0.05)
+        question.known[name] = list(zip(errors.tolist(), made, strict=True))
+    pairs = [(error, each) for error, each in question.known[name] if each.noise == law]
+    chosen: Smooth = min(pairs, key=itemgetter(0))[1]
+    return chosen
 
 
-def _measure_smooth(made: Smooth, rows: Any, _: np.random.Generator) -> Floats:
+def _measure_smooth(made: Smooth, table: Table) -> Floats:
     """Smooth sensitivity, and how far the answer is from the two ends of its range."""
+    rows = table.read(made.statistic)
     value, (low, high) = float(made.statistic.value(rows)), made.statistic.span
     return np.array([made.statistic.smooth_sensitivity(rows, made.beta), value - low, high - value])
 
 
 def _offer_table(question: Question) -> Offer | str:
     statistic = question.numeric
+    if statistic is not None and takes_mean(statistic):
+        return offer_mean(statistic, question, searched=False)
     if not isinstance(statistic, Quantile):
-        return "hs.table chooses medians and quantiles among candidates; this is neither"
+        return "hs.table has medians, quantiles and means; this is none of them"
     if not 0 < statistic.q < 1:
         return "hs.table offers quantiles strictly between the smallest and the largest value"
     spacing = choose_spacing(statistic.low)  # what `hs.table(...).quantiles` does by default
     points = space_candidates(statistic.low, statistic.high, CANDIDATES, spacing)
     width = 2 * quantile_scores_sensitivity(1, alpha=statistic.q)
 
-    def price(epsilon: float) -> Priced:
-        drawn = question.simulate(partial(_measure_table, statistic, points, width, epsilon))
+    def plan(epsilon: float) -> Plan:
         promised = Guarantee(epsilon=epsilon, neighbours="add-remove")
         asked = f"quantiles(COLUMN, [{format_exactly(statistic.q)}], ...)"
         how = f"hs.table(...).{asked}.release(epsilon={format_exactly(epsilon)})"
-        return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
 
-    return Offer(promise=f"every table, one {say_unit(question)} more or less", at=price)
+        def price(drawn: Floats) -> Priced:
+            return Priced(guarantee=promised, errors=Chosen.of_rows(drawn), how=how)
+
+        measure = partial(_measure_table, statistic, points, width, epsilon)
+        return Plan(measure=measure, price=price)
+
+    return Offer(promise=f"every table, one {say_unit(question)} more or less", at=plan)
 
 
 def _measure_table(
-    statistic: Quantile,
-    points: Floats,
-    width: float,
-    epsilon: float,
-    rows: Any,
-    _: np.random.Generator,
+    statistic: Quantile, points: Floats, width: float, epsilon: float, table: Table
 ) -> Floats:
     """Error of each candidate, then its chance: the less, the farther its rank is off.
 
     As in a query every value counts as the candidate nearest to it.
     """
-    values = statistic.read(rows)
-    exact = float(statistic.value(rows))
+    read = table.read(statistic)
+    values, exact = read.values, float(statistic.value(read))
     upto = np.searchsorted(values, (points[1:] + points[:-1]) / 2, side="right")
     ranks = np.concatenate([[0], upto, [values.size]])
     wanted = float(decimal_of(statistic.q) * values.size)
@@ -209,17 +231,18 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
         return "not sampled"
     pairs = found.sampling.pairs
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         made = _calibrated(law, found, epsilon, question.delta)
         name = "Laplace" if law == "laplace" else "Gaussian"
         slack = "" if law == "laplace" else f", delta={format_exactly(question.delta)}"
-        return Priced(
+        priced = Priced(
             guarantee=made.guarantee,
             errors=Fixed(lambda beta: made.accuracy(beta, question.numbers)),
             how=f"hs.{name}(hs.sample_sensitivity(f, ...), "
             f"epsilon={format_exactly(epsilon)}{slack})",
             calls=2 * pairs + 1,
         )
+        return Plan(price=lambda _: priced)
 
     who = "people" if question.unit == "person" else "rows"
     who = who if question.user is None else "users"
@@ -228,7 +251,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     whose = weaker.get(found.sampling.design.route, f"such {who}")
     return Offer(
         promise=f"random: all but {share} % of {whose}",
-        at=price,
+        at=plan,
     )
 
 
@@ -251,3 +274,22 @@ ROUTES: tuple[Route, ...] = (
     Route("sampled, Gaussian", partial(_offer_sampled, "gaussian")),
 )
 """All routes, in the order in which they are shown where nothing else orders them."""
+
+SEARCHED = "table query, range searched"
+
+LABEL_ROUTES: tuple[Route, ...] = (
+    Route("blocks, votes", partial(offer_votes, False)),
+    Route("blocks, votes, public guess", partial(offer_votes, True)),
+    Route("blocks, stable label", offer_stable),
+)
+"""The routes of a function that answers with labels."""
+
+
+def routes_of(question: Question) -> tuple[Route, ...]:
+    """List the routes that may apply to what is asked."""
+    if question.labels is not None:
+        return LABEL_ROUTES
+    statistic = question.numeric
+    if statistic is None or not takes_mean(statistic):
+        return ROUTES
+    return (*ROUTES, Route(SEARCHED, lambda _: offer_mean(statistic, question, searched=True)))

@@ -10,8 +10,9 @@ import numpy as np
 from hushed._ground.printing import format_exactly
 from hushed._ground.types import Floats
 from hushed.comparing._laws import Refusing
-from hushed.comparing._offers import MOST_TABLES, Offer, Priced, say_promise
+from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promise
 from hushed.comparing._question import Question
+from hushed.comparing._simulated import Table
 from hushed.errors import ParameterError
 from hushed.mechanisms import ProposeTest, StableMode
 from hushed.statistics import Mode, Numeric
@@ -27,34 +28,46 @@ def offer_propose_test(question: Question) -> Offer | str:
     if not question.delta:
         return "needs a delta above 0"
 
-    def price(epsilon: float) -> Priced:
+    def plan(epsilon: float) -> Plan:
         if isinstance(statistic, Mode):
-            return _price_stable_mode(statistic, question, epsilon)
-        return _price_propose_test(statistic, question, epsilon)
+            stable = StableMode(statistic, epsilon=epsilon, delta=question.delta)
+            return Plan(
+                measure=partial(_measure_chances, (stable,)),
+                price=partial(_price_stable_mode, stable),
+            )
+        made = _propose_bounds(statistic, question.delta, epsilon)
+        return Plan(
+            measure=partial(_measure_chances, made),
+            price=partial(_price_propose_test, made),
+            most=MOST_TABLES,
+        )
 
-    return Offer(promise=say_promise(question, slack=True), at=price)
+    return Offer(promise=say_promise(question, slack=True), at=plan)
 
 
-def _price_stable_mode(statistic: Mode, question: Question, epsilon: float) -> Priced:
-    made = StableMode(statistic, epsilon=epsilon, delta=question.delta)
-    refused = 1 - question.simulate(partial(_measure_chances, (made,)))[:, 0]
+def _price_stable_mode(made: StableMode, chances: Floats) -> Priced:
+    refused = 1 - chances[:, 0]
     if refused.mean() > _REFUSED:
         raise ParameterError(f"it would refuse to answer {refused.mean():.0%} of such tables")
     return Priced(
         guarantee=made.guarantee,
         errors=Refusing(lambda _: 0.0, refused),
-        how=f"hs.StableMode(s, {_say_levels(question, epsilon)})",
+        how=f"hs.StableMode(s, {_say_levels(made)})",
     )
 
 
-def _price_propose_test(statistic: Numeric, question: Question, epsilon: float) -> Priced:
-    """Propose the bound that suits the population best, among some that are public as it is."""
+def _propose_bounds(statistic: Numeric, delta: float, epsilon: float) -> tuple[ProposeTest, ...]:
+    """Propose bounds that are public as the range is."""
     widest = statistic.global_sensitivity
-    made = [
-        ProposeTest(statistic, bound=bound, epsilon=epsilon, delta=question.delta)
+    return tuple(
+        ProposeTest(statistic, bound=bound, epsilon=epsilon, delta=delta)
         for bound in (float(f"{widest / 2**k:.3g}") for k in range(1, _BOUNDS))
-    ]
-    refused = 1 - question.simulate(partial(_measure_chances, tuple(made)), MOST_TABLES)
+    )
+
+
+def _price_propose_test(made: tuple[ProposeTest, ...], chances: Floats) -> Priced:
+    """Take the bound that suits the population best."""
+    refused = 1 - chances
     offers = [
         (Refusing(each.accuracy, refused[:, place]), each)
         for place, each in enumerate(made)
@@ -66,16 +79,17 @@ def _price_propose_test(statistic: Numeric, question: Question, epsilon: float) 
     return Priced(
         guarantee=best.guarantee,
         errors=errors,
-        how=f"hs.ProposeTest(s, bound={format_exactly(best.bound)}, "
-        f"{_say_levels(question, epsilon)})",
+        how=f"hs.ProposeTest(s, bound={format_exactly(best.bound)}, {_say_levels(best)})",
     )
 
 
-def _say_levels(question: Question, epsilon: float) -> str:
+def _say_levels(made: ProposeTest | StableMode) -> str:
     """Write both levels in Python, as they are."""
-    return f"epsilon={format_exactly(epsilon)}, delta={format_exactly(question.delta)}"
+    return f"epsilon={format_exactly(made.epsilon)}, delta={format_exactly(made.delta)}"
 
 
-def _measure_chances(made: tuple[Any, ...], rows: Any, _: np.random.Generator) -> Floats:
+def _measure_chances(made: tuple[Any, ...], table: Table) -> Floats:
     """Probability that a table is answered, for each mechanism."""
+    statistic = made[0].statistic
+    rows = table.read(statistic) if isinstance(statistic, Numeric) else table.rows
     return np.array([each.chance_on(rows) for each in made])

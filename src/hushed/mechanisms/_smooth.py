@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +28,7 @@ from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.statistics import Numeric
 from hushed.statistics._constructors import KINDS
 from hushed.statistics._priors import Source
+from hushed.statistics._record import ReadRows
 
 HeavyNoise = Literal["lomax", "t2"]
 
@@ -156,26 +158,16 @@ class Smooth(OnStatistic):
             If the population raises, or gives something else than rows.
         """
         description(population)  # refuses what is none
-        level = decimal_of(read_epsilon(epsilon))
         if noise is not None:
             require_one_of("noise", noise, get_args(HeavyNoise))
-        made = []
-        if noise != "t2":
-            made += [cls(statistic, epsilon=epsilon, tail=tail) for tail in _TAILS]
-        if noise != "lomax":
-            made += [
-                cls(statistic, epsilon=epsilon, noise="t2", smoothing=float(share * level))
-                for share in _SHARES
-            ]
+        made = list_choices(statistic, epsilon, noise)
         count = statistic.rows if rows is None else require_count("rows", rows)
         if count is None:
             raise ParameterError(
                 "the number of rows is private: give rows, a public guess of it", parameter="rows"
             )
-        errors = np.zeros(len(made))
-        for table in range(require_count("tables", tables)):
-            drawn = draw_rows(population, np.random.default_rng([seed, table]), count)
-            errors += [each.error_on(drawn, beta) for each in made]
+        require_count("tables", tables)
+        errors = measure_choices(made, population, rows=count, tables=tables, beta=beta, seed=seed)
         chosen = made[int(np.argmin(errors))]
         object.__setattr__(chosen, "_source", Source(population))
         return chosen
@@ -291,6 +283,38 @@ class Smooth(OnStatistic):
         if self.tail:
             return noise.add_lomax(value, scale=scale, tail=self.tail, low=low, high=high)
         return noise.add_student(value, scale=scale, low=low, high=high)
+
+
+def list_choices(statistic: Numeric, epsilon: float, law: HeavyNoise | None) -> list[Smooth]:
+    """List the laws, tails and smoothings that `Smooth.for_population` chooses from."""
+    level = decimal_of(read_epsilon(epsilon))
+    made = []
+    if law != "t2":
+        made += [Smooth(statistic, epsilon=epsilon, tail=tail) for tail in _TAILS]
+    if law != "lomax":
+        made += [
+            Smooth(statistic, epsilon=epsilon, noise="t2", smoothing=float(share * level))
+            for share in _SHARES
+        ]
+    return made
+
+
+def measure_choices(
+    made: Sequence[Smooth],
+    population: Population,
+    *,
+    rows: int,
+    tables: int,
+    beta: float,
+    seed: int,
+) -> Floats:
+    """Sum the error of each choice over public tables; a table is drawn and sorted once for all."""
+    errors = np.zeros(len(made))
+    for table in range(tables):
+        drawn = draw_rows(population, np.random.default_rng([seed, table]), rows)
+        read = ReadRows.of(made[0].statistic, drawn)
+        errors += [each.error_on(read, beta) for each in made]
+    return errors
 
 
 def read_epsilon_share(value: Any) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
+from hushed.comparing._record import LABEL_ERROR
 from hushed.plots._figures import (
     altair_or_refuse,
     draw_svg,
@@ -55,7 +56,7 @@ def comparison_figure(comparison: Comparison) -> Any:
     ]
     unit = "rows" if comparison.categories else "unit of the answer"
     kept = f"error that 50 % (mark) and 95 % (end) of releases keep to ({unit})"
-    title = "epsilon (nats)" if levels else kept
+    title = "epsilon (nats)" if levels else LABEL_ERROR if comparison.labels else kept
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
     promises = list(dict.fromkeys(each.promise for each in comparison.routes))
     looks = tell_apart(promises, _SHAPES, by="promise", title="promise holds for")

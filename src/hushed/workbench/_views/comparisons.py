@@ -100,6 +100,8 @@ def draw_routes(compared: hs.Comparison) -> Picture | None:
     if not compared.routes:
         return None
     what = "Error in 95 % of releases" if compared.error is None else "Smallest epsilon"
+    if compared.labels and compared.error is None:
+        what = "Share of other labels"
     bars = [Bar(name=each.name, value=compared.price(each)) for each in compared.routes]
     first = compared.routes[0].name
     return draw_bars(
