@@ -71,7 +71,7 @@ class Pool:
     >>> with hs.blocks.Pool(np.median, mechanism) as ready:
     ...     first = hs.release(ready, rows, mechanism)
     ...     second = hs.release(ready, rows, mechanism)
-    >>> first.certificate.epsilon
+    >>> first.certificate.guarantee.epsilon
     4.0
     """
 

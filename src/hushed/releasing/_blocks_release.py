@@ -17,9 +17,8 @@ from hushed._functions._isolation import Isolation
 from hushed._ground.printing import tell_seconds
 from hushed._ground.progress import tell_wait
 from hushed._rows import _containers as containers
-from hushed.blocks import Blocks
+from hushed.blocks import Blocks, Pool
 from hushed.blocks._calls import open_calls
-from hushed.blocks._pool import Pool
 from hushed.errors import ParameterError
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._blocks import digest_blocks, name_function
