@@ -125,7 +125,22 @@ class Pool:
             self._end()
 
     def check(self, mechanism: Blocks, held: str) -> None:
-        """Refuse a release that these processes were not started for; nothing is charged."""
+        """Refuse a release that these processes were not started for; nothing is charged.
+
+        Parameters
+        ----------
+        mechanism : Blocks
+            What is released by.
+        held : str
+            What the rows are held in, such as ``"pandas"``.
+
+        Raises
+        ------
+        ParameterError
+            If the pool is closed, or was opened for other answers, limits or frames.
+        BadFunction
+            If the function has changed since.
+        """
         if self._closed or os.getpid() != self._owner:
             where = "is closed" if self._closed else "belongs to another process"
             raise ParameterError(f"the pool {where}: open another with hs.blocks.Pool")
@@ -152,6 +167,16 @@ class Pool:
 
         If it is stopped while it asks, none of them is used again: one may hold an answer that
         nobody has read.
+
+        Yields
+        ------
+        Isolation
+            The processes, to be asked once.
+
+        Raises
+        ------
+        ParameterError
+            If the pool is closed.
         """
         with self._lock:
             if self._closed:
