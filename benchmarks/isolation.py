@@ -31,6 +31,7 @@ from typing import Self
 
 import numpy as np
 
+import hushed as hs
 from hushed._functions._isolation import Isolation, call_isolated
 
 CALLS, ROWS = 31, 31 * 161
@@ -167,6 +168,32 @@ def print_pairs(pairs: dict[str, np.ndarray]) -> None:
         )
 
 
+def take_releases(work: Work, rows: np.ndarray, blocks: int) -> dict[str, float]:
+    """Time bare calls, and releases with a pool that is ready and without, on the wall in turn."""
+    mechanism = hs.Blocks(low=0, high=1e6, epsilon=1.0, blocks=blocks, beta=0.5)
+    parts = np.array_split(rows, blocks)
+    bare = Watch().take(lambda: [work(part) for part in parts]).wall
+    begun = time.perf_counter()
+    with hs.blocks.Pool(work, mechanism) as pool:
+        opened = time.perf_counter() - begun
+        ready = Watch().take(lambda: hs.release(pool, rows, mechanism)).wall
+    cold = Watch().take(lambda: hs.release(work, rows, mechanism)).wall
+    return {"bare": bare, "opening": opened, "ready": ready, "cold": cold}
+
+
+def print_releases(taken: list[dict[str, float]]) -> None:
+    """Print what a pool that is kept saves of a release."""
+    best = {name: min(each[name] for each in taken) for name in taken[0]}
+    saved = statistics.median(each["cold"] / each["ready"] for each in taken)
+    beside = statistics.median(each["ready"] / each["bare"] for each in taken)
+    print(
+        f"a release on the wall, at best: {best['ready']:.2f} s with a pool that is ready, "
+        f"{best['cold']:.2f} s without, bare calls one after another {best['bare']:.2f} s; in the "
+        f"middle without a pool {saved:.1f} times as long, with it {beside:.2f} times bare calls; "
+        f"to open the pool takes {best['opening']:.2f} s"
+    )
+
+
 def print_floors() -> None:
     """Print what the start of an empty interpreter takes, and bytes there and back."""
     starts = []
@@ -221,11 +248,13 @@ def main(*, quick: bool) -> None:
         f"isolated, {cores} workers": lambda: take_warm(work, parts, cores),
         f"isolated, {cores} workers, started when needed": lambda: take_cold(work, parts, cores),
     }
+    releases: list[dict[str, float]] = []
     taken: dict[str, list[Watch]] = {name: [] for name in kinds}
     pairs: dict[float, list[dict[str, np.ndarray]]] = {seconds: [] for seconds in lengths}
     for _ in range(QUICK if quick else REPEATS):  # in turn: a busy minute hits all of them
         for seconds, count in lengths.items():
             pairs[seconds].append(take_pairs(works[seconds], parts[:count]))
+        releases.append(take_releases(work, np.concatenate(parts), len(parts)))
         for name, take in kinds.items():
             taken[name].append(take())
     bare = taken["bare, one after another"]
@@ -233,6 +262,7 @@ def main(*, quick: bool) -> None:
     for found in pairs.values():
         print_pairs({name: np.concatenate([each[name] for each in found]) for name in found[0]})
     print_floors()
+    print_releases(releases)
     for name, watches in taken.items():
         ratios = [
             each.processor / beside.processor for each, beside in zip(watches, bare, strict=True)

@@ -70,6 +70,12 @@ def questions() -> dict[str, tuple[object, object, int, list[float] | None]]:
             1000,
             None,
         ),
+        "mean of 200 incomes without 10 % at each end": (
+            s.trimmed_mean(0.1, rows=200, low=low, high=high),
+            made,
+            200,
+            None,
+        ),
         "median of the index of chronic disease, 1,000 person-years, [0, 100]": (
             s.median(rows=1000, low=0, high=100),
             disease,

@@ -60,7 +60,14 @@ PRINTED = {
     "models": [r"\| breast cancer \| 10\.0 \| 0\.\d", r"\| diabetes \| 10\.0 \| 0\.\d"],
     "noise": [r"laplace doubles +\d", r"laplace\(1e12\) as a vector: \d.* microseconds"],
     "promises": [r"\| inverse sensitivity \| every table", r"\| blocks \| .*\| 31 \|"],
-    "isolation": [r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare"],
+    "published": [
+        r"\| Cauchy noise, published constant \| \d",
+        r"\| propose-test \| every table \(delta\), one row replaced \| \d",
+    ],
+    "isolation": [
+        r"isolated, \d+ workers: \d+ ms of processors, \d+\.\d+ times bare",
+        r"a release on the wall, at best: \d+\.\d\d s with a pool",
+    ],
     "bursts": [r"/livez +this +\d+\.\d\d ms", r"told .* until it is answered", r"faults 0\n"],
     "searches": [r"1000 questions: hushed \d.* ms", r"10 of 1,000 candidates, together: \d"],
     "sampling": [r"mean, n = 10000 +2 +\d", r"1 ms function, n = 100 +1 +\d.*overhead"],

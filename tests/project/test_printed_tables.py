@@ -121,7 +121,8 @@ def test_how_often_each_calibration_fails_is_on_the_page(modules):
 # Title in the benchmark, where its table is on the page, and the column there.
 COLUMNS = [
     ("median of 1,000 incomes", "Median of incomes", 2),
-    ("mean of 1,000 incomes without", "Mean of 1,000 such incomes", 2),
+    ("mean of 1,000 incomes without", "Mean of such incomes", 2),
+    ("mean of 200 incomes without", "Mean of such incomes", 4),
     ("median of the index", "Real rows", 2),
     ("mean of doctor visits", "Real rows", 4),
     ("correlation of visits", "visits to doctors", 2),
@@ -149,6 +150,28 @@ def test_our_routes_are_on_the_page(modules, title, where, column):
         assert told[route.name][1] == route.promise
     apart = next(cells[column] for name, cells in told.items() if "without noise" in name)
     assert numbers_of(apart)[1] == pytest.approx(found.spread_95, rel=0.03, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_published_constants_and_a_slack_are_on_the_page(modules):
+    """As `python -m benchmarks published` prints them, at full size."""
+    published = modules("published")
+    for line in [*published.constants(200)[2:], *published.slack(200)[2:]]:
+        assert_on_page(page("which-promise.md"), line)
+
+
+@pytest.mark.slow
+def test_errors_with_published_constants_are_those_of_another_simulation(modules):
+    """600 releases each: of Cauchy noise they tell the error at 95 % to 18 % (one sd)."""
+    found = modules("published").errors(1000, 1.0, 200)
+    wanted = {
+        "Cauchy noise, published constant": (1943, 20_743),
+        "Cauchy noise, smallest constant": (157, 2412),
+        "t2 noise, smallest constant": (235, 1374),
+    }
+    for name, (middle, far) in wanted.items():
+        assert found[name][0] == pytest.approx(middle, rel=0.15), name
+        assert found[name][1] == pytest.approx(far, rel=0.36), name
 
 
 # What was simulated independently, 600 releases each: second digits are not known.

@@ -18,6 +18,19 @@ from hushed._rows._apart import dump_apart
 from hushed.errors import BadFunction
 
 
+def pack_function(function: Any) -> bytes:
+    """Pack a function, or labels, with all that they hold."""
+    import cloudpickle  # noqa: PLC0415
+
+    try:
+        return bytes(cloudpickle.dumps(function))
+    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
+        raise BadFunction(
+            f"the function cannot be sent to a fresh process ({cause}); create what it holds "
+            "inside the function"
+        ) from cause
+
+
 def pack_work(
     function: Callable[[Any], Any],
     labels: Sequence[Any] | None,
@@ -26,18 +39,10 @@ def pack_work(
     limits: dict[str, float],
 ) -> bytes:
     """Pack all that a process is told before it is given rows."""
-    import cloudpickle  # noqa: PLC0415
-
     if not callable(function):
         raise BadFunction(f"expected a function of the rows, got {type(function).__name__}")
-    try:
-        packed = cloudpickle.dumps(function)
-        listed = None if labels is None else cloudpickle.dumps(list(labels))
-    except (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError) as cause:
-        raise BadFunction(
-            f"the function cannot be sent to a fresh process ({cause}); create what it holds "
-            "inside the function"
-        ) from cause
+    packed = pack_function(function)
+    listed = None if labels is None else pack_function(list(labels))
     path = [os.path.abspath(each) for each in sys.path]
     told = {"path": path, "modules": list(modules), "function": packed, "labels": listed}
     return pickle.dumps({**told, **limits, "shape": tuple(shape)})

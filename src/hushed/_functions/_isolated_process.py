@@ -159,13 +159,17 @@ class Process:
     def stop(self) -> int:
         """Halt it and what it has started; how many bytes of memory it goes on holding."""
         self._signal(signal.SIGSTOP)
-        try:
+        with suppress(OSError):
             if os.stat(self.folder).st_mtime_ns != self._made:
                 _remove(self.folder)
-            pages = read_small(f"/proc/{self._child.pid}/statm").split(None, 2)[1]
+        return self.measure()
+
+    def measure(self) -> int:
+        """Measure the memory that it holds, in bytes; 0 once it is gone."""
+        try:
+            return int(read_small(f"/proc/{self._child.pid}/statm").split(None, 2)[1]) * _PAGE
         except OSError:
             return 0
-        return int(pages) * _PAGE
 
     def kill(self) -> None:
         """End it and what it has started, at once."""

@@ -8,6 +8,7 @@ import select
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
@@ -88,7 +89,7 @@ class Isolation:
         require_linux()
         if labels is not None and shape != ():
             raise ParameterError("labels are single answers: leave out the shape")
-        self._wanted = require_count("calls", calls, least=0)
+        self._calls = require_count("calls", calls, least=0)
         self._shape, self._limits = shape, asdict(limits)
         self._size = 8 * math.prod(shape)
         self._workers = count_workers(limits, workers)
@@ -97,17 +98,18 @@ class Isolation:
         self._open: set[Process] = set()
         self._ended: list[Process] = []
         self._heard: dict[int, Process] = {}  # by the numbers of their files
+        self.asked = False  # since processes were started for later calls
         self._started = 0
         self._holding = 0  # bytes, by those that have ended
         self._failures = 0
         self._looked = 0.0
-        self._to_start = 0.0  # seconds until those before the first call were ready
+        self._to_start = 0.0  # seconds for as many as start at once, before the first call
 
     def __enter__(self) -> Self:
         self._poll = select.epoll()
         self._life, self._held = os.pipe()
         try:
-            self._warm()
+            self.warm(self._calls)
         except BaseException:
             self.close()
             raise
@@ -134,6 +136,7 @@ class Isolation:
     def call(self, parts: Sequence[Any], *, seeds: Sequence[int] | None = None) -> Floats:
         """Call the function once for each part; a row of NaN for each call that failed."""
         seeds = _check_seeds(seeds, len(parts))
+        self.asked = True
         found = [b""] * len(parts)
         waiting = deque(range(len(parts)))
         running: set[Process] = set()
@@ -163,26 +166,45 @@ class Isolation:
         answers[infinite.any(axis=tuple(range(1, answers.ndim)))] = np.nan
         return answers
 
-    def _warm(self) -> None:
-        """Start the processes that are to be ready before the first call."""
+    def warm(self, wanted: int) -> None:
+        """Start processes before the first call, and wait until so many are ready."""
         starting: set[Process] = set()
-        begun = time.perf_counter()
-        while len(self._idle) < self._wanted:
-            missing = self._wanted - len(self._idle) - len(starting)
+        begun, rounds = time.perf_counter(), math.ceil((wanted - len(self._idle)) / self._workers)
+        while len(self._idle) < wanted:
+            missing = wanted - len(self._idle) - len(starting)
             for _ in range(min(self._workers - len(starting), missing)):
                 starting.add(self._start())
             starting -= set(self._advance())
             ready = {process for process in starting if process.ready}
             starting -= ready
             self._idle += ready
-        self._to_start = time.perf_counter() - begun
+        if rounds > 0:
+            self._to_start = (time.perf_counter() - begun) / rounds
+
+    def refill(self, wanted: int) -> None:
+        """Start processes for later calls until so many wait, without waiting for any of them.
+
+        What a call has left is removed first. Where none can be started, the next call tries again.
+        """
+        self._clear()
+        self._started = len(self._idle)  # the next parts have the first seeds again
+        with suppress(OSError):
+            while len(self._idle) < wanted:
+                self._idle.append(self._start())
+        self.asked = False
 
     def foresee(self, calls: int) -> tuple[float, int]:
-        """Foresee the seconds that it takes to start so many processes, and how many do at once.
+        """Foresee the seconds that starting takes for so many calls, and how many do at once.
 
         It follows from those that were ready before the first call, and so from no row.
         """
-        return self._to_start * math.ceil(calls / self._workers), self._workers
+        missing = max(0, calls - len(self._idle))
+        return self._to_start * math.ceil(missing / self._workers), self._workers
+
+    @property
+    def held(self) -> int:
+        """Bytes of memory that a process holds while it waits; 0 if none does."""
+        return max((process.measure() for process in self._idle), default=0)
 
     def _take(self, *, others: bool) -> Process | None:
         """Take a process that waits, or start one; None if that has to wait for others to end.

@@ -10,6 +10,8 @@ from pathlib import Path
 from hushed._ground.checks import require_count, require_positive
 from hushed.errors import Refusal
 
+_RESERVED = 4  # one part in so many of the memory is no call's
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -41,12 +43,28 @@ class Limits:
 
 
 def count_workers(limits: Limits, workers: int | None = None) -> int:
-    """Count the calls that may run at the same time, from public numbers alone."""
+    """Count the calls that may run at the same time, from public numbers alone.
+
+    If calls and this process took up more memory than there is, the system would end a call for
+    what others use. So a quarter stays for this process, and the memory of one call for those that
+    have answered and are not taken apart yet. What this process takes up just now is not looked at:
+    it follows from the rows.
+    """
     if workers is None:
         import joblib  # noqa: PLC0415
 
         workers = int(joblib.cpu_count())
-    return max(1, min(require_count("workers", workers), _read_memory() // limits.memory))
+    memory = _read_memory()
+    together = (memory - memory // _RESERVED) // limits.memory
+    return max(1, min(require_count("workers", workers), together - 1))
+
+
+def count_waiting(held: int, wanted: int) -> int:
+    """Count the processes that may wait for calls, each holding so many bytes of memory.
+
+    They have half of what is reserved for this process.
+    """
+    return max(1, min(wanted, _read_memory() // (2 * _RESERVED) // max(1, held)))
 
 
 def _read_memory() -> int:

@@ -17,7 +17,7 @@ from hushed._functions._isolation import Isolation
 from hushed._ground.printing import tell_seconds
 from hushed._ground.progress import tell_wait
 from hushed._rows import _containers as containers
-from hushed.blocks import Blocks
+from hushed.blocks import Blocks, Pool
 from hushed.blocks._calls import open_calls
 from hushed.errors import ParameterError
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
@@ -41,8 +41,11 @@ def release_blocks(
     """Charge, ask the function about each block, and draw; value, certificate and number.
 
     Processes that have loaded the function are there before the charge: one that cannot be loaded
-    costs nothing. What the function does with private rows is never told, not even that it failed.
+    costs nothing. A pool that the user keeps stands in place of the function. What the function
+    does with private rows is never told, not even that it failed.
     """
+    pool = f if isinstance(f, Pool) else None
+    f = f if pool is None else pool.function
     if isinstance(f, Statistic):
         raise ParameterError(
             "hs.Blocks releases functions: give one that computes the statistic on however many "
@@ -63,11 +66,14 @@ def release_blocks(
     mechanism.check(rows)
     name = name_function(f)
     hidden = list_unsearched(f)
+    held = containers.container(rows)
+    if pool is not None:
+        pool.check(mechanism, held)
     certify_blocks(mechanism, name, unsearched=hidden).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_blocks(mechanism, f)
     promise, law = mechanism.guarantee, mechanism.loss
-    held = containers.container(rows)
-    with open_calls(mechanism, f, 1, held) as calls, explain_stops(ledger, budget, key):
+    opened = open_calls(mechanism, f, 1, held) if pool is None else pool.lend()
+    with opened as calls, explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         if paid.kept is None:
             _tell_wait(calls, mechanism.blocks or 1)

@@ -22,7 +22,7 @@ from hushed._functions._gate import (
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat
-from hushed.blocks import Blocks
+from hushed.blocks import Blocks, Pool
 from hushed.errors import (
     BadFunction,
     BadRows,
@@ -117,7 +117,7 @@ class Release(Shown):
 
 
 def release(
-    f: Callable[..., Any] | Statistic,
+    f: Callable[..., Any] | Statistic | Pool,
     data: Any,
     mechanism: Mechanism | StatisticMechanism | Blocks | Posterior,
     ledger: Charges | None = None,
@@ -136,9 +136,10 @@ def release(
 
     Parameters
     ----------
-    f : callable or statistic
+    f : callable, statistic or hushed.blocks.Pool
         The function whose sensitivity the mechanism was calibrated to, the statistic that it was
-        made for, or the ``log_likelihood`` of a `Posterior`.
+        made for, the ``log_likelihood`` of a `Posterior`, or for hs.Blocks a pool of processes
+        that know the function.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers
@@ -207,13 +208,14 @@ def release(
         )
         return Release(value=value, certificate=certificate, entry=entry)
     if type(mechanism) is Blocks:
+        function = f.function if isinstance(f, Pool) else f
         value, certificate, entry = release_blocks(
             f,
             data,
             mechanism,
             ledger,
             budget=budget,
-            note=choose_note(note, default_note(f"Blocks: {name_function(f)}")),
+            note=choose_note(note, default_note(f"Blocks: {name_function(function)}")),
             key=key,
             outside=outside,
         )

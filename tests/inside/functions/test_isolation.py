@@ -12,7 +12,7 @@ import pytest
 
 from hushed._functions import _limits
 from hushed._functions._isolation import Isolation, Limits, call_isolated
-from hushed._functions._limits import count_workers
+from hushed._functions._limits import count_waiting, count_workers
 from hushed.errors import BadFunction, ParameterError, Refusal, WorkerLost
 
 
@@ -263,8 +263,23 @@ class TestRefusals:
 
 
 def test_calls_at_the_same_time_fit_into_memory():
-    """Fewer run than were asked for if together they could take more than there is."""
-    half = Limits(memory=_limits._read_memory() // 2)
-    assert count_workers(half, 8) == 2
+    """Beside this process, with a quarter, and calls that have answered, with the memory of one."""
+    memory = _limits._read_memory()
+    assert count_workers(Limits(memory=memory // 8), 8) == 5
+    assert count_workers(Limits(memory=memory // 4), 8) == 2
+    assert count_workers(Limits(memory=memory // 2), 8) == 1
     assert count_workers(Limits(memory=2**60), 8) == 1
     assert count_workers(Limits(memory=2**20), 3) == 3
+
+
+@pytest.mark.parametrize("parts", [5, 8, 13, 100])
+def test_all_that_may_be_taken_up_at_once_leaves_an_eighth_for_this_process(parts):
+    """Calls, the one that has ended, and processes that wait, each holding a hundredth."""
+    memory = _limits._read_memory()
+    limits = Limits(memory=memory // parts)
+    calls = count_workers(limits, 200) + 1
+    waiting = count_waiting(memory // 100, 200)
+    assert calls * limits.memory + waiting * (memory // 100) <= memory - memory // 8
+    assert waiting == 12
+    assert count_waiting(memory, 3) == 1
+    assert count_waiting(1, 3) == 3
