@@ -211,3 +211,14 @@ def tell_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def cut_text(text: str, most: int) -> str:
+    """Cut a long text, and no number in the middle: it would be another one."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 4]
+    kept = cut.rpartition(" ")[0]
+    if 2 * len(kept) <= len(cut):  # one long word
+        kept = cut.rstrip("0123456789.,_:'eE+-").rstrip()
+    return f"{kept} ...".lstrip()
