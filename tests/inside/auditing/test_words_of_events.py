@@ -56,3 +56,19 @@ def test_a_type_is_inside_wholly_or_in_part(threshold, first, said):
         free=(((3, np.array([0.0]), np.array([0.0, 0.4, -9.0])),), ()),
     )
     assert score.describe(threshold, first=first).startswith(said)
+
+
+def test_a_number_of_numpy_is_the_same_outcome_as_that_of_python():
+    """The page on audits says so: whoever reads it sees no difference; a text is another."""
+
+    def number(rows, rng):
+        value = float(rng.integers(3))
+        return np.float64(value) if rows[0] else value
+
+    def text(rows, rng):
+        value = float(rng.integers(3))
+        return str(value) if rows[0] else value
+
+    claim = hs.Guarantee(epsilon=0.2)
+    found = [hs.audit(each, [([0], [1])], claim=claim, **HOW).verdict for each in (number, text)]
+    assert found == ["not refuted", "violated"]
