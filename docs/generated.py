@@ -15,6 +15,7 @@ from pathlib import Path
 from command_pages import command_pages, command_titles
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "hushed"
@@ -29,6 +30,13 @@ LAYERS = re.compile(
 
 # Pages that stand beside the documentation, where people look for them.
 BESIDE = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md"}
+
+# In the search of the site these come behind the pages that are written for readers: what is made
+# from docstrings, and records of the past. By its words alone hushed.client is first for "median".
+# A word in a title counts a thousand times as much as one in a text, so it takes a small number.
+BEHIND = ("reference/", "decisions/", "changelog.md", "mutants.md")
+AMONG_THE_FIRST = ("reference/statistics.md", "reference/tables.md")
+BOOST = 1e-4
 
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {
@@ -162,6 +170,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Mark the pages that come last in the search."""
+    source = page.file.src_uri
+    if source.startswith(BEHIND) and source not in AMONG_THE_FIRST:
+        page.meta.setdefault("search", {"boost": BOOST})
+    return markdown
 
 
 if __name__ == "__main__":

@@ -161,6 +161,9 @@ class TestVerdicts:
         found = quick(gauss(0.7), claim=claim)
         assert found.verdict == "violated"
         assert found.measured > (0.125 if isinstance(claim, ZeroConcentrated) else 0.5)
+        named = {True: "rho", False: "the Renyi divergence of order 4"}
+        said = f"{named[isinstance(claim, ZeroConcentrated)]} is at least {found.measured:.3f}"
+        assert f"confidence 0.95: {said[:-1]}" in found.explain()
 
     @pytest.mark.slow
     def test_gamma_lets_a_share_of_pairs_fail(self):

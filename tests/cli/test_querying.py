@@ -121,6 +121,25 @@ def test_a_quote_reads_no_row_and_charges_nothing(run, tmp_path):
     assert json.loads(refused.stdout)["error"]["type"] == "Overspent"
 
 
+@pytest.mark.parametrize("priced", [("--error", "users=1"), ("--epsilon", 4)])
+def test_a_quote_that_does_not_fit_is_a_price_all_the_same(run, tmp_path, priced):
+    """It ends as what is refused, with price and reason; the query is written down."""
+    url = f"sqlite:///{tmp_path / 'b.db'}"
+    with hs.Ledger(url) as ledger:
+        ledger.open_budget("c", hs.Guarantee(epsilon=0.1, neighbours="add-remove", unit="user"))
+    words = ("--user", "patient", "--count-users", *priced, "--quote")
+    charged = (*words, "--ledger", url, "--budget", "c")
+    told = run(*charged, "--save", tmp_path / "q.toml")
+    assert told.exit_code == 1
+    assert (tmp_path / "q.toml").exists()
+    assert told.stdout.startswith(run(*words).stdout)
+    assert "the query does not fit: budget 'c': this charge of epsilon" in told.stdout
+    found = json.loads(run(*charged, "--json").stdout)
+    plain = json.loads(run(*words, "--json").stdout)
+    assert "its epsilon does not fit" in found.pop("refusal")
+    assert found == {name: each for name, each in plain.items() if name != "refusal"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

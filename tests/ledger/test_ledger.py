@@ -923,6 +923,32 @@ class TestUnits:
         assert plain.balance("b").entries == 1
 
 
+@pytest.mark.parametrize(
+    ("method", "delta", "said"),
+    [
+        ("adaptive", 1e-6, "Half of the limit's delta is set aside for the charges' own deltas"),
+        ("zcdp", 1e-6, "A share of the limit's delta is set aside"),
+        ("basic", 1e-6, ""),
+        ("adaptive", 0.0, ""),
+    ],
+)
+def test_a_balance_says_why_a_part_of_delta_is_left(plain, method, delta, said):
+    """A new budget has all of its delta left, unless it says where the rest is."""
+    plain.open_budget("b", G(epsilon=1.0, delta=delta), method=method)
+    balance = plain.balance("b")
+    assert (balance.delta_left < 0.9 * delta) == bool(said)
+    assert ("set aside" in balance.explain()) == bool(said)
+    assert said in balance.explain()
+
+
+@pytest.mark.parametrize("ask", ["entries", "history"])
+def test_a_budget_that_is_named_by_a_list_is_named_wrongly(plain, ask):
+    """It was said that the ledger cannot be used now, and to try again."""
+    plain.open_budget("b", G(epsilon=1.0))
+    with pytest.raises(ParameterError, match="named by a text, such as 'study', got something"):
+        getattr(plain, ask)(["b"])
+
+
 def test_balances_print_on_the_safe_side(plain):
     """What is promised and spent is not printed smaller than it is, what is left not larger."""
     limit = G(epsilon=2.0000004, delta=1.0000004e-6, gamma=0.30000004)

@@ -426,3 +426,12 @@ def test_a_mechanism_says_that_it_protects_hardly_anybody(make):
     assert text in make(1e4)._repr_mimebundle_()["text/plain"]
     assert text in make(10.0)._repr_html_()
     assert text not in make(9.9)._repr_mimebundle_()["text/plain"]
+
+
+def test_the_card_of_a_histogram_names_the_edges_of_its_bins():
+    """Its numbers mean nothing without them; they were in the printed answer alone."""
+    rows = hs.table(pa.table({"cost": [5.0] * 50}))
+    answer = rows.histogram("cost", low=0, high=20, bins=4).release(epsilon=1.0)
+    card = answer._repr_html_().partition("<details>")[0]
+    assert "<th>edges of the bins of histogram_cost</th><td>0 5 10 15 20</td>" in card
+    assert "edges" not in rows.count().release(epsilon=1.0)._repr_html_()

@@ -58,3 +58,21 @@ def test_long_tables_are_cut_on_the_page_and_whole_in_the_file():
     assert page.count("<tr>") < 60
     assert "176 more lines are in the file" in page
     assert len(known.subject) == 200
+
+
+def test_a_long_cell_of_a_report_opens_to_the_whole_text(tmp_path):
+    """Its beginning is shown, and printed; the note and the numbers of all groups are there."""
+    keys = [f"ward-{i:02}" for i in range(30)]
+    note = "asked by the board on the third of May, " * 4
+    query = hs.table(pa.table({"a": keys})).group_by("a", keys=keys).count()
+    with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:
+        ledger.open_budget("study", hs.Guarantee(epsilon=2.0, neighbours="add-remove"))
+        answer = query.release(epsilon=1.0, ledger=ledger, budget="study", note=note)
+        page = certificate_page(hs.certify_budget(ledger, "study"))
+    cells = [each.partition("</details>")[0] for each in page.split('<details class="cell">')[1:]]
+    (first, whole), (start, groups) = (each.split("</summary>") for each in cells)
+    assert len(first) < 100 < len(whole)
+    assert whole.split() == note.split()
+    assert start.endswith(" ...")
+    for row in answer.rows():
+        assert f"{row['a']} {row['count']}" in groups

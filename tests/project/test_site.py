@@ -1,6 +1,7 @@
 """The site builds without a warning, needs no network, and has a page for each public module."""
 
 import importlib.util
+import json
 import os
 import pkgutil
 import re
@@ -183,3 +184,19 @@ def test_search_works_on_pages_opened_from_a_folder(site):
         ["chromium", *options, "--dump-dom", page], capture_output=True, text=True, check=True
     )
     assert re.search(r"[1-9]\d* matching documents", shown.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.parametrize("word", ["median", "quantile"])
+def test_search_shows_pages_for_readers_first(site, word):
+    """The client of a server has a method of that name, whose title is that word."""
+    asked = ["node", ROOT / "tests" / "project" / "search.js", site, word]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    found = [each.partition("#")[0] for each in json.loads(shown)]
+    assert set(found[:2]) == {"reference/statistics.html", "reference/tables.html"}
+    assert "tables.html" in found[2:6]
+    made = ("reference/", "decisions/", "changelog", "mutants")
+    behind = [each.startswith(made) for each in found[2:]]
+    assert behind == sorted(behind)
+    assert "reference/client.html" in found[-sum(behind) :]

@@ -2,7 +2,9 @@
 
 import pytest
 
-from hushed.statements._budgets import _MOST_CELL, _shorten
+from hushed._ground.printing import cut_text
+
+_MOST_CELL = 90
 
 
 @pytest.mark.parametrize(
@@ -17,5 +19,5 @@ from hushed.statements._budgets import _MOST_CELL, _shorten
     ],
 )
 def test_no_number_is_cut_in_the_middle(text, kept):
-    assert _shorten(text) == kept
-    assert len(_shorten(text)) <= _MOST_CELL
+    assert cut_text(text, _MOST_CELL) == kept
+    assert len(cut_text(text, _MOST_CELL)) <= _MOST_CELL

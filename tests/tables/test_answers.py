@@ -216,6 +216,21 @@ class TestWords:
             with pytest.raises(ParameterError, match="rows"):
                 query.quote(epsilon=1.0, rows=rows)
 
+    def test_a_price_may_start_from_errors(self, table):
+        """A count of Laplace noise: the error ln(20) / epsilon, up to a whole number of rows."""
+        found = table.count().quote(error=10)
+        assert found.guarantee.epsilon == pytest.approx(math.log(20) / 10, rel=0.1)
+        assert found.accuracy("count") <= 10
+        assert table.count().quote(errors={"count": 10}) == found
+        both = table.count().sum("cost", low=0, high=200)
+        assert both.quote(errors={"count": 10}) == both.quote_for(errors={"count": 10}).quote
+        with pytest.raises(ParameterError, match=r"'count': \.\.\., 'sum_cost': \.\.\."):
+            both.quote(error=10)
+        with pytest.raises(ParameterError, match="give one of the two"):
+            table.count().quote(epsilon=1.0, error=10)
+        with pytest.raises(ParameterError, match="or the errors that are wanted"):
+            table.count().quote()
+
     def test_what_is_left_is_told_in_lines(self, table, tmp_path):
         """The balance in its own words, not as a record."""
         with hs.Ledger(f"sqlite:///{tmp_path / 'b.db'}") as ledger:

@@ -146,10 +146,11 @@ def shown(text: str) -> str:
 def as_given(value: object) -> str:
     """Tell what was given for an option, if it is a number, a word or nothing; else its type.
 
-    It may be a table that was meant for another argument, and its rows may be private.
+    It may be a table that was meant for another argument, and its rows may be private: a text of
+    several lines is no option, and may be a table as CSV.
     """
-    if isinstance(value, str) and len(value) > _LONGEST:
-        return f"a text of {len(value)} characters"
+    if isinstance(value, str) and (len(value) > _LONGEST or len(value.splitlines()) > 1):
+        return _measure_text(value)
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
     plain = value is None or isinstance(value, Number | str)
@@ -157,13 +158,26 @@ def as_given(value: object) -> str:
 
 
 def brief(text: str) -> str:
-    """Quote what somebody wrote, in a message: on one line, and not all of a long text."""
+    """Quote what somebody wrote, in a message: on one line, and nothing of what may be a table.
+
+    A text of several lines may be one; of a long one the beginning is quoted.
+    """
+    if len(text.strip().splitlines()) > 1:
+        return _measure_text(text)
     return repr(text) if len(text) <= _LONGEST else shown(text)
+
+
+def _measure_text(text: str) -> str:
+    """Tell how long a text is, and nothing of what it says."""
+    lines = len(text.splitlines())
+    return f"a text of {len(text)} characters{f' in {lines} lines' if lines > 1 else ''}"
 
 
 def plain_path(path: object, show: Callable[[str], str] = shown) -> str:
     """Show the path of a file that is not there, unless it may be an address with a password."""
     text = str(path)
+    if len(text.splitlines()) > 1:  # the content of a file in place of its name
+        return f"named by {_measure_text(text)}"
     if _MAY_BE_SECRET.search(text):
         return "of that name (not shown, for it may be an address: postgresql://USER@HOST/DATABASE)"
     return show(text)
@@ -211,3 +225,14 @@ def tell_seconds(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def cut_text(text: str, most: int) -> str:
+    """Cut a long text, and no number in the middle: it would be another one."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 4]
+    kept = cut.rpartition(" ")[0]
+    if 2 * len(kept) <= len(cut):  # one long word
+        kept = cut.rstrip("0123456789.,_:'eE+-").rstrip()
+    return f"{kept} ...".lstrip()

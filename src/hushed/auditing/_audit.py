@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal, get_args
 
@@ -171,7 +171,9 @@ def audit(
         found = _judge_sequential(run_sequential(runs, listed, goal), differ)
     else:
         found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
-    return _report(found, claim, confidence, number, listed, begun, root)
+    report = _report(found, claim, confidence, number, listed, begun, root)
+    failed, made = runs.tally.failed, runs.tally.made
+    return replace(report, failed=failed, made=made if failed else 0)
 
 
 def _report(

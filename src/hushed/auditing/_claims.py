@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import get_args
 
-from hushed._ground.checks import require_one_of
+from hushed._ground.checks import is_real, require_one_of
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -37,9 +38,9 @@ class ZeroConcentrated:
     neighbours: Neighbours = "replace-one"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.rho < math.inf:
+        if not is_real(self.rho) or not 0 <= self.rho < math.inf:
             raise ParameterError(
-                f"rho must be 0 or more and finite, got {self.rho}", parameter="rho"
+                f"rho must be 0 or more and finite, got {as_given(self.rho)}", parameter="rho"
             )
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
 
@@ -72,13 +73,14 @@ class Renyi:
     neighbours: Neighbours = "replace-one"
 
     def __post_init__(self) -> None:
-        if not 1 < self.order < math.inf:
+        if not is_real(self.order) or not 1 < self.order < math.inf:
             raise ParameterError(
-                f"order must be above 1 and finite, got {self.order}", parameter="order"
+                f"order must be above 1 and finite, got {as_given(self.order)}", parameter="order"
             )
-        if not 0 <= self.epsilon < math.inf:
+        if not is_real(self.epsilon) or not 0 <= self.epsilon < math.inf:
             raise ParameterError(
-                f"epsilon must be 0 or more and finite, got {self.epsilon}", parameter="epsilon"
+                f"epsilon must be 0 or more and finite, got {as_given(self.epsilon)}",
+                parameter="epsilon",
             )
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
 

@@ -289,6 +289,7 @@ class _Divergence:
 
     stated: float
     quantity: str
+    short: str  # the same where it is known which one
     words: str
     orders: tuple[tuple[float, float], ...]
     epsilon: float = 0.0
@@ -304,7 +305,7 @@ class _Divergence:
         return self.words
 
     def describe_measured(self, measured: float, /) -> str:
-        return f"the claimed quantity is at least {format_down(measured)}; "
+        return f"{self.short} is at least {format_down(measured)}; "
 
     def weigh(self, _predicted: float, /) -> float | None:
         return None
@@ -350,6 +351,7 @@ def adapt_claim(claim: Claim) -> AuditedClaim:
         return _Divergence(
             stated=claim.rho,
             quantity="A rho",
+            short="rho",
             words=f"zCDP with rho = {format_up(claim.rho)}",
             orders=tuple((order, order) for order in _ORDERS),
         )
@@ -357,6 +359,7 @@ def adapt_claim(claim: Claim) -> AuditedClaim:
         return _Divergence(
             stated=claim.epsilon,
             quantity="A divergence",
+            short=f"the Renyi divergence of order {claim.order:g}",
             words=f"Renyi divergence {format_up(claim.epsilon)} of order {claim.order:g}",
             orders=((claim.order, 1.0),),
         )

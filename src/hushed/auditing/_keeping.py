@@ -22,6 +22,10 @@ from hushed.runs._journal import Keep, Run, check_place
 
 Place = str | PathLike[str] | Keep
 
+_ENCODING = (
+    2  # how outputs and counts are written: runs that were kept in another way are made anew
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
@@ -63,10 +67,10 @@ class Keeping:
             "pair": [describe_content("the pair", each) for each in (pair.rows, pair.neighbour)],
             "seed": seed,
             "size": size,
-            "encoder": [encoder.width, encoder.objects],
+            "encoder": [encoder.width, encoder.objects, _ENCODING],
             "counted": None if counted is None else describe_content("the event", counted),
         }
-        columns = (size, encoder.columns) if counted is None else (len(counted[1]) + 1,)
+        columns = (size, encoder.columns) if counted is None else (len(counted[1]) + 2,)
         return Run(
             facts=facts,
             name=f"audit of {self.name}, {stage}, {pair.name}",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
-from hushed.auditing._reading import hash_text, read_object, require_open
+from hushed.auditing._reading import FAILED, hash_text, read_object, require_open
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]
@@ -56,6 +56,10 @@ class Encoder:
                 "list of outputs if their lengths vary"
             )
         return flat
+
+    def count_failed(self, encoded: Floats) -> int:
+        """Count the encoded outputs that are runs that failed."""
+        return int((encoded[:, 0] >= FAILED).sum()) if self.objects else 0
 
     def values(self, encoded: Floats) -> Floats:
         """Columns of encoded outputs that hold their numbers."""

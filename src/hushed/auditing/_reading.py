@@ -23,6 +23,8 @@ from hushed.auditing._opening import Hidden, open_parts
 from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
+FAILED = 2.0**50  # added to the codes of exceptions, so that runs that failed can be counted
+_EXCEPTION = "exception "  # before their names; no type of an output has a blank in its name
 _DEEPEST = 50  # parts within parts; what holds itself has no end
 _LEAVES = 256  # numbers of an output that are kept
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), type(...), range})
@@ -274,14 +276,15 @@ def _convert_to_number(part: Any) -> float:
 
 def _name_type(output: Any) -> str:
     if isinstance(output, Raised):
-        return f"exception {output.name}"
+        return f"{_EXCEPTION}{output.name}"
     return "None" if output is None else type(output).__name__
 
 
 def hash_text(text: str) -> float:
     """Hash a text to 49 bits, so that a double holds it; equal codes can only merge events."""
     content = text.encode("utf-8", "surrogatepass")
-    return float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
+    code = float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
+    return code + FAILED if text.startswith(_EXCEPTION) else code
 
 
 _NUMBERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (

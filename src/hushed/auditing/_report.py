@@ -17,6 +17,7 @@ from hushed._ground.printing import (
     flat,
     format_down,
     format_up,
+    percent_up,
     spell_argument,
 )
 from hushed.auditing._bounds import Counts
@@ -161,6 +162,10 @@ class AuditReport(Shown):
         Runs of the final split in at most 49 groups of outcomes, those that speak most for the
         witness's likelier input last: counts on that input, then on the other one. The last groups
         make up the event. For a picture, and no certificate; None in the modes that have none.
+    failed : int, default 0
+        Runs that raised an exception or ended without an answer, on both inputs together.
+    made : int, default 0
+        Runs among which these were counted, those of all stages on both inputs; 0 if none failed.
     """
 
     verdict: Verdict
@@ -181,6 +186,8 @@ class AuditReport(Shown):
     named: tuple[str, ...] = ()
     weight: float | None = None
     outcomes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    failed: int = 0
+    made: int = 0
 
     def _card(self) -> Card:
         picture = ""
@@ -195,6 +202,7 @@ class AuditReport(Shown):
                 ("epsilon at least", format_down(self.epsilon_low)),
                 ("confidence", format_down(self.confidence)),
                 ("runs on each side", f"{self.samples:,}"),
+                *list_failed(self),
             ),
             pictures=(picture, self._draw_outcomes()),
         )
@@ -237,6 +245,7 @@ class AuditReport(Shown):
                 self._describe_certified(),
                 self._describe_draws(),
                 f"Evidence. {self.witness}.",
+                self._describe_failed(),
                 self._describe_bits(spell),
                 self._describe_chance(),
                 self._describe_power(),
@@ -311,6 +320,19 @@ class AuditReport(Shown):
         return (
             "The inputs were query answers. A mechanism whose input is a table has other "
             "neighbours: audit it on pairs of tables."
+        )
+
+    def _describe_failed(self) -> str:
+        """Say how many runs failed, and what the claim is about then."""
+        if not self.failed:
+            return ""
+        share = percent_up(self.failed / self.made)
+        return (
+            f"Failed runs. {self.failed:,} of {self.made:,} runs on both inputs, {share} %, raised "
+            "an exception or ended without an answer. Whoever uses the mechanism sees that, so a "
+            "failure is an outcome like any other: verdict and bounds are about the mechanism "
+            "with its failures, and hardly about the answers that these runs did not give. If it "
+            "should not fail so often, mend it, or its inputs, and audit it again."
         )
 
     def _describe_bits(self, spell: Spelling) -> str:
@@ -425,6 +447,8 @@ class AuditReport(Shown):
                 ],
                 "note": "point estimates, not a certificate",
             }
+        if self.failed:
+            record["failed"] = {"runs": self.made, "failed": self.failed}
         if self.outcomes is not None:
             likelier, other = map(list, self.outcomes)
             record["outcomes"] = {"likelier": likelier, "other": other}
@@ -449,6 +473,12 @@ class AuditReport(Shown):
             Keys sorted, no NaN or infinity.
         """
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+def list_failed(report: AuditReport) -> tuple[tuple[str, str], ...]:
+    """List how many runs failed, if some did."""
+    told = f"{report.failed:,} of {report.made:,}, on both inputs"
+    return (("runs that failed", told),) * bool(report.failed)
 
 
 def list_bounds(report: AuditReport) -> tuple[tuple[str, str], ...]:

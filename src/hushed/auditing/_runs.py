@@ -39,6 +39,19 @@ _PROBES = {"batch": 512, "scalar": 64}
 _TRIED = 32  # first runs on a table, of which one has to give an answer
 
 
+@dataclass(slots=True)
+class Tally:
+    """How many runs were made, on both tables together, and how many of them failed."""
+
+    made: int = 0
+    failed: int = 0
+
+    def add(self, made: int, failed: int) -> None:
+        """Add the runs of one stage."""
+        self.made += made
+        self.failed += failed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
     """A mechanism ready to be run on pairs.
@@ -58,6 +71,7 @@ class Runs:
     keeping: Keeping | None = None
     begun: float = field(default_factory=time.perf_counter)
     span: tuple[float, float] = (0.0, 1.0)
+    tally: Tally = field(default_factory=Tally)
 
     def report(self, words: str, done: float) -> None:
         """Report progress: words, the share of the runs that are made, and the time left at most.
@@ -90,7 +104,9 @@ class Runs:
 
         found = self._run_trials(evaluate, (chunks, size), stage, pair)
         sides = found.transpose(1, 3, 0, 2).reshape(2, encoder.columns, chunks * size)
-        return sides[0].T, sides[1].T
+        one, other = sides[0].T, sides[1].T
+        self.tally.add(2 * len(one), encoder.count_failed(one) + encoder.count_failed(other))
+        return one, other
 
     def count(
         self, pair: Pair, event: Event, edges: Floats, runs: int, stage: str
@@ -107,7 +123,8 @@ class Runs:
             # Column by column in memory, as scores read it.
             encoded = np.asfortranarray(encoder.encode(source.draw(rows, rng, size)))
             scores = event.sign * event.score.evaluate(encoded)
-            return np.bincount(np.searchsorted(edges, scores, side="right"), minlength=bins)
+            found = np.bincount(np.searchsorted(edges, scores, side="right"), minlength=bins)
+            return np.append(found, encoder.count_failed(encoded))
 
         def evaluate(generators: Iterator[np.random.Generator]) -> Floats:
             return np.array(
@@ -117,7 +134,8 @@ class Runs:
 
         counted = (event, edges)
         found = self._run_trials(evaluate, (chunks, size), stage, pair, counted).sum(axis=0)
-        return np.asarray(found.astype(np.int64))
+        self.tally.add(2 * chunks * size, int(found[:, -1].sum()))
+        return np.asarray(found[:, :-1].astype(np.int64))
 
     def _run_trials(
         self,

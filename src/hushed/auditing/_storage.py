@@ -80,6 +80,7 @@ def _read(told: dict[str, Any]) -> AuditReport:
     caught = told["minimum_detectable"]
     relation: Relation = told["relation"]
     population = told["population"]
+    failed = told.get("failed", {"runs": 0, "failed": 0})
     return AuditReport(
         verdict=verdict,
         claim=_read_claim(told["stated"]),
@@ -110,6 +111,8 @@ def _read(told: dict[str, Any]) -> AuditReport:
         named=tuple(told["named"]),
         weight=told["weight"],
         outcomes=read_outcomes(told.get("outcomes")),
+        failed=failed["failed"],
+        made=failed["runs"],
     )
 
 
@@ -157,6 +160,10 @@ def _rules(report: AuditReport) -> dict[str, bool]:
         "samples": _is_count(report.samples)
         and all(_is_count(each) for each in astuple(seen))
         and 0 < max(seen.samples, seen.other_samples) <= report.samples,
+        "failed": _is_count(report.failed)
+        and _is_count(report.made)
+        and report.failed <= report.made <= 2 * report.samples
+        and (report.failed > 0) == (report.made > 0),
         "seed": _is_count(report.seed),
         "seconds": isinstance(report.seconds, float) and 0 <= report.seconds < math.inf,
         "names": all(isinstance(each, str) for each in (*report.tried, report.witness.event)),

@@ -19,7 +19,7 @@ from hushed.cli._guesses import read_rows_per_user
 from hushed.cli._joining import add_joins, joined_files
 from hushed.cli._kept import read_again
 from hushed.cli._ledgers import open_named
-from hushed.cli._outcome import finish, print_line, print_note, print_notes
+from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
 from hushed.cli._query_file import check_files, read_question, write_files
@@ -27,7 +27,7 @@ from hushed.cli._query_options import Asked, Files, Many, Opened, Price, Timeout
 from hushed.cli._records import Account, take_records
 from hushed.cli._spelling import Hint, spell_option
 from hushed.cli._written import files_of, inputs_of
-from hushed.errors import ParameterError
+from hushed.errors import Overspent, ParameterError
 from hushed.tables._export import declared_types
 from hushed.tables._expressions import find_column
 from hushed.tables._left_out import remark_of
@@ -106,12 +106,12 @@ def query(
             )
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
-                terms.update(ledger=ledger, budget=account.budget)
-                quoted = request.quote(rows=price.rows, **terms)
-                result.update(_price(quoted))
+                quoted, unfit = _quote(request, price, terms, ledger, account.budget)
+                result.update(_price(quoted), refusal=unfit or None)
                 told = quoted if solved is None else replace(solved, quote=quoted)
                 draw_errors(files.plot, request, terms, price.rows)
                 shown = told.explain(spell_option, distances=price.explain)
+                shown += f"\nthe query does not fit: {unfit}" * bool(unfit)
             else:
                 answer = request.release(timeout=timeout, **terms, **account.charge(ledger))
                 result.update(_answer(answer))
@@ -123,6 +123,8 @@ def query(
     kept = result.get("kept", "")
     write_files(files.save, written, files.out, answer, force=files.force, kept=kept)
     draw_answer(files.plot, answer, kept)
+    if result.get("refusal"):
+        raise typer.Exit(REFUSED)
 
 
 def _build(
@@ -162,6 +164,20 @@ def _solve(request: hs.Table, price: Price, terms: Mapping[str, Any]) -> QuotedE
         share=price.share,
         **terms,
     )
+
+
+def _quote(
+    request: hs.Table,
+    price: Price,
+    terms: Mapping[str, Any],
+    ledger: hs.Ledger | None,
+    budget: str | None,
+) -> tuple[hs.Quote, str]:
+    """Quote a price, also one that the budget has no room for; then with the words of that."""
+    try:
+        return request.quote(rows=price.rows, **terms, ledger=ledger, budget=budget), ""
+    except Overspent as refusal:
+        return request.quote(rows=price.rows, **terms), str(refusal)
 
 
 def _open(

@@ -13,10 +13,11 @@ from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._declared import DeclaredBuilder
 from hushed.client._pending import Pending, write_pending
 from hushed.client._sending import read_object
-from hushed.errors import KeyInUse, NotFound, ParameterError
+from hushed.errors import KeyInUse, NotFound
 from hushed.tables import Answer
 from hushed.tables._asking import describe
 from hushed.tables._query import Query as TypedQuery
+from hushed.tables._wanted import read_errors
 
 if TYPE_CHECKING:
     from hushed.client._client import Client
@@ -210,24 +211,12 @@ class ServedTable(DeclaredBuilder, Shown):
         ParameterError
             If it cannot be asked.
         """
-        if error is not None:
-            errors = self._name_error(error, errors)
+        errors = read_errors(epsilon, errors, error, [each.name for each in self.aggregates])
         body: dict[str, Any] = {"query": _plain(self.query), "delta": delta, "noise": noise}
         given = {"epsilon": epsilon, "errors": errors and dict(errors), "rows": rows}
         body |= {name: each for name, each in given.items() if each is not None}
         _, found = self.client.line.ask("POST", f"/v1/datasets/{self.dataset}/quote", body)
         return read_quote(found)
-
-    def _name_error(self, error: float, errors: object) -> dict[str, float]:
-        """Give an error to the only output."""
-        names = [each.name for each in self.aggregates]
-        if errors is not None or len(names) != 1:
-            example = ", ".join(f"{flat(repr(name))}: ..." for name in names)
-            raise ParameterError(
-                "error is that of the only output: give errors={" + example + "}",
-                parameter="error",
-            )
-        return {names[0]: error}
 
     def quote_for(
         self,

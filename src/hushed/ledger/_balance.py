@@ -173,7 +173,9 @@ class Balance(Shown):
             f"{format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
-        return "\n".join(lines)
+        if limit.delta > 0:
+            lines.insert(3, set_aside(self.budget).strip())
+        return "\n".join(filter(None, lines))
 
     def _used(self) -> str:
         """Share that is used, and of what, if not of epsilon."""

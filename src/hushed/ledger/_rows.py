@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import as_given
 from hushed._ground.search_path import quote_name
-from hushed.errors import DamagedLedger, NotFound
+from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger._entries import Budget, Entry, read_budget, read_entry, write_budget
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ def budgets(connection: Transaction) -> tuple[Budget, ...]:
 
 def budget_named(connection: Transaction, name: str) -> Budget:
     """One budget."""
+    if not isinstance(name, str):
+        raise ParameterError(
+            f"a budget is named by a text, such as 'study', got {as_given(name)}",
+            parameter="budget",
+        )
     statement = "SELECT name, body, digest FROM @.hushed_budgets WHERE name = :name"
     row = run(connection, statement, {"name": name}).fetchone()
     if row is None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
+from hushed._ground.printing import cut_text
 from hushed.errors import MissingExtra
+
+_MOST_CELL = 90  # letters of a cell that are shown at once; a click shows the others
 
 
 def render_page(**parts: Any) -> str:
@@ -15,5 +18,6 @@ def render_page(**parts: Any) -> str:
     except ImportError:
         raise MissingExtra("a page", "plot") from None
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
-    template = jinja2.Environment(autoescape=True).from_string(page)
-    return template.render(**parts)
+    environment = jinja2.Environment(autoescape=True)
+    environment.filters["cut"] = lambda text: cut_text(text, _MOST_CELL)
+    return environment.from_string(page).render(**parts)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.auditing import AuditReport
 from hushed.auditing._goal import adapt_claim
-from hushed.auditing._report import list_bounds
+from hushed.auditing._report import list_bounds, list_failed
 from hushed.auditing._storage import SCHEMA, read_report, write_report
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import split_paragraph
 
-_HEADS = ("Evidence", "Not refuted is not private")
+_HEADS = ("Evidence", "Failed runs", "Not refuted is not private")
 _UNCHECKED = (
     "that the mechanism was run, as often as it says, and gave these counts",
     "which program was audited: its name is what was said",
@@ -39,6 +39,7 @@ def _read(text: str) -> Reading:
                 "an event as rare as this one",
             ),
             ("runs on each side", str(report.samples)),
+            *list_failed(report),
         ),
         tables=(
             Table(

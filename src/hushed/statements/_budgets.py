@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.json_text import load_once
-from hushed._ground.printing import flat, format_down, format_up, name_changed, percent_up
+from hushed._ground.printing import cut_text, flat, format_down, format_up, name_changed, percent_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
 from hushed.ledger import Balance, Entry, Ledger, Moment
@@ -37,7 +37,7 @@ from hushed.statements._searches import SEARCHES
 from hushed.statements._words import assume_same_person, describe_outsider
 
 _SCHEMA, _VERSION = "hushed report", 1
-_MOST_LINES, _MOST_CELL = 40, 90
+_MOST_LINES, _MOST_CELL = 40, 2_000  # of which a page shows the beginning, and the rest if asked
 _MOST_NAMED = 10
 _POINTS, _FEW_POINTS = 200, 10  # of the curve of the budget; one takes half a second with ``pld``
 _UNREAD = "an answer, which was not read here: there are many later ones, or it is long"
@@ -277,7 +277,7 @@ def _list_charges(report: BudgetReport) -> Table:
                 str(each.number),
                 each.at[:16].replace("T", " "),
                 *map(format_up, (g.epsilon, g.delta, g.gamma)),
-                _shorten(flat(each.note)),
+                _cut(flat(each.note)),
                 describe_stored(stored, report.budget, each) if known else _UNREAD,
             )
         )
@@ -299,7 +299,7 @@ def describe_stored(text: str | None, budget: Budget, entry: Entry) -> str:
         return "an answer of another kind"
     if reading.guarantee != entry.guarantee or _loses_more(reading, budget, entry):
         return "an answer of another promise than was charged"
-    return _shorten(flat(reading.short)) or _describe_table(table)
+    return _cut(flat(reading.short)) or _describe_table(table)
 
 
 def _loses_more(reading: Reading, budget: Budget, entry: Entry) -> bool:
@@ -315,21 +315,16 @@ def _describe_table(table: Table) -> str:
     names, *lines = table.lines
     if len(lines) != 1:
         told = "; ".join(" ".join(each) for each in lines[:_MOST_LINES])
-        return _shorten(f"{len(lines)} groups, {', '.join(names)}: {told}")
+        if len(lines) > _MOST_LINES:
+            told += f"; {len(lines) - _MOST_LINES} more are in the file"
+        return _cut(f"{len(lines)} groups, {', '.join(names)}: {told}")
     if names == ("value",):
-        return _shorten(lines[0][0])
-    return _shorten(", ".join(f"{n} {cell}" for n, cell in zip(names, lines[0], strict=True)))
+        return _cut(lines[0][0])
+    return _cut(", ".join(f"{n} {cell}" for n, cell in zip(names, lines[0], strict=True)))
 
 
-def _shorten(text: str) -> str:
-    """Cut a long text, and no number in the middle: it would be another one."""
-    if len(text) <= _MOST_CELL:
-        return text
-    cut = text[: _MOST_CELL - 4]
-    kept = cut.rpartition(" ")[0]
-    if 2 * len(kept) <= len(cut):  # one long word
-        kept = cut.rstrip("0123456789.,_:'eE+-").rstrip()
-    return f"{kept} ...".lstrip()
+def _cut(text: str) -> str:
+    return cut_text(text, _MOST_CELL)
 
 
 def _compare(reading: Reading, ledger: Ledger) -> list[str]:

@@ -14,7 +14,7 @@ from hushed._ground.printing import as_given, flat, format_down, format_up, own_
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
-from hushed.tables._format import format_table, list_edges, list_lines
+from hushed.tables._format import format_table, list_edges, list_lines, name_edges
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
@@ -119,6 +119,7 @@ class Answer(Shown):
             title="Answer",
             text=str(self),
             words=self.explain(),
+            facts=tuple(name_edges(self.edges)),
             lines=tuple(map(tuple, lines)),
             pictures=_draw_errors(self),
         )

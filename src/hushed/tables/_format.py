@@ -45,8 +45,13 @@ def format_table(lines: Sequence[Sequence[str]]) -> str:
 
 def list_edges(edges: Mapping[str, Sequence[float]]) -> list[str]:
     """Name the edges of the bins of each histogram, which its numbers mean nothing without."""
+    return [f"{name}: {listed}" for name, listed in name_edges(edges)]
+
+
+def name_edges(edges: Mapping[str, Sequence[float]]) -> list[tuple[str, str]]:
+    """Name the edges of the bins of each histogram, apart from the numbers."""
     return [
-        f"edges of the bins of {shown(name)}: {' '.join(map(format_exactly, found))}"
+        (f"edges of the bins of {shown(name)}", " ".join(map(format_exactly, found)))
         for name, found in edges.items()
     ]
 

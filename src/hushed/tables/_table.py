@@ -28,6 +28,7 @@ from hushed.tables._query import Query, digest_question
 from hushed.tables._quote_for import Prices, QuotedErrors, Share, solve_errors
 from hushed.tables._quotes import Quote, quote_plan, quote_query
 from hushed.tables._release import plan_query
+from hushed.tables._wanted import read_errors
 
 _BETA = 0.05
 
@@ -141,7 +142,9 @@ class Table(QueryBuilder, Shown):
     def quote(
         self,
         *,
-        epsilon: float,
+        epsilon: float | None = None,
+        errors: Mapping[str, float] | None = None,
+        error: float | None = None,
         delta: float = 0.0,
         noise: NoiseName = "laplace",
         beta: float = _BETA,
@@ -154,8 +157,13 @@ class Table(QueryBuilder, Shown):
 
         Parameters
         ----------
-        epsilon : float
-            Privacy loss of the whole query, in nats; above 0.
+        epsilon : float, optional
+            Privacy loss of the whole query, in nats; above 0. This one, `errors` or `error`.
+        errors : mapping of str to float, optional
+            Largest error of some outputs: the price is that of `quote_for`, which also says which
+            of them decides.
+        error : float, optional
+            Largest error of the only output.
         delta : float, default 0
             Slack; needed for partition selection and for Gaussian noise.
         noise : {"laplace", "gaussian"}, default "laplace"
@@ -182,7 +190,23 @@ class Table(QueryBuilder, Shown):
         ------
         ParameterError
             If the query or its target cannot be used.
+        NotFound, NotFeasible
+            As for `quote_for`.
+        Overspent
+            If it would not fit the budget.
         """
+        errors = read_errors(epsilon, errors, error, [each.name for each in self.aggregates])
+        if epsilon is None:
+            return self.quote_for(
+                errors=errors or {},
+                delta=delta,
+                noise=noise,
+                beta=beta,
+                rows=rows,
+                rows_per_user=rows_per_user,
+                ledger=ledger,
+                budget=budget,
+            ).quote
         plan = plan_query(self.query, epsilon=epsilon, delta=delta, noise_name=noise)
         return quote_query(
             self.connection,

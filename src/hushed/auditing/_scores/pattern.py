@@ -20,6 +20,7 @@ from hushed.auditing._scores.smoothing import fit_slope
 
 Floats = NDArray[np.float64]
 
+_RARE = "a rare output"
 _MOST_CATEGORIES = 20_000
 _SAMPLE = 20_000  # runs from which repeated values are told
 _RADIX_LIMIT = 2**52  # codes below it are whole in a double
@@ -56,9 +57,12 @@ class Categories:
         ratios = self.ratios[:-1]
         inside = np.flatnonzero(ratios >= threshold if first else ratios <= threshold)
         order = inside[np.argsort(-np.abs(ratios[inside]), kind="stable")]
-        shown = [self.names[i] for i in order[:6]]
-        more = f" or {len(order) - 6} more" if len(order) > 6 else ""
-        return f"the output is {' or '.join(shown)}{more}" if shown else "an output not seen before"
+        known = [self.names[i] for i in order if self.names[i] != _RARE]
+        rare = len(order) - len(known)
+        shown = known[:6]
+        shown += [f"{len(known) - 6} more"] * (len(known) > 6)
+        shown += [_RARE if rare == 1 else f"one of {rare} rare outputs"] * (rare > 0)
+        return f"the output is {' or '.join(shown)}" if shown else "an output not seen before"
 
 
 def fit_categories(encoder: Encoder, first: Floats, second: Floats) -> Categories | None:
@@ -120,7 +124,7 @@ def _encode_levels(encoded: Floats, levels: tuple[Floats, ...]) -> Floats:
 def _name_outputs(encoder: Encoder, sample: Floats) -> tuple[str, ...]:
     if encoder.objects:
         codes = sample[:, len(STRUCTURE) - 1]
-        return tuple(encoder.names.get(float(code), "a rare output") for code in codes)
+        return tuple(encoder.names.get(float(code), _RARE) for code in codes)
     return tuple(", ".join(f"{value:g}" for value in row) for row in sample)
 
 
@@ -165,12 +169,41 @@ class Mixture:
         return np.asarray(score_mixtures([self], encoded)[0])
 
     def describe(self, threshold: float, *, first: bool) -> str:
-        """Name the sum."""
+        """Name the types of outputs that are inside, if that says something, and the sum."""
         way = "at least" if first else "at most"
-        return (
+        told = (
             "the log ratios of which values repeat, and of the other numbers given that, add up "
             f"to {way} {threshold:.4g}"
         )
+        always, never, partly = self._divide_types(threshold, first=first)
+        if not (always | never and never | partly and always | partly):  # they do not tell
+            return told
+        parts = [f"of the type {' or '.join(sorted(always))}"] * bool(always)
+        parts += [f"of the type {' or '.join(sorted(partly))}, and {told}"] * bool(partly)
+        return f"the output is {'; or '.join(parts)} (rare outputs aside)"
+
+    def _divide_types(
+        self, threshold: float, *, first: bool
+    ) -> tuple[set[str], set[str], set[str]]:
+        """Types of which all outputs that were seen often are inside, none is, and some are."""
+        sides: dict[str, set[bool]] = {}
+        for pattern, ratio, free in zip(self.patterns, self.ratios, self.free, strict=False):
+            ends = [ratio + sum(end(each[2][:-1]) for each in free) for end in (np.min, np.max)]
+            inside = {bool(end >= threshold if first else end <= threshold) for end in ends}
+            sides.setdefault(self._name_type(float(pattern)), set()).update(inside)
+        found = ({True}, {False}, {True, False})
+        always, never, partly = ({k for k, v in sides.items() if v == each} for each in found)
+        return always, never, partly
+
+    def _name_type(self, pattern: float) -> str:
+        """Name the type of the outputs with a pattern: its first column, the highest digit."""
+        if not self.encoder.objects:
+            return ""
+        for known in reversed(self.atoms[1:]):
+            pattern //= len(known) + 2
+        atom = int(pattern) - 2
+        code = float(self.atoms[0][atom]) if atom >= 0 else 0.0
+        return self.encoder.names.get(code, "another one")
 
 
 def score_mixtures(family: list[Mixture], encoded: Floats) -> Floats:

@@ -1,0 +1,41 @@
+"""What the price of a query is asked for: an epsilon, or errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hushed._ground.printing import flat
+from hushed.errors import ParameterError
+
+
+def read_errors(
+    epsilon: float | None,
+    errors: Mapping[str, float] | None,
+    error: float | None,
+    names: Sequence[str],
+) -> Mapping[str, float] | None:
+    """Read the errors that are wanted, of the outputs of these names; None if it is an epsilon."""
+    given = [each is not None for each in (epsilon, errors, error)]
+    if not any(given):
+        raise ParameterError(
+            "a price needs epsilon=..., or the errors that are wanted, such as "
+            f"{_show_errors(names)}",
+            parameter="epsilon",
+        )
+    if epsilon is not None and sum(given) > 1:
+        raise ParameterError(
+            "epsilon decides the errors, and errors decide epsilon: give one of the two",
+            parameter="epsilon",
+        )
+    if error is None:
+        return errors
+    if errors is not None or len(names) != 1:
+        raise ParameterError(
+            f"error is that of the only output: give {_show_errors(names)}", parameter="error"
+        )
+    return {names[0]: error}
+
+
+def _show_errors(names: Sequence[str]) -> str:
+    """Show how errors are given, for these outputs."""
+    return "errors={" + ", ".join(f"{flat(repr(name))}: ..." for name in names) + "}"

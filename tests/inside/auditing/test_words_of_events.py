@@ -1,0 +1,74 @@
+"""Words of events where outputs are of several types: they name the types, and say it once."""
+
+import numpy as np
+import pytest
+
+import hushed as hs
+from hushed.auditing._outputs import Encoder
+from hushed.auditing._scores.pattern import Mixture
+
+HOW = {"samples": 4_000, "workers": 1, "bits": False, "progress": False, "seed": 1}
+
+
+def positive_or_low(rows, rng):
+    noisy = rows[0] + rng.laplace()
+    return noisy if noisy > 0 else "low"
+
+
+def number_or_text(rows, rng):
+    noisy = round(rows[0] + rng.laplace())
+    return noisy if noisy % 2 else str(noisy)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "said"),
+    [
+        (positive_or_low, "the output is of the type float, and the log ratios of which values"),
+        (number_or_text, "the output is 3 or '2' or 5 or '4' or 1 or a rare output"),
+    ],
+)
+def test_types_are_named(mechanism, said):
+    """Those that are in the event; and outputs that have no words are named once."""
+    claim = hs.Guarantee(epsilon=0.2)
+    event = hs.audit(mechanism, [([0], [1])], claim=claim, **HOW).witness.event
+    assert said in event
+    assert event.count("rare output") <= 1
+
+
+@pytest.mark.parametrize(
+    ("threshold", "first", "said"),
+    [
+        (0.2, True, "the output is of the type float (rare outputs aside)"),
+        (-0.1, False, "the output is of the type str (rare outputs aside)"),
+        (0.7, True, "the output is of the type float, and the log ratios of "),
+        (-2.0, True, "the log ratios of which values repeat"),
+    ],
+)
+def test_a_type_is_inside_wholly_or_in_part(threshold, first, said):
+    """Floats score 0.5 or 0.9 by their number, texts -0.5."""
+    encoder = Encoder(width=1, objects=True, names={1.0: "float", 2.0: "str"})
+    none = np.zeros(0)
+    score = Mixture(
+        encoder=encoder,
+        atoms=(np.array([1.0, 2.0]), none, none, none),  # type, length, types of the parts, number
+        patterns=np.array([2 * 8.0, 3 * 8.0 + 1]),  # a float with any number, a text without one
+        ratios=np.array([0.5, -0.5, 0.0]),
+        free=(((3, np.array([0.0]), np.array([0.0, 0.4, -9.0])),), ()),
+    )
+    assert score.describe(threshold, first=first).startswith(said)
+
+
+def test_a_number_of_numpy_is_the_same_outcome_as_that_of_python():
+    """The page on audits says so: whoever reads it sees no difference; a text is another."""
+
+    def number(rows, rng):
+        value = float(rng.integers(3))
+        return np.float64(value) if rows[0] else value
+
+    def text(rows, rng):
+        value = float(rng.integers(3))
+        return str(value) if rows[0] else value
+
+    claim = hs.Guarantee(epsilon=0.2)
+    found = [hs.audit(each, [([0], [1])], claim=claim, **HOW).verdict for each in (number, text)]
+    assert found == ["not refuted", "violated"]
