@@ -580,6 +580,48 @@ def test_24_a_steward_asks_nothing_and_reads_no_answer(team):
 
 
 @pytest.mark.slow
+def test_24_a_steward_who_may_read_answers_leaves_a_trail(tmp_path, monkeypatch):
+    """Answer, certificate and page: the trail tells of each before it is shown, or it is not."""
+    from hushed.errors import LedgerUnavailable
+    from hushed.server import _seen
+
+    tokens = make_folder(tmp_path)
+    file = tmp_path / "stats" / "hushed.toml"
+    told = file.read_text()
+    assert "stewards_read_answers = false" in told
+    file.write_text(told.replace("stewards_read_answers = false", "stewards_read_answers = true"))
+
+    def events():
+        found = team.send("GET", "/v1/audit?most=1000", team.sam).json()["items"]
+        told = [(each["actor"], each["action"], each["about"]) for each in found]
+        return [each for each in told if each[1].startswith("read")]
+
+    for team in open_team(tmp_path / "stats", tokens):
+        made = team.ask(team.ana, "one").json()["id"]
+        own = team.answer(team.ana, made)
+        assert team.send("GET", f"/v1/requests/{made}/certificate", team.ana).status_code == 200
+        assert events() == []  # whose answer it is reads it as often as she likes
+        assert team.answer(team.sam, made).content == own.content
+        assert events() == [("sam", "read an answer", made)]
+        assert team.send("GET", f"/v1/requests/{made}/certificate", team.sam).status_code == 200
+        assert events()[1:] == [("sam", "read a certificate", made)]
+        text = team.answer(team.sam, made, headers={"accept": "text/csv"})
+        assert text.status_code == 200
+        assert len(events()) == 3
+        assert team.answer(team.sam, str(uuid.uuid4())).status_code == 404
+        assert len(events()) == 3
+        with reading(team.desk.ledger) as connection:
+            verify_trail(connection)
+
+        def fail(*_, **__):
+            raise LedgerUnavailable("no")
+
+        monkeypatch.setattr(_seen, "add_event", fail)
+        refused = team.answer(team.sam, made)
+        assert (refused.status_code, refused.json()["code"]) == (503, "ledger_unavailable")
+
+
+@pytest.mark.slow
 def test_25_a_changed_file_is_not_asked(team):
     """Neither while the server runs nor after a start; nothing is charged until it is confirmed."""
     from hushed.server._setup import confirm_dataset
@@ -587,7 +629,11 @@ def test_25_a_changed_file_is_not_asked(team):
     source = team.folder.parent / "stays.csv"
     source.write_text(source.read_text() + "P100,A,1\n")
     found = team.ask(team.ana, "one")
+    assert (found.status_code, found.json()["code"]) == (409, "dataset_changed")
+    away = source.rename(source.with_suffix(".away"))
+    found = team.ask(team.ana, "one")  # a disk that is away may come back: the client asks again
     assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    away.rename(source)
     assert open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
     confirm_dataset(team.folder, "stays")
     assert not open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
@@ -609,7 +655,7 @@ def test_25_a_file_that_was_rewritten_in_place_is_not_asked(team):
         before.st_mtime_ns,
     )
     found = team.ask(team.ana, "one")
-    assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    assert (found.status_code, found.json()["code"]) == (409, "dataset_changed")
     assert open_desk(team.folder, Log(team.logged)).datasets["stays"].stale
     assert team.charges() == 0
 

@@ -24,7 +24,7 @@ from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._refusing import require_gamma
-from hushed.server._sources import fingerprint
+from hushed.server._sources import fingerprint, is_away
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
 
@@ -135,8 +135,8 @@ def require_table(dataset: Dataset) -> Table:
         raise Problem("dataset_unavailable")
     if dataset.stale or dataset.table is None:
         raise Problem("dataset_changed")
-    if fingerprint(dataset.table) != dataset.known:  # it may come back, and is looked at again
-        raise Problem("dataset_unavailable")
+    if fingerprint(dataset.table) != dataset.known:  # looked at each time, for it may come back
+        raise Problem("dataset_unavailable" if is_away(dataset.table) else "dataset_changed")
     return dataset.table
 
 
