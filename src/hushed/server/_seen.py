@@ -276,7 +276,7 @@ def read_certificate(desk: Desk, caller: Caller, request: str) -> str:
 
 
 def _tell_read(desk: Desk, caller: Caller, found: Request, action: str, text: str) -> str:
-    """Write into the trail that a steward reads what somebody else has asked, before it is shown."""
+    """Write into the trail that a steward reads an answer of somebody else, before it is shown."""
     if caller.role == "steward":
         with telling(desk.ledger) as connection:
             add_event(connection, actor=caller.name, action=action, about=found.id)
