@@ -22,7 +22,7 @@ import pytest
 from tests.server.conftest import CANARY, QUERY, Here, make_folder, open_team
 
 import hushed as hs
-from hushed.errors import DamagedLedger, EngineUnavailable, QueryFailed
+from hushed.errors import DamagedLedger, QueryFailed
 from hushed.ledger._together import reading
 from hushed.server import _life
 from hushed.server._app import open_desk
@@ -58,41 +58,6 @@ def test_1_answers_are_readable_on_a_grid(tmp_path):
         assert team.answer(team.ana, made["id"]).json()["code"] == "not_ready"
         trail = team.send("GET", "/v1/audit", team.sam).json()["items"]
         assert trail[-1]["action"] == "asked"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "error",
-    [
-        QueryFailed(f"value {CANARY} is too large"),
-        RuntimeError(f"driver: {CANARY}"),
-        MemoryError(CANARY),
-        EngineUnavailable(f"{CANARY} is gone"),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-def test_2_errors_tell_nothing_of_rows(team, monkeypatch, error):
-    """Whatever a driver says, what goes out is one of a fixed list, and so is what is logged."""
-
-    def fail(*_, **__):
-        raise error
-
-    team.desk.runners = Here()
-    monkeypatch.setattr("hushed.tables._prepared.run_plan", fail)
-    made = team.ask(team.ana, "one", wait=5)
-    told = [made, team.answer(team.ana, made.json()["id"])]
-    told += [team.send("GET", f"/v1/requests/{made.json()['id']}", team.ana)]
-    assert made.json()["state"] == "failed"
-    body = told[1].json()
-    assert body == {
-        "type": "about:blank",
-        "title": CODES["failed"][1],
-        "status": 409,
-        "code": "failed",
-    }
-    assert all(CANARY not in each.text for each in told)
-    assert CANARY not in team.logged.getvalue()
-    assert team.charges() == 1
 
 
 @pytest.mark.slow
@@ -169,8 +134,8 @@ def test_7_what_is_anothers_does_not_exist(team):
 @pytest.mark.slow
 def test_8_and_9_a_key_is_paid_once_and_means_one_question(team):
     """Many at once under one key: one charge, the same answer; another question is refused."""
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: team.ask(team.ana, "same"), range(16)))
+    with ThreadPoolExecutor(50) as pool:
+        found = list(pool.map(lambda _: team.ask(team.ana, "same"), range(50)))
     assert {each.status_code for each in found} == {201}
     assert len({each.json()["id"] for each in found}) == 1
     assert team.charges() == 1
@@ -233,8 +198,9 @@ def test_11_revoked_expired_and_narrowed_tokens(team):
 @pytest.mark.slow
 def test_12_guessing_is_slowed_and_keeps_nobody_out(team):
     """After ten wrong tokens of an address 429; one that counts gets in."""
-    codes = [team.send("GET", "/v1/me", "wrong").status_code for _ in range(12)]
-    assert codes == [401] * 10 + [429] * 2
+    found = [team.send("GET", "/v1/me", "wrong") for _ in range(100)]
+    assert [each.status_code for each in found] == [401] * 10 + [429] * 90
+    assert len({each.content for each in found}) == 2
     assert team.send("GET", "/v1/me", team.ana).status_code == 200
 
 
