@@ -164,6 +164,22 @@ def test_7_a_thousand_ids_that_are_guessed_do_not_exist(hasty):
     assert guessed == {hasty.answer(hasty.bo, made).content}
 
 
+@pytest.mark.slow
+def test_8_fifty_at_once_under_one_key_pay_once(hasty):
+    """Eight questions of a person are judged at a time: whoever is told to wait asks again."""
+
+    def insist(_):
+        while (found := hasty.ask(hasty.ana, "same")).status_code == 429:
+            time.sleep(0.05)
+        return found
+
+    with ThreadPoolExecutor(50) as pool:
+        found = list(pool.map(insist, range(50)))
+    assert {each.status_code for each in found} == {201}
+    assert len({each.json()["id"] for each in found}) == 1
+    assert hasty.charges() == 1
+
+
 BEGINNINGS = ("=", "+", "-", "@", "\t=", "\r=", " =", "\u200b@", "\uff1d", "\ufe62", "'=", ";=")
 ENDS = (
     "cmd|' /C calc'!A0",
