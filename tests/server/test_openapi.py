@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from tests.server.compatible import list_breaks, simplify
+from tests.server.conftest import QUERY
 from tests.server.documented import PROBLEM
 
-from hushed.server._problems import CODES
+from hushed import Query
+from hushed.server._judging import check_size
+from hushed.server._problems import CODES, Problem
 
 BY_HAND = {"/v1/requests/{request}/answer"}  # its schema is that of `hushed.Answer`
 
@@ -57,13 +65,155 @@ def test_every_model_is_closed_and_every_input_bounded(quiet):
         Draft202012Validator.check_schema(schema)
         if "properties" in schema:
             assert schema.get("additionalProperties") is False, name
-    for _, path, told in operations(quiet.document):
-        for each in told.get("parameters", ()):
-            kinds = [each["schema"], *each["schema"].get("anyOf", ())]
-            texts = [kind for kind in kinds if kind.get("type") == "string"]
-            assert all("maxLength" in kind or "const" in kind for kind in texts), path
-            numbers = [kind for kind in kinds if kind.get("type") == "integer"]
-            assert all({"minimum", "maximum"} <= set(kind) for kind in numbers), path
+    for method, path, told in operations(quiet.document):
+        content = told.get("requestBody", {}).get("content", {})
+        taken = [each["schema"] for each in [*told.get("parameters", ()), *content.values()]]
+        assert bool(content) == (method in ("post", "put", "patch")) or "{request}/approve" in path
+        assert list(list_endless(taken, schemas)) == [], (method, path)
+
+
+def list_endless(taken, schemas, known=()):
+    """List whatever may be as long, as many or as large as it likes; where each stands."""
+    for schema in taken:
+        named = schema.get("$ref", "").rpartition("/")[2]
+        if named and named not in known:
+            inside = list_endless([schemas[named]], schemas, (*known, named))
+            yield from (f"{named}.{each}" for each in inside)
+        ends = {
+            "string": [{"maxLength"}],
+            "array": [{"maxItems"}],
+            "number": [{"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}],
+        }
+        ends["integer"] = ends["number"]
+        free = isinstance(schema.get("additionalProperties"), dict)
+        ends["object"] = [{"maxProperties"}, {"propertyNames"}] if free else []
+        closed = {"enum", "const"} & schema.keys()
+        if not closed and not all(
+            each & schema.keys() for each in ends.get(schema.get("type"), ())
+        ):
+            yield schema.get("title", schema["type"])
+        within = [each for way in ("anyOf", "oneOf", "allOf") for each in schema.get(way, ())]
+        within += [schema["items"]] if schema.get("type") == "array" else []
+        within += [schema[each] for each in ("additionalProperties",) if free]
+        within += schema.get("properties", {}).values()
+        yield from list_endless(within, schemas, known)
+
+
+COUNT = {"kind": "count"}
+QUANTILES = {"kind": "quantiles", "column": "cost", "low": 0, "high": 50}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"steps": [{"filter": "cost > 1"}] * 11},
+        {"aggregates": [COUNT | {"name": f"n{i}"} for i in range(21)]},
+        {"aggregates": [QUANTILES | {"probabilities": [i / 202 for i in range(1, 202)]}]},
+        {"aggregates": [COUNT | {"name": "n" * 501}]},
+        {"aggregates": [COUNT | {"weight": 1e400}]},
+        {"user": "u" * 501},
+        {"columns": {"c" * 501: "int"}},
+        {"columns": {f"c{i}": "int" for i in range(10_001)}},
+        {"steps": [{"filter": "f" * 501}]},
+        {"steps": [{"derive": "d" * 501, "expression": "1"}]},
+        {"steps": [{"join": "ward", "keys": ["A"], "columns": {"x": ["c" * 501]}}]},
+        {"groups": {"columns": ["g"] * 10_001}},
+        {"groups": {"columns": ["ward"], "keys": [["k" * 201]]}},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_what_is_beyond_the_bounds_of_a_query_is_refused_by_both(quiet, more):
+    """By the document that a program reads, and by the server; what is just within is not."""
+    schema = {"components": quiet.document["components"], "$ref": "#/components/schemas/Query"}
+    assert not Draft202012Validator(schema).is_valid(json.loads(json.dumps(QUERY | more)))
+    assert Draft202012Validator(schema).is_valid(QUERY)
+    with pytest.raises((Problem, ValueError)):
+        check_size(Query(**QUERY | more))
+
+
+KEPT = Path(__file__).parent / "openapi-v1.json"
+
+
+def test_a_program_for_the_first_document_goes_on_working(quiet):
+    """No path, field, code or type of v1 goes away, and nothing more is asked for.
+
+    What is added belongs into the file, too, so that it stays:
+    ``HUSHED_WRITE_OPENAPI=1 python -m pytest -n 0 tests/server/test_openapi.py -k goes_on``.
+    """
+    found = simplify(quiet.document)
+    if os.environ.get("HUSHED_WRITE_OPENAPI"):
+        KEPT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    assert list_breaks(json.loads(KEPT.read_text()), found) == []
+
+
+def _of(document, *names):
+    for name in names:
+        document = document[name]
+    return document
+
+
+ASK = ("components", "schemas", "Ask")
+PROBLEM_CODE = ("components", "schemas", "Problem", "properties", "code")
+POST = ("paths", "/v1/datasets/{dataset}/requests", "post")
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "said"),
+    [
+        (("paths",), lambda at: at.pop("/v1/me"), "get /v1/me is gone"),
+        (POST[:2], lambda at: at.pop("post"), "is gone"),
+        ((*POST, "parameters"), lambda at: at.pop(), "parameter"),
+        ((*POST, "parameters", 0), lambda at: at["schema"].update(maxLength=1), "maxLength"),
+        (POST, lambda at: at["parameters"][-1].update(required=True, name="x"), "required now"),
+        ((*POST, "responses"), lambda at: at.pop("409"), "409 is gone"),
+        ((*POST, "responses", "409"), lambda at: at.update(description="`x`"), "no more"),
+        ((*ASK, "properties"), lambda at: at.pop("note"), "note is gone"),
+        (ASK, lambda at: at["required"].append("note"), "note is required now"),
+        ((*ASK, "properties", "note"), lambda at: at.update(type="integer"), "type string is gone"),
+        ((*ASK, "properties", "epsilon"), lambda at: at.update(maximum=1.0), "maximum is lower"),
+        ((*ASK, "properties", "noise"), lambda at: at["enum"].pop(), "gaussian"),
+        (
+            ("components", "schemas", "Query", "properties", "steps"),
+            lambda at: at["items"]["anyOf"].pop(0),
+            "",
+        ),
+        (
+            ("components", "schemas", "ShownRequest"),
+            lambda at: at["properties"].pop("asked_at"),
+            "asked_at is gone",
+        ),
+        (
+            ("components", "schemas", "ShownRequest"),
+            lambda at: at["required"].remove("entry"),
+            "entry may be left out",
+        ),
+        (
+            ("components", "schemas", "Problem", "properties", "code"),
+            lambda at: at["enum"].pop(),
+            "",
+        ),
+    ],
+)
+def test_whatever_would_break_a_program_is_seen(place, change, said):
+    """Each kind of break, made in a copy of the document that is kept."""
+    kept = json.loads(KEPT.read_text())
+    assert list_breaks(kept, kept) == []
+    new = deepcopy(kept)
+    change(_of(new, *place))
+    assert any(said in each for each in list_breaks(kept, new))
+
+
+def test_what_is_added_breaks_nothing():
+    """A path, a field that may be left out, one more of an answer, a wider bound."""
+    kept = json.loads(KEPT.read_text())
+    new = deepcopy(kept)
+    new["paths"]["/v1/new"] = new["paths"]["/v1/me"]
+    ask, told = (new["components"]["schemas"][each] for each in ("Ask", "ShownRequest"))
+    ask["properties"]["more"] = {"type": "string", "maxLength": 5}
+    ask["properties"]["note"]["maxLength"] = 1000
+    told["properties"]["more"] = {"type": "string"}
+    told["required"].append("more")
+    assert list_breaks(kept, new) == []
 
 
 @pytest.mark.slow

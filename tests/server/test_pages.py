@@ -17,6 +17,7 @@ from tests.server.conftest import CANARY, ORIGIN, make_folder, open_team
 from tests.workbench.browser.test_house import NASTY
 
 from hushed.server import _seen, _sessions
+from hushed.server._config import ServerSettings
 from hushed.server._pages import _requests
 from hushed.server._setup import invite
 from hushed.server._tokens import Scope
@@ -461,6 +462,17 @@ def test_behind_a_proxy_the_cookie_is_secure_and_the_origin_is_the_public_one(tm
         page = client.get("/pages/requests").text
         assert 'href="/hushed/pages/datasets"' in page
         assert 'href="/hushed/pages/static/hushed.css"' in page
+        made = team.ask(team.ana, "one", wait=0)  # a proxy takes the path away, and adds none
+        assert made.headers["location"] == f"/hushed/v1/requests/{made.json()['id']}"
+
+
+@pytest.mark.parametrize("more", ["?a=b", "/hushed#x", "a@stats.example.org"])
+def test_a_public_address_is_a_name_and_perhaps_a_path(more):
+    with pytest.raises(ValueError, match="https://NAME or https://NAME/PATH, and nothing more"):
+        ServerSettings(public_url=f"https://{more}")
+    assert ServerSettings(public_url="https://stats.example.org/").path == ""
+    assert ServerSettings(public_url="https://stats.example.org/a/b/").path == "/a/b"
+    assert ServerSettings().path == ""
 
 
 def test_a_door_is_old_after_a_day_and_guesses_are_counted(team, monkeypatch):

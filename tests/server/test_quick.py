@@ -380,7 +380,7 @@ def test_a_price_of_a_table_that_changed_is_not_told(team):
     source = team.folder.parent / "stays.csv"
     source.write_text(source.read_text() + "P100,A,1\n")
     shown = team.send("POST", PRICE, team.ana, json=body)
-    assert (shown.status_code, shown.json()["code"]) == (503, "dataset_unavailable")
+    assert (shown.status_code, shown.json()["code"]) == (409, "dataset_changed")
 
 
 def test_prices_of_a_table_in_a_database_are_not_kept(team):

@@ -60,7 +60,7 @@ def test_a_file_that_was_changed_is_noticed_by_who_asks_the_same(team, judged):
     assert team.ask(team.ana, "one", wait=0).status_code == 202
     os.utime(team.folder.parent / "stays.csv", (1, 1))
     found = team.ask(team.ana, "two", wait=0)
-    assert (found.status_code, found.json()["code"]) == (503, "dataset_unavailable")
+    assert (found.status_code, found.json()["code"]) == (409, "dataset_changed")
     assert team.charges() == 1
 
 

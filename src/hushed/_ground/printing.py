@@ -18,7 +18,8 @@ _LONGEST = 100
 _MOST_BITS = 300  # of an integer that is told in full
 _COMPARED, _LONGEST_NAME = 1000, 200  # names that are compared, and their characters
 _MONEY_DIGITS = 400  # no double has more
-_RUN = "=+-@\uff1d\uff0b\uff0d\uff20"  # a spreadsheet runs what begins so, also in full width
+# What a spreadsheet runs begins so; also in full width, or small.
+_RUN = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 
 Spelling = Callable[[str, object], str]  # how an argument is written, from its name and value

@@ -19,7 +19,7 @@ from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable
-from hushed.client._sending import Line, NotTaken, Refused, read_object
+from hushed.client._sending import Line, NotTaken, read_object
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -301,7 +301,9 @@ class Client(Shown):
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
         """Read what was asked from this computer and not read yet.
 
-        What is charged costs nothing more. What never arrived is asked now, under its own key.
+        What is charged costs nothing more. What was cut off, and never arrived, is asked now, under
+        its own key. What the server or a proxy refused is read if it arrived before, and is not
+        asked anew.
 
         Parameters
         ----------
@@ -311,10 +313,10 @@ class Client(Shown):
         Returns
         -------
         list of ServedAnswer or ServedRelease
-            In no order. What waits for approval, and what was refused to a token or because too
-            much was asked, is left for later, and is not asked anew: of those, what is among your
-            newest 100 requests is read when a token may see it. Other requests that the server
-            refuses are forgotten: nothing is charged for them, or their failure is known.
+            In no order. What waits for approval, what this token may not see or ask, and what
+            came too often is left for later, and is not asked anew: of those, what is among your
+            newest 100 requests is read when a token may see it. Requests that can never be asked
+            are forgotten: nothing is charged for them, or their failure is known.
         """
         found, waiting = [], list_pending(self.pending)
         arrived = self._list_keys() if any(each.unseen for each in waiting) else set()
@@ -358,36 +360,22 @@ class Client(Shown):
         HushedError
             As for `ServedTable.release`.
         Refusal
-            If it was declined or taken back, or waited too long for approval.
+            If it was declined or taken back, or waited too long for approval; or if it was not
+            let in: then `recover` reads it if it arrived before, and asks nothing anew.
         """
-        ends = time.monotonic() + timeout
-        headers = {"idempotency-key": pending.key}
         try:
-            while True:
-                wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
-                headers["prefer"] = f"wait={wait}"
-                _, body = self.line.ask("POST", pending.path, pending.body, headers)
-                told = read_object(body, "id", "state")
-                if told["state"] == "pending":
-                    raise AwaitingApproval(
-                        f"the request {told['id']} waits for a steward's approval, and nothing is "
-                        "charged yet: client.recover() reads the answer when it is there",
-                        hint=f"client.cancel({told['id']!r}) takes it back",
-                    )
-                if told["state"] != "charged":
-                    break
-                if time.monotonic() > ends:
-                    raise LedgerUnavailable(
-                        "there is no answer yet; it is charged: client.recover() reads it later"
-                    )
-                self.line.pause(0.2)
+            told = self._wait(pending, time.monotonic() + timeout)
         except (ParameterError, Overspent, EngineUnavailable, NotTaken):
             forget_pending(self.pending, pending.key)  # nothing was charged
             raise
-        except (NotFound, Refused):  # not now; by another token it may be seen, and be charged
-            with suppress(OSError):
-                write_pending(self.pending, replace(pending, unseen=True))
+        except NotFound:  # not now; but another token may see it, and it may have been charged
+            self._leave_unseen(pending)
             raise
+        except (AwaitingApproval, LedgerUnavailable):
+            raise
+        except Refusal as refused:  # by a limit, for the token, by a proxy: it may have come before
+            self._leave_unseen(pending)
+            raise Refusal(refused.message, hint=_say_left(pending.key)) from None
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
             raise Refusal(_say_unpaid(told))
@@ -398,6 +386,41 @@ class Client(Shown):
             raise
         forget_pending(self.pending, pending.key)
         return answer
+
+    def _wait(self, pending: Pending, ends: float) -> dict[str, Any]:
+        """Send it until the server tells of its end."""
+        headers = {"idempotency-key": pending.key}
+        while True:
+            wait = math.ceil(min(_WAIT, max(0.0, ends - time.monotonic())))
+            headers["prefer"] = f"wait={wait}"
+            _, body = self.line.ask("POST", pending.path, pending.body, headers, ends)
+            told = read_object(body, "id", "state")
+            if told["state"] == "pending":
+                raise AwaitingApproval(
+                    f"the request {told['id']} waits for a steward's approval, and nothing is "
+                    "charged yet: client.recover() reads the answer when it is there",
+                    hint=f"client.cancel({told['id']!r}) takes it back",
+                )
+            if told["state"] != "charged":
+                return told
+            if time.monotonic() > ends:
+                raise LedgerUnavailable(
+                    "there is no answer yet; it is charged: client.recover() reads it later"
+                )
+            self.line.pause(0.2)
+
+    def _leave_unseen(self, pending: Pending) -> None:
+        """Keep a request that was refused: it is read if it arrived before, and not asked anew."""
+        with suppress(OSError):
+            write_pending(self.pending, replace(pending, unseen=True))
+
+
+def _say_left(key: str) -> str:
+    """Say what becomes of a request of which nobody knows whether it arrived before."""
+    return (
+        "client.recover() reads its answer if it was charged before this, and asks nothing anew; "
+        f"with key={flat(key)!r} the same question is asked again, and paid once"
+    )
 
 
 def _say_missing(what: str, name: str, known: Sequence[Mapping[str, Any]]) -> NotFound:

@@ -166,6 +166,8 @@ class ServedFunction(Shown):
             If it failed after the charge, which stays.
         LedgerUnavailable
             If the server was not reached, or took too long: `Client.recover` goes on.
+        Refusal
+            If it was not let in; the message names the key to ask it again with.
         """
         body: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "note": note}
         pending = Pending(

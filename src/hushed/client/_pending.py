@@ -21,7 +21,7 @@ class Pending:
     dataset: str
     body: dict[str, Any]
     function: str = ""  # in place of a question to the data set
-    unseen: bool = False  # the server knew of no such data set or function: it was not charged now
+    unseen: bool = False  # it was refused when it was sent last, and not charged then
 
     @property
     def path(self) -> str:

@@ -303,6 +303,8 @@ class ServedTable(DeclaredBuilder, Shown):
             If it failed after the charge, which stays.
         LedgerUnavailable
             If the server was not reached, or took too long: `Client.recover` goes on.
+        Refusal
+            If it was not let in; the message names the key to ask it again with.
         """
         body = {"query": _plain(self.query), "epsilon": epsilon, "delta": delta, "noise": noise}
         pending = Pending(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ Send = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, st
 
 _AGAIN = (429, 502, 503, 504)
 _ATTEMPTS = 6
-_LONGEST_PAUSE = 10.0
+_LONGEST_PAUSE = 60.0  # what a server that counts by the minute asks for
 _KINDS: dict[str, type[Exception]] = {
     "budget_exceeded": Overspent,
     "quota_exceeded": Overspent,
@@ -48,10 +49,6 @@ class NotTaken(Refusal):
     """The server did not take the request: nothing was charged, and nothing is pending."""
 
 
-class Refused(Refusal):
-    """The server itself refused, and does not say that it knows nothing of the request."""
-
-
 class NotReached(OSError):
     """The server was not reached, or the connection broke."""
 
@@ -70,10 +67,12 @@ class Line:
         path: str,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        ends: float = math.inf,
     ) -> tuple[int, bytes]:
         """Ask, again where the server was busy or was not reached; a refusal is raised.
 
-        What is sent again has the same key, so that it is paid once.
+        What is sent again has the same key, so that it is paid once. Nobody is kept waiting for a
+        busy server beyond the end, a moment of `time.monotonic`.
         """
         told = {"authorization": f"Bearer {self.token}", "accept": "application/json"}
         content = b"" if body is None else json.dumps(body).encode()
@@ -87,7 +86,7 @@ class Line:
                 if last:
                     paid = "" if method == "GET" else _AGAIN_PAID
                     raise LedgerUnavailable(f"{_NOT_REACHED}{paid}") from None
-                self.pause(min(2.0**attempt / 4, _LONGEST_PAUSE))
+                self.pause(2.0**attempt / 4)
                 continue
             if status < 400:
                 if not 200 <= status < 300:  # the token does not go to another address
@@ -99,7 +98,10 @@ class Line:
             if status not in _AGAIN or last:
                 raise read_problem(status, found)
             after = answered.get("retry-after", "1")
-            self.pause(min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE))
+            pause = min(float(after) if after.isdecimal() else 1.0, _LONGEST_PAUSE)
+            if time.monotonic() + pause > ends:
+                raise read_problem(status, found)
+            self.pause(pause)
         raise LedgerUnavailable(_NOT_REACHED)
 
     def read(self, path: str, *names: str) -> dict[str, Any]:
@@ -136,8 +138,7 @@ def read_problem(status: int, body: bytes) -> Exception:
     kind = _KINDS.get(code)
     if kind is None:
         # Without a code it is the refusal of a proxy, which does not know what was charged.
-        kind = Refused if code else Refusal
-        kind = ParameterError if code and status in (400, 413, 422) else kind
+        kind = ParameterError if code and status in (400, 413, 422) else Refusal
         kind = NotTaken if code in _NOT_TAKEN else kind
     return kind(words)
 

@@ -23,6 +23,7 @@ from hushed._web.rendering import STATIC
 from hushed.errors import HushedError
 from hushed.ledger import Ledger
 from hushed.server._approving import expire
+from hushed.server._bounds import write_bounds
 from hushed.server._callers import Callers, find_visitor
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset, open_all, open_as_registered
@@ -298,6 +299,7 @@ def _describe(app: FastAPI) -> None:
             schemas = made["components"]["schemas"]
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
+            write_bounds(schemas)
             schemas["Problem"] = ProblemBody.model_json_schema()
             app.openapi_schema = made
         return app.openapi_schema

@@ -10,6 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -114,6 +115,11 @@ class ServerSettings(_Section):
         return (self.public_url or f"http://{self.listen}").rstrip("/")
 
     @property
+    def path(self) -> str:
+        """What every address begins with, as who asks sees it; a proxy takes it away."""
+        return urlsplit(self.address).path
+
+    @property
     def secure(self) -> bool:
         """Whether what reaches a browser travels encrypted."""
         return self.behind_proxy or self.address.startswith("https://")
@@ -133,6 +139,8 @@ class ServerSettings(_Section):
         url = self.public_url
         if url is not None and not url.startswith(("https://", "http://127.0.0.1", "http://[::1]")):
             raise ValueError("public_url begins with https://")
+        if url is not None and {"?", "#", "@"} & set(url):
+            raise ValueError("public_url is https://NAME or https://NAME/PATH, and nothing more")
         return self
 
 

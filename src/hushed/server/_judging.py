@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
@@ -17,6 +18,16 @@ from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._laws import read_law
 from hushed.privacy_loss import PrivacyProfile
+from hushed.server._bounds import (
+    LONGEST_EXPRESSION,
+    LONGEST_KEY,
+    LONGEST_TEXT,
+    MOST_AGGREGATES,
+    MOST_KEYS,
+    MOST_QUANTILES,
+    MOST_STEPS,
+    check_parts,
+)
 from hushed.server._config import Limits, most_epsilon
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
@@ -24,13 +35,10 @@ from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._refusing import require_gamma
-from hushed.server._sources import fingerprint
+from hushed.server._sources import fingerprint, is_away
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
 
-MOST_AGGREGATES, MOST_STEPS, LONGEST_EXPRESSION = 20, 10, 500
-MOST_KEYS, LONGEST_KEY = 10_000, 200
-MOST_QUANTILES = 200  # of all aggregates: the engine plans a thousand for seconds
 MOST_ANSWERED = 2**16  # numbers of an answer: it is noised, stored and sent by the server
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
 
@@ -38,6 +46,8 @@ Epsilon = Annotated[
     float, Field(ge=LEAST_EPSILON, le=MOST_EPSILON, allow_inf_nan=False, strict=True)
 ]
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
+Error = Annotated[float, Field(gt=0, le=sys.float_info.max, allow_inf_nan=False)]
+Output = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)]
 Noise = Literal["laplace", "gaussian"]
 Note = Annotated[StrictStr, Field(max_length=500)]
 
@@ -72,7 +82,7 @@ class FunctionPrice(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     epsilon: Epsilon | None = None
-    error: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    error: Error | None = None
     delta: Delta = 0.0
 
 
@@ -118,7 +128,7 @@ class AskQuote(Terms):
     """A query whose price is asked: for an epsilon, or for the errors that are wanted."""
 
     epsilon: Epsilon | None = None
-    errors: dict[StrictStr, Annotated[float, Field(gt=0, allow_inf_nan=False)]] | None = Field(
+    errors: dict[Output, Error] | None = Field(
         default=None, min_length=1, max_length=MOST_AGGREGATES
     )
     rows: Annotated[int, Field(ge=1, le=10**12)] | None = None
@@ -135,8 +145,8 @@ def require_table(dataset: Dataset) -> Table:
         raise Problem("dataset_unavailable")
     if dataset.stale or dataset.table is None:
         raise Problem("dataset_changed")
-    if fingerprint(dataset.table) != dataset.known:  # it may come back, and is looked at again
-        raise Problem("dataset_unavailable")
+    if fingerprint(dataset.table) != dataset.known:  # looked at each time, for it may come back
+        raise Problem("dataset_unavailable" if is_away(dataset.table) else "dataset_changed")
     return dataset.table
 
 
@@ -164,6 +174,7 @@ def check_size(query: Query) -> None:
             "bad_query", f"a query names at most {MOST_KEYS} keys of {LONGEST_KEY} characters"
         )
     groups = math.prod(map(len, (query.groups and query.groups.keys) or ()))
+    check_parts(query)
     answered = groups * sum(_count_answered(each) for each in query.aggregates)
     if answered > MOST_ANSWERED:
         raise Problem(

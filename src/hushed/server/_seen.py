@@ -15,6 +15,7 @@ from hushed.ledger._together import reading
 from hushed.releasing import Certificate
 from hushed.releasing._names import name_numbers
 from hushed.releasing._stored import read_release
+from hushed.server._audit import add_event, telling
 from hushed.server._callers import require_grant
 from hushed.server._config import most_epsilon
 from hushed.server._desk import Desk
@@ -263,12 +264,23 @@ def _name_noise(desk: Desk, asked: Asked) -> str:
 def read_answer(desk: Desk, caller: Caller, request: str) -> str:
     """Read the answer of a request, as it is stored."""
     found = _require_answered(desk, caller, request)
-    return _require_text(desk.ledger.answer(found.budget, found.charge()[0]))
+    text = _require_text(desk.ledger.answer(found.budget, found.charge()[0]))
+    return _tell_read(desk, caller, found, "read an answer", text)
 
 
 def read_certificate(desk: Desk, caller: Caller, request: str) -> str:
     """Read the signed certificate of an answer."""
-    return _require_text(find_certificate(desk.ledger, _require_answered(desk, caller, request).id))
+    found = _require_answered(desk, caller, request)
+    text = _require_text(find_certificate(desk.ledger, found.id))
+    return _tell_read(desk, caller, found, "read a certificate", text)
+
+
+def _tell_read(desk: Desk, caller: Caller, found: Request, action: str, text: str) -> str:
+    """Write into the trail that a steward reads an answer of somebody else, before it is shown."""
+    if caller.role == "steward":
+        with telling(desk.ledger) as connection:
+            add_event(connection, actor=caller.name, action=action, about=found.id)
+    return text
 
 
 def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:

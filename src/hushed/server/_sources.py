@@ -51,6 +51,12 @@ def fingerprint(table: Table) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
+def is_away(table: Table) -> bool:
+    """Whether the file of a table is not there now, as on a disk that may come back."""
+    file = table.connection.file
+    return file is not None and not all(each.exists() for each in list_parts(file) or (file,))
+
+
 def _written(path: Path) -> int | None:
     try:
         return path.stat().st_ctime_ns

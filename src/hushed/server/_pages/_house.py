@@ -34,7 +34,7 @@ class House:
     @property
     def root(self) -> str:
         """What every address begins with, as browsers see it."""
-        return urlsplit(self.desk.settings.server.address).path + PAGES
+        return self.desk.settings.server.path + PAGES
 
     def show(
         self, request: Request, template: str, status: int = 200, /, **found: Any

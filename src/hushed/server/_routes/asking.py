@@ -165,7 +165,7 @@ async def answer_taken(
 def _tell_taken(desk: Desk, made: Request, asker: str) -> Response:
     """Say where a request stands, to whom it belongs."""
     shown = show_request(desk, made, asker)
-    headers = {"location": f"/v1/requests/{made.id}"}
+    headers = {"location": f"{desk.settings.server.path}/v1/requests/{made.id}"}
     if shown.state not in RETRY_AFTER:
         return tell(shown, 201, headers)
     return tell(shown, 202, headers | {"retry-after": RETRY_AFTER[shown.state]})

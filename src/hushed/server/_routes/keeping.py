@@ -43,6 +43,7 @@ from hushed.server._shown import (
 from hushed.server._tokens import DOOR_DAYS, LONGEST_DAYS, Scope
 
 Id = Annotated[str, Path(max_length=64)]
+Name = Annotated[StrictStr, Field(max_length=64)]
 
 
 class _Body(BaseModel):
@@ -66,7 +67,7 @@ class AskedToken(_Body):
     """What a new token may do: it narrows what its person may."""
 
     days: Annotated[StrictInt, Field(ge=1, le=LONGEST_DAYS)] = 30
-    datasets: Annotated[list[StrictStr], Field(max_length=100)] | None = None
+    datasets: Annotated[list[Name], Field(max_length=100)] | None = None
     quote_only: StrictBool = False
     page: StrictBool = False  # good once, within a day, to open the pages
     addresses: Annotated[

@@ -1,0 +1,194 @@
+"""What a client does when it is not let in, and when it is told to come later."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from hushed.client import connect
+from hushed.client._pending import list_pending
+from hushed.client._sending import Line, NotReached, open_line
+from hushed.errors import Refusal
+from hushed.server._callers import Callers
+
+ADDRESS = "http://127.0.0.1:8642"
+LAYOUT = {"id": "stays", "user": None, "columns": [{"name": "cost", "kind": "float"}]}
+
+
+class Door:
+    """A server that takes no question while it is shut, and counts those that it was sent."""
+
+    def __init__(self, status, code):
+        told = {"code": code, "title": "Shut."} if code else []  # a proxy knows no code
+        self.refusal = status, {}, json.dumps(told).encode()
+        self.shut, self.asked = True, []
+
+    def __call__(self, method, path, headers, body):
+        if method == "POST":
+            self.asked.append(headers["idempotency-key"])
+            assert self.shut, "nobody asked for this"
+            return self.refusal
+        told = {"/v1/me": {"id": "ana"}, "/v1/datasets/stays": LAYOUT}
+        told |= {"/v1/requests?most=100": {"items": []}}
+        return 200, {}, json.dumps(told[path]).encode()
+
+
+def client_to(send, token="hsh_token"):
+    made = connect(ADDRESS, token, key=b"a key", send=send)
+    object.__setattr__(made.line, "pause", lambda seconds: None)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (429, "too_many"),
+        (401, "not_authenticated"),
+        (403, "forbidden"),
+        (421, "wrong_host"),
+        (500, "unforeseen"),
+        (403, ""),
+        (502, ""),
+    ],
+)
+def test_what_was_refused_at_the_door_is_not_asked_anew_by_recovering(
+    tmp_path, monkeypatch, status, code
+):
+    """Whoever recovers asks nothing; the refusal names the key, under which it is paid once."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door = Door(status, code)
+    client = client_to(door)
+    asked = client.table("stays").count()
+    with pytest.raises(Refusal) as refused:
+        asked.release(epsilon=0.1)
+    (left,) = list_pending(client.pending)
+    assert left.unseen
+    assert f"with key={left.key!r}" in str(refused.value)
+    assert "client.recover() reads its answer if it was charged" in str(refused.value)
+    sent, door.shut = len(door.asked), False
+    assert client.recover() == []
+    assert len(door.asked) == sent
+    door.shut = True
+    with pytest.raises(Refusal):  # asked again on purpose, it is the same request
+        asked.release(epsilon=0.1, key=left.key)
+    assert set(door.asked) == {left.key}
+    assert list_pending(client.pending) == [left]
+
+
+@pytest.mark.slow
+def test_recovering_after_too_many_requests_charges_nothing(team, tmp_path, monkeypatch):
+    """One was charged before it was refused, and is read; one never arrived, and is not asked."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    full = []
+
+    def send(method, path, headers, body):
+        found = team.client.request(method, path, headers=dict(headers), content=body)
+        if cut and method == "POST":
+            cut.pop()
+            full.append("from now on")
+            raise NotReached  # it was charged, and the next attempt is refused
+        return found.status_code, found.headers, found.content
+
+    cut = ["once"]
+    client = client_to(send, team.ana)
+    monkeypatch.setattr(Callers, "count", lambda *_: not full)
+    object.__setattr__(client, "key", connect(ADDRESS, team.ana, send=send).key)
+    asked = client.table("stays").bound_contributions(max_rows_per_user=1).count()
+    for key in ("paid", "never"):
+        with pytest.raises(Refusal, match="Too many requests"):
+            asked.release(epsilon=0.1, key=key)
+    assert team.charges() == 1
+    assert client.recover() == []  # nor is it forgotten while there are too many
+    full.clear()
+    assert [each.entry for each in client.recover()] == [1]
+    assert [each.key for each in list_pending(client.pending)] == ["never"]
+    assert asked.release(epsilon=0.1, key="never").entry == 2
+    assert list_pending(client.pending) == []
+
+
+def test_a_client_comes_again_when_it_is_told_to():
+    """A server that counts by the minute says 60 seconds: it is not asked before; nor an hour."""
+    pauses, told = [], iter(["60", "7", "3600", None, "soon"])
+
+    def send(*_):
+        after = next(told)
+        return 429, {} if after is None else {"retry-after": after}, b"{}"
+
+    with pytest.raises(StopIteration):
+        Line(send=send, token="t", pause=pauses.append).ask("GET", "/v1/me")
+    assert pauses == [60.0, 7.0, 60.0, 1.0, 1.0]
+
+
+def test_nobody_waits_for_a_busy_server_beyond_the_end():
+    """Who gives a request a second is refused at once, and does not sleep for a minute."""
+    pauses = []
+    line = Line(send=lambda *_: (429, {"retry-after": "60"}, b"{}"), token="t", pause=pauses.append)
+    with pytest.raises(Refusal):
+        line.ask("POST", "/v1/x", ends=time.monotonic() + 1)
+    assert pauses == []
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Says what it was sent, after a moment."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        time.sleep(0.002)
+        told = json.dumps({"path": self.path, "body": json.loads(body)}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *_): ...
+
+
+def test_ten_threads_share_a_line_and_each_gets_what_it_asked():
+    """Over real connections, which are given back and taken again."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        try:
+            send = open_line(f"http://127.0.0.1:{server.server_port}")
+            line = Line(send=send, token="t")
+
+            def ask(number):
+                _, found = line.ask("POST", f"/{number}", {"number": number})
+                return json.loads(found) == {"path": f"/{number}", "body": {"number": number}}
+
+            with ThreadPoolExecutor(10) as pool:
+                assert all(pool.map(ask, range(100)))
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+@pytest.mark.slow
+def test_ten_threads_share_a_client(team, tmp_path, monkeypatch):
+    """Each pays for its own question, reads its own answer, and leaves nothing behind."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def send(method, path, headers, body):
+        found = team.client.request(method, path, headers=dict(headers), content=body)
+        return found.status_code, found.headers, found.content
+
+    client = connect(ADDRESS, team.ana, send=send)
+    object.__setattr__(client.line, "pause", lambda seconds: time.sleep(seconds / 5))
+
+    def ask(number):
+        asked = client.table("stays").bound_contributions(max_rows_per_user=1)
+        return asked.count(name=f"n{number}").release(epsilon=0.05)
+
+    with ThreadPoolExecutor(10) as pool:
+        found = list(pool.map(ask, range(10)))
+    assert [next(iter(each.to_dict())) for each in found] == [f"n{i}" for i in range(10)]
+    assert sorted(each.entry for each in found) == [*range(1, 11)]
+    assert team.charges() == 10
+    assert list_pending(client.pending) == []
