@@ -259,7 +259,7 @@ SETUPS = {
         ("let out", 401, "not_authenticated"),
         ("stopped meanwhile", 401, "not_authenticated"),
         ("key", 422, "key_reused"),
-        ("changed", 503, "dataset_unavailable"),
+        ("changed", 409, "dataset_changed"),
         ("away", 503, "ledger_unavailable"),
         ("fault", 500, "unforeseen"),
     ],
