@@ -76,6 +76,7 @@ PRINTED = {
         r"/livez, 99th of 100 +\d",
         r"faults +0\n",
     ],
+    "start": [r"import hushed +\d\.\d\d s of a processor, \d\.\d\d of", r"hushed query -h +\d"],
     "stated_errors": [r"\| table, histogram by key \| 1 \| \d.* \| \d"],
     "tables": [
         r"10,000 rows; plain query \d",

@@ -183,8 +183,20 @@ def test_queries_ask_the_same_as_data_python_command_and_notebook(
 
     So many see what one query in 18 has with 0.999.
     """
+    check_all_ways(csv, drawn, tmp_path_factory.getbasetemp() / "saved.toml")
+
+
+@pytest.mark.soak
+@settings(max_examples=1_000, deadline=None)
+@given(drawn=asked())
+def test_a_thousand_queries_ask_the_same(csv, opened_once, drawn, tmp_path_factory):
+    """So many see what one query in 145 has with 0.999."""
+    check_all_ways(csv, drawn, tmp_path_factory.getbasetemp() / "saved.toml")
+
+
+def check_all_ways(csv, drawn, saved):
     query = check_law(csv, drawn)
-    check_command(csv, query, tmp_path_factory.getbasetemp() / "saved.toml")
+    check_command(csv, query, saved)
     check_notebook(csv, query)
 
 
