@@ -262,6 +262,8 @@ def check_counts(url: str, askers: list[Asker], asked: int, process: Process) ->
     assert len(requests) == 4 * asked
     assert all(each.attempts == MOST_ATTEMPTS for each in requests if each.state == "failed")
     assert process.reasons() <= {"attempts"}
+    cuts = process.told("serving") - 1 + process.told("run interrupted")
+    assert not failed or cuts >= MOST_ATTEMPTS  # a web process reads nothing: its end is none
     charged = sorted(requests, key=lambda each: each.charge())
     assert [each.key for each in entries] == [each.id for each in charged]
     assert shares == [2 * asked] * 2

@@ -121,7 +121,8 @@ def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
     assert run(folder, "confirm", "more").exit_code == 2
 
 
-def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkeypatch):
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkeypatch, more):
     """It counts by then, and nobody would see it later."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
 
@@ -130,11 +131,12 @@ def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkey
 
     with monkeypatch.context() as away:
         away.setattr(_giving, "_tell", fail)
-        found = run(folder, "invite", "eve", "--share", "stays=0.2")
+        found = run(folder, "invite", "eve", "--share", "stays=0.2", *more)
     assert found.exit_code == 0
     assert "the shares are given" in found.stderr
+    token = json.loads(found.stdout)["token"] if more else found.stdout.strip()
     for team in open_team(folder, tokens):
-        shares = team.send("GET", "/v1/me", found.stdout.strip()).json()["shares"]
+        shares = team.send("GET", "/v1/me", token).json()["shares"]
         assert [(each["dataset"], each["epsilon"]) for each in shares] == [("stays", 0.2)]
 
 

@@ -191,12 +191,53 @@ def test_a_question_is_taken_as_the_route_takes_it(team, short, monkeypatch):
     assert codes >= {201, 400, 401, 403, 404, 422}
     # What can be read takes the short way, whoever asks: an epsilon that is too large cannot.
     assert set(short) == {ASKED}
-    assert taken["bo"] == taken["none"] == taken["wrong"] == 2
+    assert taken["bo"] == taken["none"] == taken["wrong"] == 3  # one of no data set
     assert len(made) == team.charges()  # each of them once
     assert {each.note for each in team.desk.ledger.entries("stays")} == {
         "by ana: no note given",
         "by bo: no note given",
     }
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_data_set_of_others_is_refused_on_the_way_of_one_that_is_not_there(
+    team, short, monkeypatch, shown
+):
+    """The way by the route takes twice as long: whoever has no share would hear of the name."""
+    person = team.send("POST", "/v1/people", team.sam, json={"name": "eve"}).json()["id"]
+    told = team.send("POST", f"/v1/people/{person}/tokens", team.sam, json={}).json()
+    head = {"authorization": f"Bearer {told['token']}"} if shown else {}
+    looked, look = [], Quick._find_share
+
+    def find_share(self, scope, dataset):
+        looked.append(dataset)
+        return look(self, scope, dataset)
+
+    monkeypatch.setattr(Quick, "_find_share", find_share)
+    ways, answers = [], []
+    for name in ("stays", "nowhere"):
+        for what in ("requests", "quote"):
+            short.clear()
+            path, body = f"/v1/datasets/{name}/{what}", {"query": QUERY, "epsilon": 0.1}
+            headers = head | {"idempotency-key": "one"}
+            answers.append(tell(team.client.post(path, headers=headers, json=body)))
+            ways.append(tuple(short))
+    assert answers[0][0] == (404 if shown else 401)
+    assert answers[:2] == answers[2:]
+    assert ways[:2] == ways[2:]
+    assert looked == ["stays", "nowhere"]
+
+
+@pytest.mark.parametrize("name", ["x" * 64, "x" * 65, "", "a/b", "%2F", "sta%79s", "stays%0A"])
+def test_names_of_data_sets_are_refused_as_the_route_refuses_them(team, name):
+    body, head = {"query": QUERY, "epsilon": 0.01}, {"idempotency-key": "one"}
+    for token in (team.ana, None):
+        more = {"authorization": f"Bearer {token}"} if token else {}
+        path = f"/v1/datasets/{name}/requests"
+        shown = team.client.post(path, headers=head | more | {"prefer": "wait=20"}, json=body)
+        with by_routes(team):
+            other = team.client.post(path, headers=head | more | {"prefer": "wait=20"}, json=body)
+        assert tell(other) == tell(shown)
 
 
 @pytest.mark.parametrize("path", ["/v1/me", "/readyz"])

@@ -74,13 +74,13 @@ def invite(
         )
         result.update({"person": person, "address" if page else "token": token})
         result.update(shares=[_show_share(each) for each in given])
+        if len(given) < len(shares):
+            print_note("the shares are given; what is left of them could not be read")
         if not json:
             print_line(token)
             length = "a day" if days == 1 else f"{days} days"
             told = "opens the pages once, within a day" if page else f"is a token for {length}"
             print_note(f"this {told}, for {person}; it is not shown again")
-            if len(given) < len(shares):
-                print_note("the shares are given; what is left of them could not be read")
             for each in given:
                 for line in _say_share(person, each):
                     print_note(line)

@@ -190,8 +190,8 @@ class Quick:
     async def _find_price(self, scope: Scope, body: bytes) -> Plain | None:
         """Tell a price that is known, and what it leaves of a share, which a thread looks up."""
         name = scope["path"][len(_DATASETS) : -len(_QUOTE)]
+        found = self._find_share(scope, name)  # as of a name that no data set has
         dataset = self._desk.datasets.get(name)
-        found = None if dataset is None else self._find_share(scope, name)
         if dataset is None or found is None:
             return None
         asked = read_price(body)  # of nobody who showed no token

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _DATASETS, _REQUESTS = "/v1/datasets/", "/requests"
 _ASKED, _ME, _READY = f"{_DATASETS}{{dataset}}{_REQUESTS}", "/v1/me", "/readyz"
 _LONGEST = 10_000  # of a question: a longer one is read by the route
+_LONGEST_NAME = 64  # of a data set, as in the address of the route
 _key, _prefer = TypeAdapter(KeyHeader), TypeAdapter(PreferHeader)
 Work = Callable[[], Awaitable["Response"]]
 
@@ -58,7 +59,8 @@ class Short:
         return (_READY, self._show_ready) if path == _READY else None
 
     def _find_asked(self, scope: Scope, dataset: str, body: bytes) -> tuple[str, Work] | None:
-        if dataset not in self._desk.datasets or len(body) > _LONGEST:
+        # A name takes this way whether there is such a data set or not: else the time tells.
+        if not 0 < len(dataset) <= _LONGEST_NAME or "/" in dataset or len(body) > _LONGEST:
             return None
         headers = dict(reversed(scope["headers"]))  # the first one of a name counts
         try:
