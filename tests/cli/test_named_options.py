@@ -81,7 +81,10 @@ OF_OTHERS |= {("_certifying", "--key")}
 # The command that a comparison leads to.
 OF_OTHERS |= {
     ("_next_command", each)
-    for each in ("--mechanism", "--noise", "--type", "--median", "--quantile")
+    for each in (
+        *("--mechanism", "--noise", "--type", "--median", "--quantile", "--mean"),
+        *("--aggregate", "--candidate"),
+    )
 }
 FOLDER = Path(hushed.cli.__file__).parent
 
