@@ -165,7 +165,8 @@ class Pool:
     def lend(self) -> Iterator[Isolation]:
         """Lend the processes to one release, and start new ones after it.
 
-        If it is stopped while it asks, none of them is used again: one may hold an answer that
+        One of them has loaded the function by then: where that fails, nothing is charged. If the
+        release is stopped while it asks, none of them is used again: one may hold an answer that
         nobody has read.
 
         Yields
@@ -177,11 +178,18 @@ class Pool:
         ------
         ParameterError
             If the pool is closed.
+        BadFunction
+            If the function can no longer be loaded in a fresh process.
         """
         with self._lock:
             if self._closed:
                 raise ParameterError("the pool is closed: open another with hs.blocks.Pool")
             calls, self._kept = self._kept or self._open(), None
+            try:
+                calls.wait()
+            except BaseException:
+                self._end()
+                raise
             try:
                 yield calls
                 calls.refill(self._count)
