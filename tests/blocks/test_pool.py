@@ -1,5 +1,6 @@
 """Pools that are kept: quick from one release to the next, and nothing else is kept with them."""
 
+import functools
 import importlib
 import os
 import signal
@@ -119,6 +120,15 @@ def test_a_function_that_has_changed_is_refused():
         held[0] = 5.0
         with pytest.raises(BadFunction, match="has changed"):
             hs.release(pool, ROWS, EXACT)
+
+
+@pytest.mark.slow
+def test_a_function_that_was_only_looked_at_has_not_changed():
+    """A partial function has its attributes made when they are first asked for."""
+    middle = functools.partial(np.quantile, q=0.5)
+    with hs.blocks.Pool(middle, EXACT) as pool:
+        values = [hs.release(pool, np.full(40, 30.0), EXACT).value for _ in range(2)]
+    assert values == [30.0, 30.0]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
+from hushed._functions._carried import list_unsearched
 from hushed._functions._isolated_messages import pack_function
 from hushed._functions._isolation import Isolation
 from hushed._functions._limits import count_waiting
@@ -87,6 +88,7 @@ class Pool:
         if frames is not None:
             require_one_of("frames", frames, get_args(Frames))
         self.function = f
+        list_unsearched(f)  # as a release does: some objects are packed otherwise once looked at
         self._told = pack_function(f)
         self._answers = _tell_answers(mechanism)
         self._mechanism, self._frames = mechanism, frames
