@@ -63,6 +63,10 @@ class Pool:
     needed, as without a pool. Leave the ``with``, or `close` it, and they end; they do so when this
     program ends, too. Threads may share a pool: their releases ask one after another.
 
+    Modules that the function imports, files and environment variables are those of the moment when
+    a process started, which is when the pool was opened or after the release before: where they
+    change, open another.
+
     Examples
     --------
     >>> import numpy as np
