@@ -249,7 +249,8 @@ def _assemble(
 
 def _read_labels(asked: Any, candidates: Any) -> tuple[Category, ...] | None:
     """Read what a function may answer with, if it is labels: texts, or truth values."""
-    if isinstance(asked, Statistic) or not isinstance(candidates, Collection):
+    listed = isinstance(candidates, Collection)
+    if isinstance(asked, Statistic) or not listed:
         return None
     if not any(isinstance(each, str | bool | np.bool_) for each in candidates):
         return None
