@@ -1,5 +1,7 @@
 """Pools that are kept: quick from one release to the next, and nothing else is kept with them."""
 
+import functools
+import importlib
 import os
 import signal
 import time
@@ -118,6 +120,34 @@ def test_a_function_that_has_changed_is_refused():
         held[0] = 5.0
         with pytest.raises(BadFunction, match="has changed"):
             hs.release(pool, ROWS, EXACT)
+
+
+@pytest.mark.slow
+def test_a_function_that_was_only_looked_at_has_not_changed():
+    """A partial function has its attributes made when they are first asked for."""
+    middle = functools.partial(np.quantile, q=0.5)
+    with hs.blocks.Pool(middle, EXACT) as pool:
+        values = [hs.release(pool, np.full(40, 30.0), EXACT).value for _ in range(2)]
+    assert values == [30.0, 30.0]
+
+
+@pytest.mark.slow
+def test_a_function_that_can_no_longer_be_loaded_costs_nothing(tmp_path, monkeypatch, ledger):
+    """As without a pool: its module is gone after the first release, and then there again."""
+    module = tmp_path / "counts_of_a_pool.py"
+    module.write_text("def count(rows):\n    return float(len(rows))\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    count = importlib.import_module(module.stem).count
+    with hs.blocks.Pool(count, EXACT) as pool:
+        hidden = module.rename(tmp_path / "hidden")
+        assert hs.release(pool, ROWS, EXACT).value == 20.0
+        for _ in range(3):
+            with pytest.raises(BadFunction, match="cannot be loaded"):
+                hs.release(pool, ROWS, EXACT, ledger, budget="b")
+        assert ledger.log == []
+        hidden.rename(module)
+        assert hs.release(pool, ROWS, EXACT).value == 20.0
 
 
 @pytest.mark.slow

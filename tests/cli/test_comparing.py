@@ -389,6 +389,27 @@ def test_a_mean_is_released_by_the_query_that_was_compared(run, way, high):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_mean_that_trims_nothing_is_no_median():
+    """It is a mean of the query, too."""
+    described = Described(low=0.0, high=100.0, column="stay", trim=0.0)
+    public = Source(population="uniform:0,100")
+    told = Compared(asked="trimmed-mean", public=public, described=described, unit="row")
+    s = hs.statistics.mean(rows=60, low=0, high=100)
+    found = hs.compare(s, hs.populations.Uniform(low=0, high=100), trials=2, workers=1)
+    command = next_command(told, replace(found, recommended="table query"))
+    assert "--mean stay:0:100" in command
+
+
+def test_labels_that_would_be_read_as_numbers_have_no_command():
+    """`hushed blocks` would take them for numbers, which no text equals: all blocks would fail."""
+    described = Described(category=["1", "2"])
+    public = Source(population="uniform:0,100")
+    told = Compared(asked="vote.py:winner", public=public, described=described, unit="row")
+    unit = hs.populations.Uniform(low=0, high=1)
+    found = hs.compare(lambda _: "1", unit, rows=60, candidates=["1", "2"], trials=2, workers=1)
+    assert next_command(told, replace(found, recommended="blocks, votes")) == ""
+
+
 def test_smooth_noise_is_chosen_on_a_public_population(run):
     """Law, tail and smoothing are those of `hs.Smooth.for_population`; a release says them."""
     words = ("statistic", "trimmed-mean", "one.csv", "--no-header", *RANGE, "--epsilon", 1)
@@ -413,6 +434,8 @@ def test_smooth_noise_is_chosen_on_a_public_population(run):
         (("--mechanism", "inverse"), "goes with --mechanism smooth"),
         (("--mechanism", "smooth", "--tail", 5), "leave --tail and --smoothing out"),
         (("--mechanism", "smooth", "--private-count"), "public number of rows"),
+        (("--mechanism", "smooth", "--no-header", "--bound", 3), "--bound goes with"),
+        (("--mechanism", "smooth", "--no-header", "--delta", 1e-6), "--delta goes with"),
     ],
 )
 def test_a_population_goes_with_smooth_noise_alone(run, more, said):

@@ -138,6 +138,13 @@ def test_labels_that_are_not_named_are_refused(labels):
         hs.compare(winner, UNIT, rows=20, trials=2, candidates=labels)
 
 
+@pytest.mark.parametrize("given", [5, iter(LABELS)])
+def test_what_is_no_list_of_candidates_is_refused(given):
+    """An iterator would be used up by the first look at it."""
+    with pytest.raises(ParameterError, match="candidates must be"):
+        hs.compare(winner, UNIT, rows=20, trials=2, candidates=given)
+
+
 def test_labels_have_no_range():
     """Nor have they a mix of kinds that votes would not take."""
     with pytest.raises(ParameterError, match="no range"):

@@ -66,6 +66,17 @@ def test_the_errors_are_those_of_drawn_noise(count, high, epsilon, searched):
     assert route.guarantee == hs.Guarantee(epsilon=epsilon, neighbours="add-remove")
 
 
+@pytest.mark.parametrize("high", [20, 100])
+def test_a_search_is_not_stopped_by_the_end_that_the_statistic_has(high):
+    """Its answer is about rows up to the bound it finds; the exact one cuts them at 20, or 100."""
+    route = error_of(compared(ROWS, high, 1.0), "table query, range searched")
+    rng = np.random.default_rng(6)
+    exact = np.minimum(ROWS, high).mean()
+    off = np.abs(draw_means(rng, ROWS, search(rng, ROWS, 1 / 3), 1 / 3) - exact)
+    assert np.mean(off > route.error_50) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(off > route.error_95) == pytest.approx(0.05, abs=0.01)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("high", [1000, "search"])
 def test_a_query_has_them(high):

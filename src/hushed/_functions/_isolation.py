@@ -193,6 +193,13 @@ class Isolation:
                 self._idle.append(self._start())
         self.asked = False
 
+    def wait(self) -> None:
+        """Wait until one of the processes for later calls has loaded the function."""
+        while not any(process.ready and process.is_alive() for process in self._idle):
+            if not self._idle:
+                self._idle.append(self._start())
+            self._advance()
+
     def foresee(self, calls: int) -> tuple[float, int]:
         """Foresee the seconds that starting takes for so many calls, and how many do at once.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
+from hushed._functions._carried import list_unsearched
 from hushed._functions._isolated_messages import pack_function
 from hushed._functions._isolation import Isolation
 from hushed._functions._limits import count_waiting
@@ -62,6 +63,10 @@ class Pool:
     needed, as without a pool. Leave the ``with``, or `close` it, and they end; they do so when this
     program ends, too. Threads may share a pool: their releases ask one after another.
 
+    Modules that the function imports, files and environment variables are those of the moment when
+    a process started, which is when the pool was opened or after the release before: where they
+    change, open another.
+
     Examples
     --------
     >>> import numpy as np
@@ -87,6 +92,7 @@ class Pool:
         if frames is not None:
             require_one_of("frames", frames, get_args(Frames))
         self.function = f
+        list_unsearched(f)  # as a release does: some objects are packed otherwise once looked at
         self._told = pack_function(f)
         self._answers = _tell_answers(mechanism)
         self._mechanism, self._frames = mechanism, frames
@@ -165,7 +171,8 @@ class Pool:
     def lend(self) -> Iterator[Isolation]:
         """Lend the processes to one release, and start new ones after it.
 
-        If it is stopped while it asks, none of them is used again: one may hold an answer that
+        One of them has loaded the function by then: where that fails, nothing is charged. If the
+        release is stopped while it asks, none of them is used again: one may hold an answer that
         nobody has read.
 
         Yields
@@ -177,11 +184,18 @@ class Pool:
         ------
         ParameterError
             If the pool is closed.
+        BadFunction
+            If the function can no longer be loaded in a fresh process.
         """
         with self._lock:
             if self._closed:
                 raise ParameterError("the pool is closed: open another with hs.blocks.Pool")
             calls, self._kept = self._kept or self._open(), None
+            try:
+                calls.wait()
+            except BaseException:
+                self._end()
+                raise
             try:
                 yield calls
                 calls.refill(self._count)

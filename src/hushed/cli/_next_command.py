@@ -9,6 +9,7 @@ from shlex import quote
 
 import hushed as hs
 from hushed._ground.printing import format_exactly
+from hushed.cli._block_options import read_candidates
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described
 
@@ -77,7 +78,7 @@ def _for_query(given: Compared, *, searched: bool) -> Iterator[str]:
     high = "search" if searched else format_exactly(told.high)
     span = f"{column}:{format_exactly(told.low)}:{high}"
     yield from ("query", "PRIVATE.csv", "--type", f"{column}=float")
-    if given.asked == "mean":
+    if given.asked in ("mean", "trimmed-mean"):  # a table has one without trimming alone
         yield from ("--mean", span)
     elif told.q is None:
         yield from ("--median", span)
@@ -99,7 +100,7 @@ def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     elif chosen.name == "blocks" and told.low is not None and told.high is not None:
         yield from ("blocks", "PRIVATE.csv", given.asked)
         yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
-    elif chosen.name in _VOTES:
+    elif chosen.name in _VOTES and read_candidates(told.category, "votes") == told.category:
         yield from ("blocks", "PRIVATE.csv", given.asked, "--aggregate", _VOTES[chosen.name])
         for each in told.category or ():
             yield from ("--candidate", each)

@@ -130,10 +130,6 @@ class Chosen:
 
     def make(self, statistic: Statistic, population: Population | None = None) -> Any:
         """Make the mechanism, or say why the statistic has none."""
-        if population is not None and isinstance(statistic, Numeric):
-            return Smooth.for_population(
-                statistic, population, epsilon=self.epsilon, noise=self.noise
-            )
         given = {name: getattr(self, name) for name in ("delta", "bound", "noise", "tail")}
         given |= {"smoothing": self.smoothing, "candidates": self.candidates or None}
         taken = _TAKEN[self.mechanism]
@@ -142,6 +138,10 @@ class Chosen:
                 raise ParameterError(f"{_option(name)} goes with {_takers(name)}")
             if value is None and name in taken and name in _NEEDED:
                 raise ParameterError(f"--mechanism {self.mechanism} needs {_option(name)}")
+        if population is not None and isinstance(statistic, Numeric):
+            return Smooth.for_population(
+                statistic, population, epsilon=self.epsilon, noise=self.noise
+            )
         if self.mechanism == "inverse" and not statistic.invertible:
             raise ParameterError(
                 f"the inverse sensitivity of the {statistic.kind} is known for a public number of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -249,7 +249,8 @@ def _assemble(
 
 def _read_labels(asked: Any, candidates: Any) -> tuple[Category, ...] | None:
     """Read what a function may answer with, if it is labels: texts, or truth values."""
-    if candidates is None or isinstance(asked, Statistic):
+    listed = isinstance(candidates, Collection)
+    if isinstance(asked, Statistic) or not listed:
         return None
     if not any(isinstance(each, str | bool | np.bool_) for each in candidates):
         return None

@@ -17,9 +17,10 @@ from hushed.guarantee import Guarantee
 from hushed.mechanisms._bound_search import SMALLEST, BoundSearch
 from hushed.sensitivity import proven_sensitivity
 from hushed.statistics import Numeric, TrimmedMean
+from hushed.statistics._values import only_column, read_numbers
 
 _COUNTS, _CELLS = 101, 512  # cells of the noise on a count, and of that on a threshold
-_BEYOND = 8  # bounds above the range that a search may go on to
+_BEYOND = 24  # bounds above the range that a search may go on to
 _NEGLIGIBLE = 1e-6  # chance of a bound, which is left out
 _HALVINGS = 50
 
@@ -109,16 +110,18 @@ def _search_by(epsilon: float) -> BoundSearch:
 def _measure(statistic: Numeric, law: BoundSearch | None, table: Table) -> Floats:
     """List the cases of a table: weight, answer, count, centre, reach, sum from the centre."""
     read = table.read(statistic)
-    bounds, weights = np.array([statistic.high]), np.array([1.0])
+    values, bounds, weights = read.values, np.array([statistic.high]), np.array([1.0])
     if law is not None:  # powers of two, of which those far above the range are left out
         bounds = SMALLEST * 2.0 ** np.arange(1000)
         bounds = bounds[bounds > max(statistic.low, 0.0)]
         bounds = bounds[: int(np.searchsorted(bounds, statistic.high)) + _BEYOND]
-        upto = np.searchsorted(read.values, bounds, side="right")
-        weights = _chances(law, read.values.size - upto)
-    sums = np.concatenate([[0.0], np.cumsum(read.values)])
-    inside = np.searchsorted(read.values, bounds, side="right")
-    count = float(read.values.size)
+        if values[-1] == statistic.high:  # a query that searches knows nothing of that end
+            values = read_numbers(only_column(table.rows), statistic.low, float(bounds[-1]))
+        upto = np.searchsorted(values, bounds, side="right")
+        weights = _chances(law, values.size - upto)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    inside = np.searchsorted(values, bounds, side="right")
+    count = float(values.size)
     centre, reach = (statistic.low + bounds) / 2, (bounds - statistic.low) / 2
     total = sums[inside] + bounds * (count - inside) - centre * count
     same = np.ones(bounds.size)
