@@ -471,6 +471,14 @@ class TestEnds:
         """-h is --help, for the commands and for the commands below them."""
         assert run(name, "-h").stdout == run(name, "--help").stdout
 
+    @pytest.mark.parametrize("words", [(), ("query",), ("ledger",), ("ledger", "show")])
+    def test_a_flag_shows_no_type(self, words):
+        """A flag takes no value; what takes one says of which type."""
+        said = run(*words, "-h").stdout
+        assert "<bool>" not in said
+        assert "Show this message and exit." in said
+        assert ("<float>" in said) == (words == ("query",))
+
     def test_the_shell_completes_commands_and_options(self, monkeypatch):
         """A tab gives names of commands, and options of a command that is loaded for it."""
         monkeypatch.setenv("_HUSHED_COMPLETE", "complete_bash")

@@ -12,6 +12,9 @@ import pytest
 import hushed as hs
 from hushed.client import ServedQuote, connect
 from hushed.errors import HushedWarning, NotFound, ParameterError
+from hushed.statements import make_key
+
+PRIVATE, PUBLIC = make_key()
 
 STAYS = {
     "id": "stays",
@@ -50,8 +53,30 @@ def client(tmp_path, monkeypatch):
         sent.append(json.loads(body) if body else None)
         return 200, {}, json.dumps(told[path]).encode()
 
-    made = connect("http://127.0.0.1:8642", "hsh_token", key=b"a key", send=send)
+    made = connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
     return made, sent
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("stats.pub", "read_bytes"),
+        (Path("stats.pub"), "read_bytes"),
+        ("", "read_bytes"),
+        (b"", "no public Ed25519 key"),
+        (b"stats.pub", "no public Ed25519 key"),
+        (PRIVATE, "no public Ed25519 key"),
+    ],
+)
+def test_a_key_that_is_none_is_refused_before_anything_is_asked(key, said):
+    """It was noticed when an answer was read, and that was paid by then; the key is not shown."""
+
+    def send(*_):
+        raise AssertionError("nothing may be sent")
+
+    with pytest.raises(ParameterError, match=said) as caught:
+        connect("http://127.0.0.1:8642", "hsh_token", key=key, send=send)
+    assert "BEGIN" not in str(caught.value)
 
 
 def test_declared_bounds_need_not_be_given(client):

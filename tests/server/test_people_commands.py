@@ -90,6 +90,32 @@ def test_a_delta_of_the_budget_can_be_asked(tmp_path):
     assert read_settings(folder).dataset["less"].max_delta == 0
 
 
+def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
+    """Without types nobody can ask for a sum; the words say what to do, and doing it works."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    source = tmp_path / "more.csv"
+    source.write_text("ward,days\nA,77712\n")
+    words = ["more", str(source), "--epsilon", "1"]
+    added = run(folder, "add", *words)
+    assert added.exit_code == 0
+    assert "declare what are numbers" in " ".join(added.stderr.split())
+    again = run(folder, "add", *words, "--type", "days=int")
+    assert again.exit_code == 2
+    said = " ".join(again.stderr.split())
+    assert "edit [dataset.more] there, then run hushed serve confirm more" in said
+    assert "77712" not in added.output + again.output
+    file = folder / "hushed.toml"
+    assert "[dataset.more]" in file.read_text()
+    file.write_text(file.read_text() + "[dataset.more.column.days]\nkind = 'int'\n")
+    assert run(folder, "confirm", "more").exit_code == 0
+    assert run(folder, "invite", "ana", "--share", "more=1").exit_code == 0
+    for team in open_team(folder, tokens):
+        found = team.send("GET", "/v1/datasets/more", team.ana).json()["columns"]
+        assert [each["kind"] for each in found] == ["string", "int"]
+    typed = run(folder, "add", "third", str(source), "--epsilon", "1", "--type", "days=int")
+    assert "declare what are numbers" not in " ".join(typed.stderr.split())
+
+
 def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
     """The command writes texts: by a text nobody could group whole numbers."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"

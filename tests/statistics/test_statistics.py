@@ -640,3 +640,19 @@ def test_default_candidates_are_geometric_where_the_range_is_not_negative():
     even, spacing = hs.statistics.median(low=-1, high=1).candidates(101)
     assert spacing == "even"
     np.testing.assert_allclose(even, np.linspace(-1, 1, 101), atol=1e-15)
+
+
+@pytest.mark.parametrize("shown", [
+    "quantile(0.9, low=0, high=365)", "median(low=0, high=365)", "minimum(low=0, high=365)",
+    "maximum(low=0, high=365)", "mean(rows=1000, low=0, high=365)",
+    "trimmed_mean(0.05, rows=1000, low=0, high=365)", "interquartile_range(low=0, high=365)",
+    "mode(['no', 'yes'])",
+])  # fmt: skip
+def test_a_statistic_without_its_range_is_told_how(shown):
+    """The message shows a call, and that call works."""
+    name = shown.split("(")[0]
+    with pytest.raises(ParameterError) as caught:
+        getattr(hs.statistics, name)()
+    assert str(caught.value).startswith(f"{name} lacks ")
+    assert shown in str(caught.value)
+    assert eval(f"statistics.{shown}", {"statistics": hs.statistics}).kind

@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 from tests.nasty_tables import nasty, to_postgres
 
 import hushed as hs
+from hushed._ground.calls import explained
 from hushed.errors import (
     BadRows,
     EngineUnavailable,
@@ -133,6 +134,58 @@ class TestRefusals:
             hs.table("postgresql://me:s3cr3t@127.0.0.1:9/db", "t")
         text = "".join(traceback.format_exception(caught.value))
         assert "s3cr3t" not in text.replace('"postgresql://me:s3cr3t@127.0.0.1:9/db"', "")
+
+
+class TestLackingArguments:
+    """What a newcomer leaves out: told what to give and how, never as a bare TypeError."""
+
+    @pytest.mark.parametrize("name", ["sum", "mean", "variance"])
+    def test_a_range_may_be_searched_for(self, table, name):
+        """Without bounds the message shows both ways, and what it shows is a call that works."""
+        with pytest.raises(ParameterError, match="lacks low, high: ") as caught:
+            getattr(table, name)("cost")
+        shown = f"{name}('cost', low=0, high=100)"
+        assert shown in str(caught.value)
+        assert "high='search'" in str(caught.value)
+        asked = eval(f"table.{shown}", {"table": table})
+        assert asked.query.aggregates[0].high == 100
+
+    @pytest.mark.parametrize("shown", [
+        "quantiles('cost', [0.25, 0.75], low=0, high=100)", "median('cost', low=0, high=100)",
+        "histogram('cost', low=0, high=100)",
+    ])  # fmt: skip
+    def test_others_need_a_range(self, table, shown):
+        """There is no search for these, so none is offered."""
+        name, *given = shown.split(", low=")[0].split("(", 1)
+        with pytest.raises(ParameterError) as caught:
+            eval(f"table.{name}({given[0]})", {"table": table})
+        assert f"{name} lacks low, high: " in str(caught.value)
+        assert shown in str(caught.value)
+        assert "search" not in str(caught.value)
+        assert eval(f"table.{shown}", {"table": table}).query.aggregates
+
+    def test_top_k_needs_keys(self, table):
+        """And their number."""
+        with pytest.raises(ParameterError, match=r"top_k lacks k, keys: .*public keys"):
+            table.top_k("city")
+
+    def test_values_in_the_wrong_place_are_not_shown(self, table):
+        """Positions instead of names: the names are told, and no value."""
+        with pytest.raises(ParameterError, match=r"too many positional.*low=0, high=100") as caught:
+            table.sum("cost", 0, 77712)
+        assert "77712" not in "".join(traceback.format_exception_only(caught.value))
+        with pytest.raises(ParameterError, match="'hihg'"):
+            table.sum("cost", low=0, hihg=77712)
+
+    def test_an_error_from_further_in_is_not_explained_away(self):
+        """A call that fits its signature keeps its own TypeError."""
+
+        @explained("give it")
+        def broken(value):
+            return len(value)
+
+        with pytest.raises(TypeError, match="no len"):
+            broken(3)
 
 
 class TestPrices:

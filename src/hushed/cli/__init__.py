@@ -8,10 +8,9 @@ from importlib import import_module
 from typing import Annotated, Any, Never
 
 import typer
-from typer.core import TyperGroup
 
 import hushed
-from hushed.cli._spelling import SpellingCommand
+from hushed.cli._spelling import PlainGroup, SpellingCommand
 
 __all__ = ["COMMANDS", "EXAMPLES", "app", "exit_codes", "load", "main"]
 
@@ -184,6 +183,7 @@ def load(name: str) -> typer.Typer:
     below = ""
     if isinstance(found, typer.Typer):
         below = f"{name} "
+        found.info.cls = PlainGroup
     else:
         alone = typer.Typer(pretty_exceptions_show_locals=False, add_completion=False)
         alone.command(name)(found)
@@ -196,7 +196,7 @@ def load(name: str) -> typer.Typer:
     return found
 
 
-class _Loading(TyperGroup):
+class _Loading(PlainGroup):
     """A group whose commands are names and help texts until one is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import brief, suggest
@@ -75,6 +75,10 @@ class SpellingCommand(TyperCommand):
         for each in self.params:
             _read_strictly(each)
 
+    def get_params(self, ctx: Any) -> Any:
+        """Options, those of help among them."""
+        return hide_types_of_flags(super().get_params(ctx))
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options; of one that there is not, say which one was meant."""
         try:
@@ -107,6 +111,26 @@ class SpellingCommand(TyperCommand):
             return super().invoke(ctx)
         finally:
             _options.reset(before)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose help shows no type for a flag."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Options, those of help among them."""
+        return hide_types_of_flags(super().get_params(ctx))
+
+
+def hide_types_of_flags(parameters: Any) -> Any:
+    """Leave out ``<bool>`` after options that take no value; the same parameters."""
+    for each in parameters:
+        if getattr(each, "is_bool_flag", False):
+            each.display_type_rich = _no_type
+    return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    """Say no type; a help page leaves the place empty."""
 
 
 def _suggest_near(word: str, known: Sequence[str]) -> str:

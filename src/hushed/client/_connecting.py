@@ -9,6 +9,7 @@ from hushed.client._client import Client
 from hushed.client._pending import pending_folder
 from hushed.client._sending import Line, Send, check_url, open_line
 from hushed.errors import MissingExtra, ParameterError
+from hushed.statements import key_id
 
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
@@ -38,7 +39,7 @@ def connect(
     Raises
     ------
     ParameterError
-        If the address is not safe, or there is no token.
+        If the address is not safe, there is no token, or the key is no public key.
     MissingExtra
         If the extra ``hushed[client]`` is not installed.
     Refusal
@@ -49,13 +50,25 @@ def connect(
     if any(find_spec(each) is None for each in _NEEDED):
         raise MissingExtra("the client of a server", "client")
     place = check_url(url)
+    if key is not None:
+        _require_key(key)
     shown = token or os.environ.get("HUSHED_TOKEN", "")
     if not shown or not shown.isascii() or not shown.isprintable():
         raise ParameterError("a token is needed: give it, or set HUSHED_TOKEN", parameter="token")
     line = Line(send=send or open_line(place), token=shown)
     who = line.read("/v1/me", "id")["id"]
-    named = key or _read_key(line)
+    named = _read_key(line) if key is None else key
     return Client(url=place, line=line, key=named, pending=pending_folder(place, who))
+
+
+def _require_key(key: object) -> None:
+    """Refuse what is no public key, before anything is asked and paid."""
+    if not isinstance(key, bytes):
+        raise ParameterError(
+            "key is the content of the file of the public key, as in "
+            f"key=Path('stats.pub').read_bytes(), got {type(key).__name__}"
+        )
+    key_id(key)
 
 
 def _read_key(line: Line) -> bytes:

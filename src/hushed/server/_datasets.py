@@ -32,6 +32,10 @@ _MAY_CHANGE = (
     "its login may change the table; give it one that may read this table and nothing else "
     "(GRANT SELECT)"
 )
+_UNTYPED = (
+    "all columns are texts, for which there are no sums and means: declare what are numbers by "
+    "kind = 'int' or 'float' in hushed.toml, as --type COLUMN=int does, then hushed serve confirm"
+)
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -150,6 +154,12 @@ def say_may_change(table: Table) -> str:
     with found.lock:
         changes = found.engine.may_change(found.rows)
     return _MAY_CHANGE if changes else ""
+
+
+def say_untyped(folder: Path, settings: DatasetSettings, table: Table) -> str:
+    """Say that no column has a type but text, if it is a text file: nobody can ask for a sum."""
+    text = source_of(folder, settings.source).lower().endswith((".csv", ".csv.gz", ".tsv"))
+    return _UNTYPED if text and set(table.columns.values()) <= {"string"} else ""
 
 
 def register(

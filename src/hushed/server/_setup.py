@@ -38,6 +38,7 @@ from hushed.server._datasets import (
     require_dataset,
     require_keys,
     say_may_change,
+    say_untyped,
 )
 from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._mark import write_mark
@@ -163,7 +164,7 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
     A relative path is written as it is from the folder of the server on. What is wrong with its
-    login is told.
+    login, or that a text file has no types, is told.
     """
     import tomli_w  # noqa: PLC0415
 
@@ -183,7 +184,7 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 "give these numbers, or choose another name"
             )
         register(ledger, name, found, table, MACHINE)
-        more = say_may_change(table)
+        more = say_may_change(table) or say_untyped(folder, found, table)
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
@@ -198,7 +199,10 @@ def _read_dataset(
     settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
 ) -> DatasetSettings:
     if name in settings.dataset:
-        raise ParameterError(f"there is a data set {name!r} in {FILE} already")
+        raise ParameterError(
+            f"there is a data set {name!r} in {FILE} already: to change its types, ranges or keys, "
+            f"edit [dataset.{name}] there, then run hushed serve confirm {name}; its budget stays"
+        )
     section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
     try:
         return Settings.model_validate({"dataset": {name: section}}).dataset[name]

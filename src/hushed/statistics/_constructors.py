@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hushed._ground.calls import explained
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
 from hushed.statistics._mode import Category, Mode, Statistic
@@ -14,7 +15,11 @@ KINDS: dict[str, Any] = {
     each.kind: each for each in (Quantile, TrimmedMean, InterquartileRange, Mode)
 }
 
+_RANGE = "give the public range of a row, from what it means and not from the rows, as in {}"
+_CATEGORIES = "list all public categories that a row may be, as in mode(['no', 'yes'])"
 
+
+@explained(_RANGE.format("quantile(0.9, low=0, high=365)"))
 def quantile(
     q: float, *, rows: int | None = None, low: float, high: float, unit: RowUnit = "row"
 ) -> Quantile:
@@ -46,6 +51,7 @@ def quantile(
     return Quantile(q=q, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("median(low=0, high=365)"))
 def median(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Middle value; the lower one of two.
 
@@ -66,6 +72,7 @@ def median(*, rows: int | None = None, low: float, high: float, unit: RowUnit = 
     return quantile(0.5, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("minimum(low=0, high=365)"))
 def minimum(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Smallest value.
 
@@ -86,6 +93,7 @@ def minimum(*, rows: int | None = None, low: float, high: float, unit: RowUnit =
     return quantile(0.0, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("maximum(low=0, high=365)"))
 def maximum(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Largest value.
 
@@ -106,6 +114,7 @@ def maximum(*, rows: int | None = None, low: float, high: float, unit: RowUnit =
     return quantile(1.0, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("mean(rows=1000, low=0, high=365)"))
 def mean(*, rows: int, low: float, high: float, unit: RowUnit = "row") -> TrimmedMean:
     """Mean of all rows.
 
@@ -126,6 +135,7 @@ def mean(*, rows: int, low: float, high: float, unit: RowUnit = "row") -> Trimme
     return trimmed_mean(0.0, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("trimmed_mean(0.05, rows=1000, low=0, high=365)"))
 def trimmed_mean(
     trim: float = 0.1, *, rows: int, low: float, high: float, unit: RowUnit = "row"
 ) -> TrimmedMean:
@@ -150,6 +160,7 @@ def trimmed_mean(
     return TrimmedMean(trim=trim, rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_RANGE.format("interquartile_range(low=0, high=365)"))
 def interquartile_range(
     *, rows: int | None = None, low: float, high: float, unit: RowUnit = "row"
 ) -> InterquartileRange:
@@ -172,6 +183,7 @@ def interquartile_range(
     return InterquartileRange(rows=rows, low=low, high=high, unit=unit)
 
 
+@explained(_CATEGORIES)
 def mode(categories: Sequence[Category], *, rows: int | None = None, unit: RowUnit = "row") -> Mode:
     """Most frequent of some public categories.
 

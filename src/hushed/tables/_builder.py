@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
+from hushed._ground.calls import explained
 from hushed._ground.notebook import Card, card_of_facts
 from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
@@ -21,6 +22,13 @@ from hushed.tables._requests import (
     read_candidates,
     read_probabilities,
 )
+
+_RANGE = (
+    "give the public range that every value is clipped to, as in {}low=0, high=100), from what the "
+    "column means and not from its rows"
+)
+_BOUNDS = f"{_RANGE}; where nobody knows it, high='search' finds a bound privately"
+_TOP = "say how many, and list the public keys to choose from: top_k('city', k=1, keys=[...])"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +264,7 @@ class QueryBuilder:
         """
         return self._ask("users", name=name, weight=weight)
 
+    @explained(_BOUNDS.format("sum('cost', "))
     def sum(
         self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Self:
@@ -282,6 +291,7 @@ class QueryBuilder:
         """
         return self._ask("sum", column, name, low=low, high=high, weight=weight)
 
+    @explained(_BOUNDS.format("mean('cost', "))
     def mean(
         self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Self:
@@ -306,6 +316,7 @@ class QueryBuilder:
         """
         return self._ask("mean", column, name, low=low, high=high, weight=weight)
 
+    @explained(_BOUNDS.format("variance('cost', "))
     def variance(
         self, column: str, *, low: Bound, high: Bound, name: str | None = None, weight: float = 1.0
     ) -> Self:
@@ -331,6 +342,7 @@ class QueryBuilder:
         """
         return self._ask("variance", column, name, low=low, high=high, weight=weight)
 
+    @explained(_RANGE.format("quantiles('cost', [0.25, 0.75], "))
     def quantiles(
         self,
         column: str,
@@ -390,6 +402,7 @@ class QueryBuilder:
             probabilities=read_probabilities(probabilities),
         )
 
+    @explained(_RANGE.format("median('cost', "))
     def median(
         self,
         column: str,
@@ -439,6 +452,7 @@ class QueryBuilder:
             weight=weight,
         )
 
+    @explained(_RANGE.format("histogram('cost', "))
     def histogram(
         self,
         column: str,
@@ -471,6 +485,7 @@ class QueryBuilder:
         """
         return self._ask("histogram", column, name, low=low, high=high, weight=weight, bins=bins)
 
+    @explained(_TOP)
     def top_k(
         self,
         *columns: str,
