@@ -22,9 +22,8 @@ from hushed.runs._journal import Keep, Run, check_place
 
 Place = str | PathLike[str] | Keep
 
-_ENCODING = (
-    2  # how outputs and counts are written: runs that were kept in another way are made anew
-)
+# How outputs and counts are written: runs that were kept in another way are made anew.
+_ENCODING = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

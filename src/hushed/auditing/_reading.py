@@ -34,8 +34,8 @@ _BASES = (bool, int, float, complex, str, bytes, bytearray)
 _TOLD_BY_TEXT = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "pandas", "pathlib", "uuid", "zoneinfo"}
 )
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_LONGEST = 10_000  # letters of a text that are looked through for numbers
+_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")
+_LONGEST = 10_000  # letters of the texts of an output that are looked through for numbers
 _ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
 _SIMPLE_ARRAYS = frozenset("biufcSUmM")
 _COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
@@ -43,10 +43,14 @@ _COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Found:
-    """Types of the parts, and their numbers, from left to right."""
+    """Types of the parts, and their numbers, from left to right; letters that were looked through.
+
+    The letters are one number in a list, so that parts of a dict go on where those before ended.
+    """
 
     kinds: list[str] = dataclasses.field(default_factory=list)
     leaves: list[float] = dataclasses.field(default_factory=list)
+    letters: list[int] = dataclasses.field(default_factory=lambda: [0])
 
 
 def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
@@ -110,8 +114,7 @@ def _write(value: Any, depth: int, found: _Found) -> str:
         raise RecursionError
     text = _write_single(value)
     if text is not None:
-        found.kinds.append(_describe_single(value))
-        found.leaves.extend(_list_numbers(value.value if isinstance(value, Enum) else value))
+        _note(value, found)
         plain = type(value) in _PLAIN or not isinstance(value, _BASES)
         return text if plain else text + _write_attributes(value, depth, found)
     if isinstance(value, np.ndarray):
@@ -151,12 +154,23 @@ def _write_array(value: Any, depth: int, found: _Found) -> str:
     if value.dtype.kind not in _SIMPLE_ARRAYS:
         return f"{head} {_write(held, depth + 1, found)}" + _write_attributes(value, depth, found)
     found.kinds.append(f"{name} {value.shape}")
-    cells = value.ravel()[:_LEAVES] if value.dtype.kind in "mM" else _flatten(held)
-    for cell in cells:
-        found.leaves.extend(_list_numbers(cell))
-    if value.dtype.kind in "SU":
-        found.kinds.extend(map(_describe_single, cells))
+    _note_cells(value, held, found)
     return f"{head} {held!r}" + _write_attributes(value, depth, found)
+
+
+def _note_cells(value: Any, held: Any, found: _Found) -> None:
+    """Note the first numbers of an array without objects; real ones at once, for that is quick."""
+    kind = value.dtype.kind
+    if kind in "biuf":
+        first = np.asarray(value).ravel()[:_LEAVES]
+        with np.errstate(all="ignore"):  # of wider numbers some are infinite as doubles
+            found.leaves.extend(first.astype(np.float64).tolist())
+        return
+    for cell in value.ravel()[:_LEAVES] if kind in "mM" else _flatten(held):
+        if kind in "SU":
+            _note(cell, found)
+        else:
+            found.leaves.extend(_list_numbers(cell))
 
 
 def _flatten(held: Any) -> list[Any]:
@@ -187,8 +201,8 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
 def _write_sequence(value: Any, depth: int, found: _Found) -> str:
     kind = type(value)
     if kind in (list, tuple) and depth < _DEEPEST and _QUICK.issuperset(map(type, value)):
-        found.kinds.extend(map(_describe_single, value[:_LEAVES]))
-        found.leaves.extend(n for cell in value[:_LEAVES] for n in _list_numbers(cell))
+        for cell in value[:_LEAVES]:
+            _note(cell, found)
         return repr(value)
     inner = ", ".join([_write(part, depth + 1, found) for part in value])
     if kind is list:
@@ -212,7 +226,7 @@ def _write_sorted(
     """
     written = []
     for place, part in enumerate(parts):
-        own = _Found()
+        own = _Found(letters=found.letters)
         written.append((": ".join([_write(each, depth + 1, own) for each in part]), own, place))
     written.sort(key=lambda each: each[0])
     for _, own, _ in written:
@@ -240,26 +254,42 @@ def _is_told_by_text(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] in _TOLD_BY_TEXT
 
 
+def _note(part: Any, found: _Found) -> None:
+    """Note type and numbers of a part; of a text also those written in it, and what is around them.
+
+    Each may be another one by noise, so that the words around are told apart without them.
+    """
+    if type(part) is float:
+        found.kinds.append("float")
+        found.leaves.append(part)
+        return
+    parts = _split_text(part, found)
+    words = f" {'#'.join(parts[::2])!r}" if len(parts) > 1 else ""
+    found.kinds.append(_name_type(part) + words)
+    room = _LEAVES - len(found.leaves)
+    if room > 0:
+        found.leaves.extend(_list_numbers(part.value if isinstance(part, Enum) else part))
+        found.leaves.extend(map(float, parts[1 : 2 * room : 2]))
+
+
+def _split_text(part: Any, found: _Found) -> list[str]:
+    """Split a text, or bytes, at its numbers, which have the odd places; nothing of other parts.
+
+    Only so many letters of an output are split, for it takes time.
+    """
+    room = _LONGEST - found.letters[0]
+    if room <= 0 or not isinstance(part, str | bytes | bytearray):
+        return []
+    first = str.__str__(part)[:room] if isinstance(part, str) else part[:room].decode("latin-1")
+    found.letters[0] += len(first)
+    return _NUMBER.split(first)
+
+
 def _list_numbers(part: Any) -> tuple[float, ...]:
-    """Numbers of a part: two of a complex one, those written in a text, NaN for what is none."""
+    """Numbers of a part: two of a complex one, NaN for what is none."""
     if isinstance(part, complex | np.complexfloating):
         return float(part.real), float(part.imag)
-    written = _NUMBER.findall(_read_text(part))[:_LEAVES]
-    return (_convert_to_number(part), *map(float, written))
-
-
-def _read_text(part: Any) -> str:
-    """First letters of a text, or of bytes; nothing of what is none."""
-    if isinstance(part, bytes | bytearray):
-        return part[:_LONGEST].decode("latin-1")
-    return str.__str__(part)[:_LONGEST] if isinstance(part, str) else ""
-
-
-def _describe_single(part: Any) -> str:
-    """Type of a part, and what a text says around its numbers: each may be another, by noise."""
-    text = _read_text(part)
-    around = _NUMBER.sub("#", text)
-    return _name_type(part) if around == text else f"{_name_type(part)} {around!r}"
+    return (_convert_to_number(part),)
 
 
 def _convert_to_number(part: Any) -> float:

@@ -1,0 +1,57 @@
+"""What is read of an output, in bounded time: audits read many thousands of them."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from hushed.auditing._outputs import choose_encoder
+from hushed.auditing._reading import read_object
+
+TEXT = "cost 1.5 " * 130
+
+
+def measure(output):
+    """Processor time of reading an output, the least of three."""
+    took = []
+    for _ in range(3):
+        begun = time.process_time()
+        for _ in range(5):
+            read_object(output)
+        took.append(time.process_time() - begun)
+    return min(took)
+
+
+def test_texts_behind_the_first_letters_take_hardly_any_time():
+    """Of 256 texts nine hold the letters that are split; splitting all takes 28 times as long."""
+    assert measure([TEXT] * 256) < 12 * measure([TEXT] * 9)
+
+
+def test_letters_are_counted_over_all_parts_of_an_output():
+    """The numbers of a dict's texts, too, are noted up to 10,000 letters, and those alone."""
+    texts = {f"{key:03}": "cost 1.5 " + "x" * 4_991 for key in range(4)}
+    (_, kinds, _), _, leaves = read_object(texts)
+    assert leaves.count(1.5) == 2
+    assert kinds.count("cost #") == 2
+
+
+def test_an_output_keeps_its_first_256_numbers():
+    """Each text is a number, too, by which it is known: so are 86 texts with two numbers each."""
+    output = [f"{place} of 300" for place in range(300)]
+    _, _, leaves = read_object(output)
+    assert leaves[1:256:3] == list(map(float, range(85)))
+    assert choose_encoder([[output]]).width == 256
+
+
+@pytest.mark.parametrize("kind", ["?", "i1", "u8", "f2", "f4", ">f8", "g"])
+def test_numbers_of_an_array_are_those_of_its_cells(kind):
+    """Whatever their type, order in memory and shape: as Python's own float reads each one."""
+    array = np.arange(600).reshape(20, 30).astype(kind)[::-1, ::2].T
+    _, _, leaves = read_object(array)
+    assert leaves == [float(cell) for cell in array.flatten()[:256]]
+    assert all(type(each) is float for each in leaves)
+
+
+def test_numbers_beyond_doubles_are_infinite():
+    assert read_object(np.array([np.longdouble("1e4000"), -1]))[2] == [math.inf, -1.0]
