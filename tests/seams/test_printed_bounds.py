@@ -123,7 +123,7 @@ def test_a_route_that_is_not_recommended_is_below_the_ratio_that_is_named():
     mine, its = (
         SimpleNamespace(name=name, price=price) for name, price in (("a", 1.996), ("b", 1))
     )
-    asked = SimpleNamespace(error=1.0, worth=2.0, price=lambda route: route.price)
+    asked = SimpleNamespace(error=1.0, worth=2.0, labels=False, price=lambda route: route.price)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_recommending, "rank_promise", lambda *_: 0)
         told = _recommending._say_other(its, mine, asked)

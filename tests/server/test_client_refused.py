@@ -15,6 +15,7 @@ from hushed.client._pending import list_pending
 from hushed.client._sending import Line, NotReached, open_line
 from hushed.errors import Refusal
 from hushed.server._callers import Callers
+from hushed.statements._signing import make_key
 
 ADDRESS = "http://127.0.0.1:8642"
 LAYOUT = {"id": "stays", "user": None, "columns": [{"name": "cost", "kind": "float"}]}
@@ -39,7 +40,7 @@ class Door:
 
 
 def client_to(send, token="hsh_token"):
-    made = connect(ADDRESS, token, key=b"a key", send=send)
+    made = connect(ADDRESS, token, key=make_key()[1], send=send)
     object.__setattr__(made.line, "pause", lambda seconds: None)
     return made
 
