@@ -107,10 +107,6 @@ def four_who_ask(process: Process, tokens: dict[str, str]):
                 each.stop = 0.0  # nobody goes on asking what has failed
 
 
-def keys_of(askers: list[Asker]) -> set[str]:
-    return {key for each in askers for key in each.seen}
-
-
 def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
     """SIGTERM while four threads ask: it ends in time, and the next start answers the rest."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -124,7 +120,7 @@ def test_a_stop_under_load_leaves_nothing_unpaid_or_lost(tmp_path, monkeypatch):
             process._process.send_signal(signal.SIGTERM)
             assert process._process.wait(100) == STOPPED  # 35 s on a machine that is not shared
             process.start()
-        check_counts(f"sqlite:///{folder}/hushed.db", keys_of(askers), ASKED)
+        check_counts(f"sqlite:///{folder}/hushed.db", askers, ASKED, process)
     lines = (tmp_path / "log").read_text().splitlines()
     said = ("experimental: ", "the server has stopped")  # by the command, first and last
     told = [json.loads(each) for each in lines if not each.startswith(said)]
@@ -187,7 +183,7 @@ def test_processes_that_are_killed_take_no_paid_answer_away(tmp_path, monkeypatc
             for wanted in (2, 5):
                 wait_for(lambda wanted=wanted: process.told("charged") >= wanted)
                 os.kill(busiest(process), signal.SIGKILL)
-        check_counts(f"sqlite:///{folder}/hushed.db", keys_of(askers), ASKED)
+        check_counts(f"sqlite:///{folder}/hushed.db", askers, ASKED, process)
         assert process.told("serving") == 1
 
 
@@ -303,7 +299,7 @@ def test_a_database_that_is_killed_loses_nothing_and_comes_back(tmp_path, monkey
                     wait_for(lambda wanted=wanted: process.told("charged") >= wanted)
                     time.sleep(pause)
                     restart(server)
-            check_counts(url, keys_of(askers), ASKED)
+            check_counts(url, askers, ASKED, process)
             for each in askers:
                 for answer in each.seen.values():
                     assert each.client.answer(answer.request) == answer
