@@ -170,7 +170,7 @@ def print_pairs(pairs: dict[str, np.ndarray]) -> None:
 
 def take_releases(work: Work, rows: np.ndarray, blocks: int) -> dict[str, float]:
     """Time bare calls, and releases with a pool that is ready and without, on the wall in turn."""
-    mechanism = hs.Blocks(low=0, high=1e6, epsilon=1.0, blocks=blocks, beta=0.5)
+    mechanism = hs.Blocks(low=0, high=1e6, epsilon=20.0, blocks=blocks, beta=0.5)  # so for two, too
     parts = np.array_split(rows, blocks)
     bare = Watch().take(lambda: [work(part) for part in parts]).wall
     begun = time.perf_counter()

@@ -27,7 +27,7 @@ from hushed.server._problems import Problem, problem_of
 from hushed.server._requests import COLUMNS, Request, State, certificate_within
 from hushed.server._schema import fetch_one
 from hushed.server._seen import show_found, show_quote_of
-from hushed.server._short import Short, answer, read_bearer
+from hushed.server._short import Short, read_bearer, respond
 from hushed.server._shown import RETRY_AFTER
 from hushed.server._tokens import split_token
 
@@ -127,7 +127,7 @@ class Quick:
             await found.send(scope, send)
         elif (known := self._short.find(scope, body)) is not None:
             scope["route"] = Address(known[0])
-            await (await answer(known[1]))(scope, receive, send)
+            await (await respond(known[1]))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

@@ -83,7 +83,7 @@ class Short:
         return await run_in_threadpool(tell_ready, self._desk)
 
 
-async def answer(work: Work) -> Response:
+async def respond(work: Work) -> Response:
     """Do it, and refuse as the app does."""
     try:
         return await work()
