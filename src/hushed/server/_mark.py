@@ -68,7 +68,7 @@ class Tally:
             "JOIN @.hushed_budgets b ON b.name = h.budget"
         )
         heads = {tuple(each) for each in run(connection, statement, {}).fetchall()}
-        for name, entries, digest, link in heads - self._heads:
+        for name, entries, digest, link in sorted(heads - self._heads):
             self._count(connection, str(name), (0, str(link)), (int(entries), str(digest)))
         self._heads = heads
 

@@ -167,7 +167,7 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
         statement = "SELECT budget FROM @.hushed_s_grants WHERE reserved = 0"
         caps = {str(each["budget"]) for each in fetch_all(connection, statement)}
     booked = []
-    for name, told in spent.items():
+    for name, told in sorted(spent.items()):
         if name not in here:
             if told.entries and not _is_share(name, settings):  # opened again, it would be empty
                 raise DamagedLedger(
