@@ -148,7 +148,7 @@ def tokens_of(ledger) -> list[dict[str, Any]]:
 
 @both_ways
 def test_shares_and_limits_do_not_look_at_the_clock(team, clock, shift):
-    """There is no quota by the day that a clock could fill again; who waits keeps waiting."""
+    """A share fills with no day; who waits keeps waiting. `test_daily.py` has limits by the day."""
     made = team.ask(team.ana, "dear", epsilon=0.3)
     assert made.json()["state"] == "pending"
     for i in range(3):

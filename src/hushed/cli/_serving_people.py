@@ -40,6 +40,13 @@ def invite(
             help="Set the shares aside: charged to the data set now, and nobody else spends them.",
         ),
     ] = False,
+    per_day: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="DATASET=EPSILON, beside --share: the most that may be charged to the share in a "
+            "day, of UTC. Without it, a limit that is there stays."
+        ),
+    ] = None,
     steward: Annotated[
         bool,
         typer.Option("--steward", help="Somebody who keeps people and shares, and never asks."),
@@ -61,6 +68,9 @@ def invite(
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
         shares = [(name, _cap(told)) for name, told in read_pairs("--share", share, "stays=2")]
+        limits = {
+            name: _epsilon(told) for name, told in read_pairs("--per-day", per_day, "stays=0.3")
+        }
         given: list[Given] = []
         token = let_in(
             folder,
@@ -70,6 +80,7 @@ def invite(
             days=days,
             scope=Scope(quote_only=quote_only, use="door" if page else "api"),
             reserve=reserve,
+            per_day=limits,
             tell=given.append,
         )
         result.update({"person": person, "address" if page else "token": token})
@@ -87,6 +98,7 @@ def invite(
 
 
 def _show_share(given: Given) -> dict[str, object]:
+    daily = given.grant.daily
     return {
         "dataset": given.grant.dataset,
         "epsilon": given.limit.epsilon,
@@ -95,6 +107,7 @@ def _show_share(given: Given) -> dict[str, object]:
         "new": given.new,
         "epsilon_left": given.left,
         "spent_before": given.spent_before,
+        "per_day": None if daily is None else daily.most,
     }
 
 
@@ -115,6 +128,15 @@ def _say_share(person: str, given: Given) -> Iterator[str]:
     if given.limit.epsilon > given.above.epsilon:
         above = format_up(given.above.epsilon)
         yield f"{size} is more than the budget of {dataset}, which binds all the same: {above}"
+    if given.grant.daily is not None:
+        yield f"{person} has a limit for each day on {dataset}: {given.grant.daily.say()}"
+
+
+def _epsilon(text: str) -> float:
+    try:
+        return read_number(text.strip())
+    except ValueError:
+        raise ParameterError("--per-day is DATASET=EPSILON, such as --per-day stays=0.3") from None
 
 
 def _cap(text: str) -> Guarantee:

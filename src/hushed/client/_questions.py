@@ -69,6 +69,8 @@ class ServedQuote(Shown):
         Of a function: the probability that epsilon and delta fail.
     outsider : str, default ""
         Of a function: what an outsider could learn, in words.
+    left_today : float, optional
+        Epsilon that is left of today (UTC), of a share with a limit for each day.
     """
 
     epsilon: float
@@ -81,17 +83,23 @@ class ServedQuote(Shown):
     needs_approval: bool = False
     gamma: float = 0.0
     outsider: str = ""
+    left_today: float | None = None
 
     def _brief(self) -> str:
         return f"Quote of a server: epsilon {format_up(self.epsilon)}, {self._room()}"
 
     def _room(self) -> str:
-        return "fits into your share" if self.fits else "does not fit into your share"
+        if self.fits:
+            return "fits into your share"
+        today = self.left_after is not None  # else the share is used up, whatever the day
+        return f"does not fit into {'what is left of today' if today else 'your share'}"
 
     def __str__(self) -> str:
         waits = "\na steward has to approve it first" if self.needs_approval else ""
-        left = format_down(self.left["epsilon"])
-        room = f"{self._room()}: epsilon {left} is left{waits}"
+        left = f"epsilon {format_down(self.left['epsilon'])} is left"
+        if self.left_today is not None:
+            left += f", of today {format_down(self.left_today)}"
+        room = f"{self._room()}: {left}{waits}"
         return f"{self.words}\n{room}" if self.fits else f"{room}\n{self.words}"
 
     def explain(self) -> str:
@@ -141,6 +149,7 @@ def read_quote(body: bytes) -> ServedQuote:
         needs_approval=told["needs_approval"],
         gamma=told.get("gamma", 0.0),
         outsider=told.get("outsider", ""),
+        left_today=told.get("left_today"),
     )
 
 

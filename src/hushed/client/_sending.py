@@ -31,6 +31,7 @@ _LONGEST_PAUSE = 60.0  # what a server that counts by the minute asks for
 _KINDS: dict[str, type[Exception]] = {
     "budget_exceeded": Overspent,
     "quota_exceeded": Overspent,
+    "day_exceeded": Overspent,
     "no_gamma": Overspent,
     "key_reused": KeyInUse,
     "not_found": NotFound,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hushed.errors import KeyInUse, Overspent
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
+from hushed.server._daily import count_daily
 from hushed.server._desk import Desk
 from hushed.server._judging import judge, read_asked
 from hushed.server._life import budget_of, charge_request, run_request
@@ -17,7 +18,7 @@ from hushed.server._people import (
     MACHINE,
     Caller,
     Grant,
-    grant_counts,
+    find_counting,
     list_grants,
     require_person,
     token_counts,
@@ -59,8 +60,11 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
             raise Problem("not_pending")  # somebody was faster; nothing is charged here
         if not token_counts(connection, found.token):
             raise Problem("conflict", "the token that it was asked with counts no more; decline it")
-        if not grant_counts(connection, found.person, grant):
+        counting = find_counting(connection, found.person, grant)
+        if counting is None:
             raise Problem("conflict", "the share of who asked was changed meanwhile")
+        epsilon, (_, at) = judged.guarantee.epsilon, charged.charge()
+        count_daily(connection, found.person, counting, epsilon, at)
         add_event(connection, actor=steward.name, action="approved", about=found.id)
 
     due = replace(found, budget=budget_of(desk, grant), quota=grant.budget, decided_by=steward.name)

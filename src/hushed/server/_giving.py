@@ -25,7 +25,15 @@ from hushed.ledger._together import (
     writing,
 )
 from hushed.server._audit import add_event, trail_head
-from hushed.server._people import SHARE, Grant, is_set_aside, list_grants, require_person
+from hushed.server._daily import check_per_day, limit_daily
+from hushed.server._people import (
+    SHARE,
+    Grant,
+    is_set_aside,
+    list_grants,
+    list_grants_within,
+    require_person,
+)
 from hushed.server._schema import fetch_all, fetch_one
 
 if TYPE_CHECKING:
@@ -42,6 +50,7 @@ class Wanted:
     cap: Guarantee
     above: str  # the budget of the data set
     reserve: bool = False
+    per_day: float | None = None  # epsilon; None leaves the limit by the day as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +89,14 @@ def set_quota(
     above: str,
     actor: str,
     reserve: bool = False,
+    per_day: float | None = None,
 ) -> Given:
     """Give somebody who is there a share of a data set; see `give_shares`."""
     with reading(ledger) as connection:
         found = require_person(connection, person)
     if found["role"] != "analyst":
         raise ParameterError("a share is for an analyst: a steward asks nothing")
-    wanted = Wanted(dataset=dataset, cap=cap, above=above, reserve=reserve)
+    wanted = Wanted(dataset=dataset, cap=cap, above=above, reserve=reserve, per_day=per_day)
     return give_shares(ledger, person, found["name"], (wanted,), actor=actor)()[0]
 
 
@@ -107,7 +117,8 @@ def give_shares(
     A limit is never changed: a new share is a new budget that counts from now on, and what was
     spent before stays charged to the budget of the data set, which binds everybody. A share that is
     set aside is charged to that budget in the same transaction. The same share given again, below
-    the same budget, is the one that counts, whatever was spent of it: nothing changes.
+    the same budget, is the one that counts, whatever was spent of it: nothing changes, but for a
+    limit by the day that is named. One that is not named stays, also from one share to the next.
     """
     _check_wanted(wanted)
     passed: set[str] = set()  # budgets whose key was used for another charge, by hand
@@ -125,6 +136,7 @@ def give_shares(
             before(connection)
             for each in plans:
                 _write_share(connection, person, name, each, actor)
+            _limit_days(connection, person, name, wanted, actor)
             after(connection)
 
         try:
@@ -137,16 +149,24 @@ def give_shares(
             passed |= {each.budget.name for each in plans} - given
     made = {each.wanted.dataset: each.grant for each in plans}
     grants = [known or made[each.dataset] for each, known in zip(wanted, same, strict=True)]
-    return lambda: tuple(
-        _tell(ledger, each, grant, new=each.dataset in made)
-        for each, grant in zip(wanted, grants, strict=True)
-    )
+
+    def tell() -> tuple[Given, ...]:
+        now_are = {each.budget: each for each in list_grants(ledger, person)}
+        return tuple(
+            _tell(ledger, each, now_are.get(grant.budget, grant), new=each.dataset in made)
+            for each, grant in zip(wanted, grants, strict=True)
+        )
+
+    return tell
 
 
 def _check_wanted(wanted: Sequence[Wanted]) -> None:
     names = [each.dataset for each in wanted]
     if len(set(names)) != len(names):
         raise ParameterError("a data set is named twice: give one share of each")
+    for each in wanted:
+        if each.per_day is not None:
+            check_per_day(each.per_day)
     aside = [each.above for each in wanted if each.reserve]
     if len(set(aside)) != len(aside):
         raise ParameterError(
@@ -239,23 +259,35 @@ def _write_share(connection: Transaction, person: str, name: str, plan: _Plan, a
     told = {"person": person, "dataset": wanted.dataset, "last": plan.last}
     if fetch_one(connection, statement, **told) or not open_within(connection, plan.budget):
         raise _Taken
-    run(
-        connection,
-        "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
-        "AND dataset = :dataset AND ended IS NULL",
-        values,
-    )
+    counts = "WHERE person = :person AND dataset = :dataset AND ended IS NULL"
+    look = f"SELECT per_day, day, day_spent FROM @.hushed_s_grants {counts}"  # noqa: S608
+    told = {"person": person, "dataset": wanted.dataset}
+    daily = fetch_one(connection, look, **told) or dict.fromkeys(("per_day", "day", "day_spent"))
+    run(connection, f"UPDATE @.hushed_s_grants SET ended = :at {counts}", values)  # noqa: S608
     kept = {"number": plan.number, "budget": plan.budget.name, "reserved": int(wanted.reserve)}
     run(
         connection,
-        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, reserved, made) "
-        "VALUES (:person, :dataset, :number, :budget, :reserved, :at)",
-        values | kept,
+        "INSERT INTO @.hushed_s_grants (person, dataset, number, budget, reserved, made, "
+        "per_day, day, day_spent) VALUES (:person, :dataset, :number, :budget, :reserved, :at, "
+        ":per_day, :day, :day_spent)",
+        values | kept | daily,
     )
     size = f"epsilon {wanted.cap.epsilon!r} delta {wanted.cap.delta!r}"
     aside = " set aside" if wanted.reserve else ""
     about = f"{name} {wanted.dataset} {size}{aside}"
     add_event(connection, actor=actor, action="gave a share", about=about)
+
+
+def _limit_days(
+    connection: Transaction, person: str, name: str, wanted: Sequence[Wanted], actor: str
+) -> None:
+    """Set the limits by the day that are named, of the shares that count now."""
+    limits = {each.dataset: each.per_day for each in wanted if each.per_day is not None}
+    for grant in list_grants_within(connection, person) if limits else ():
+        per_day = limits.get(grant.dataset)
+        if per_day is not None and limit_daily(connection, person, grant, per_day):
+            about = f"{name} {grant.dataset} epsilon {per_day!r}"
+            add_event(connection, actor=actor, action="limited each day", about=about)
 
 
 def _tell(ledger: Ledger, wanted: Wanted, grant: Grant, *, new: bool) -> Given:

@@ -330,12 +330,14 @@ def _ask(
 def _left(ledger: Ledger, grant: Grant, judged: Judged) -> dict[str, Any]:
     """Say what the caller's share would have left, and whether it has room for this."""
     now = ledger.balance(grant.budget)
-    told = {"left": {"epsilon": now.epsilon_left, "delta": now.delta_left}}
+    told: dict[str, Any] = {"left": {"epsilon": now.epsilon_left, "delta": now.delta_left}}
+    today = None if grant.daily is None else grant.daily.left()
+    told |= {} if today is None else {"left_today": today}
     try:
         after = ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
         return told | {"fits": False, "left_after": None}
     return told | {
-        "fits": True,
+        "fits": today is None or judged.guarantee.epsilon <= today,
         "left_after": {"epsilon": after.epsilon_left, "delta": after.delta_left},
     }

@@ -31,6 +31,7 @@ from hushed.ledger._together import (
 )
 from hushed.server._audit import add_event, telling
 from hushed.server._callers import require_grant_within
+from hushed.server._daily import count_daily, refuse_daily
 from hushed.server._datasets import Dataset
 from hushed.server._desk import Desk
 from hushed.server._functions import require_function
@@ -38,7 +39,7 @@ from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import (
     Caller,
     Grant,
-    grant_counts,
+    find_counting,
     is_set_aside,
     require_person,
     token_counts,
@@ -167,7 +168,9 @@ def _charge(
 
     def write(connection: Transaction, request: Request) -> None:
         insert_request(connection, request)
-        _check_again(desk, connection, caller, grant)
+        counting = _check_again(desk, connection, caller, grant)
+        epsilon, (_, at) = judged.guarantee.epsilon, request.charge()
+        count_daily(connection, caller.id, counting, epsilon, at)
         add_event(connection, actor=caller.name, action="asked", about=request.id)
 
     new = _new(desk, caller, grant, key, asked, judged)
@@ -223,7 +226,9 @@ def hold(
     try:
         with telling(desk.ledger) as connection:
             insert_request(connection, request)
-            _check_token(connection, caller, grant)
+            daily = _check_token(connection, caller, grant).daily
+            if daily is not None and judged.guarantee.epsilon > daily.most:  # on no day
+                raise refuse_daily(daily, judged.guarantee.epsilon)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
                 raise Problem("too_many_open", "they wait for approval", wait=60)
             add_event(connection, actor=caller.name, action="asked for approval", about=request.id)
@@ -236,18 +241,21 @@ def hold(
     return request
 
 
-def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> None:
-    """Check in the transaction of the charge what may have changed since it was asked."""
-    _check_token(connection, caller, grant)
+def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> Grant:
+    """Check in the transaction of the charge what may have changed since; the share as it is."""
+    found = _check_token(connection, caller, grant)
     if count_open(connection, caller.id) > desk.settings.limits.open_per_person:
         raise Problem("too_many_open", wait=2)
+    return found
 
 
-def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> None:
+def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> Grant:
     if not token_counts(connection, caller.token):
         raise Problem("not_authenticated")
-    if not grant_counts(connection, caller.id, grant):
+    found = find_counting(connection, caller.id, grant)
+    if found is None:
         raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
+    return found
 
 
 def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:

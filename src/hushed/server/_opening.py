@@ -11,7 +11,7 @@ from hushed.ledger._together import reading
 from hushed.server._alone import require_own
 from hushed.server._config import Settings, ledger_address, read_settings
 from hushed.server._mark import check_mark, read_mark
-from hushed.server._schema import require_version
+from hushed.server._schema import require_version, upgrade_tables
 from hushed.statements import key_id, public_key
 
 KEY_FILE = "server.key"
@@ -43,6 +43,7 @@ def open_own(folder: Path, settings: Settings | None = None) -> tuple[Settings, 
             require_version(connection)
             require_own(connection, key_id(public_key(key)))
             check_mark(connection, mark)
+        upgrade_tables(ledger)
     except BaseException:
         ledger.close()
         raise

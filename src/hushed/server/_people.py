@@ -15,6 +15,7 @@ from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import has_key, reading, writing
 from hushed.server._audit import add_event, telling
+from hushed.server._daily import Daily, read_daily
 from hushed.server._requests import decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
@@ -27,6 +28,8 @@ MACHINE = "at the machine"  # who acts with the commands; the name of no person
 SHARE = "share "  # with which the key of a charge begins that is no request, but a share set aside
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _NOBODY = f"hsh_{'0' * 12}_{'A' * 43}_00000000"
+# What `read_grant` looks at, of a share g.
+GRANT = "g.dataset, g.budget, g.reserved, g.per_day, g.day, g.day_spent"
 # What `judge_caller` looks at, of a token t and its person p.
 CALLER = (
     "t.digest AS token_digest, t.scope, t.expires, t.revoked, t.last_used, "
@@ -57,6 +60,7 @@ class Grant:
     dataset: str
     budget: str
     reserved: bool = False
+    daily: Daily | None = None
 
 
 def add_person(ledger: Ledger, name: str, role: Role, *, actor: str) -> str:
@@ -280,14 +284,15 @@ def token_counts(connection: Transaction, token: str) -> bool:
     return fetch_one(connection, statement, token=token) is not None
 
 
-def grant_counts(connection: Transaction, person: str, grant: Grant) -> bool:
-    """Whether a share is still the one that counts."""
+def find_counting(connection: Transaction, person: str, grant: Grant) -> Grant | None:
+    """Find a share as it is now, if it is still the one that counts."""
     statement = (
-        "SELECT 1 AS one FROM @.hushed_s_grants WHERE person = :person AND dataset = :dataset "
-        "AND budget = :budget AND ended IS NULL"
+        f"SELECT {GRANT} FROM @.hushed_s_grants g WHERE person = :person "  # noqa: S608
+        "AND dataset = :dataset AND budget = :budget AND ended IS NULL"
     )
     values = {"person": person, "dataset": grant.dataset, "budget": grant.budget}
-    return fetch_one(connection, statement, **values) is not None
+    found = fetch_one(connection, statement, **values)
+    return None if found is None else read_grant(found)
 
 
 def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:
@@ -312,15 +317,21 @@ def list_grants_within(connection: Transaction, person: str) -> tuple[Grant, ...
     """List them in a transaction that is under way."""
     found = fetch_all(
         connection,
-        "SELECT dataset, budget, reserved FROM @.hushed_s_grants WHERE person = :person "
+        f"SELECT {GRANT} FROM @.hushed_s_grants g WHERE person = :person "  # noqa: S608
         "AND ended IS NULL ORDER BY dataset",
         person=person,
     )
-    return tuple(_read_grant(each) for each in found)
+    return tuple(read_grant(each) for each in found)
 
 
-def _read_grant(row: dict[str, Any]) -> Grant:
-    return Grant(dataset=row["dataset"], budget=row["budget"], reserved=bool(row["reserved"]))
+def read_grant(row: dict[str, Any]) -> Grant:
+    """Read a share from its row."""
+    return Grant(
+        dataset=row["dataset"],
+        budget=row["budget"],
+        reserved=bool(row["reserved"]),
+        daily=read_daily(row),
+    )
 
 
 def list_shares(ledger: Ledger, dataset: str) -> dict[str, Grant]:
@@ -328,9 +339,9 @@ def list_shares(ledger: Ledger, dataset: str) -> dict[str, Grant]:
     with reading(ledger) as connection:
         found = fetch_all(
             connection,
-            "SELECT p.name, g.dataset, g.budget, g.reserved FROM @.hushed_s_grants g "
+            f"SELECT p.name, {GRANT} FROM @.hushed_s_grants g "  # noqa: S608  (constants)
             "JOIN @.hushed_s_people p ON p.id = g.person "
             "WHERE g.dataset = :dataset AND g.ended IS NULL ORDER BY p.name",
             dataset=dataset,
         )
-    return {each["name"]: _read_grant(each) for each in found}
+    return {each["name"]: read_grant(each) for each in found}

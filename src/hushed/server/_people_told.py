@@ -76,6 +76,7 @@ def _say_share(ledger: Ledger, share: Grant) -> str:
     balance = ledger.balance(share.budget)
     size = format_up(balance.budget.limit.epsilon, 4)
     told = f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    told += "" if share.daily is None else f", each day {share.daily.say()}"
     before = spent_before(ledger, share)
     return told + (f", {format_up(before, 4)} spent of earlier shares" if before else "")
 

@@ -46,6 +46,10 @@ CODES = {
         "The budget of the data set has no room for this. Nothing was charged.",
     ),
     "quota_exceeded": (409, "Your share of the budget has no room for this. Nothing was charged."),
+    "day_exceeded": (
+        409,
+        "Your share has a limit for each day, and no room for this today. Nothing was charged.",
+    ),
     "no_gamma": (409, "Your share has no gamma, which this function costs. Nothing was charged."),
     "dataset_changed": (
         409,

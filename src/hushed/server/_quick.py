@@ -22,7 +22,7 @@ from hushed.ledger._answers import answer_at
 from hushed.ledger._glances import Glances
 from hushed.server._guard import show_problem
 from hushed.server._judging import AskQuote
-from hushed.server._people import CALLER, Caller, Grant, judge_caller
+from hushed.server._people import CALLER, GRANT, Caller, Grant, judge_caller, read_grant
 from hushed.server._problems import Problem, problem_of
 from hushed.server._requests import COLUMNS, Request, State, certificate_within
 from hushed.server._schema import fetch_one
@@ -53,7 +53,7 @@ _LOOK = (
     "WHERE t.id = :token AND p.role = 'analyst'"
 )
 _SHARE = (
-    f"SELECT {CALLER}, g.budget, g.reserved FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
+    f"SELECT {CALLER}, {GRANT} FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
     "JOIN @.hushed_s_people p ON p.id = t.person "
     "JOIN @.hushed_s_grants g ON g.person = p.id AND g.dataset = :dataset AND g.ended IS NULL "
     "WHERE t.id = :token AND p.role = 'analyst'"
@@ -229,8 +229,7 @@ class Quick:
         caller = self._admit(row, told, scope)
         if not row or caller is None or not caller.scope.allows_dataset(dataset):
             return None
-        reserved = bool(row["reserved"])
-        return caller, Grant(dataset=dataset, budget=row["budget"], reserved=reserved)
+        return caller, read_grant(row)
 
     def _read(self, connection: Transaction, found: Request) -> str | None:
         """Read an answer; a long one keeps everybody waiting once, and no more."""

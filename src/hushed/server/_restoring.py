@@ -21,13 +21,14 @@ from hushed.ledger._together import entry_within, keep_within, reading, writing
 from hushed.server._alone import locked_file, require_own, serving_alone
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._daily import end_days
 from hushed.server._disk import sync_folder
 from hushed.server._life import FAILURE
 from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
 from hushed.server._opening import mark_path, read_key
 from hushed.server._people import MACHINE
 from hushed.server._requests import end_request, list_open
-from hushed.server._schema import fetch_all, require_version
+from hushed.server._schema import fetch_all, require_version, upgrade_tables
 from hushed.statements import key_id, public_key
 
 _PARTS = ("", "-wal", "-shm", "-journal")  # files of a ledger in a file
@@ -140,6 +141,7 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
         lost = max(0, number - end)
         if not lost:
             check_mark(connection, mark)  # another trail is no older one
+    upgrade_tables(ledger)
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:
@@ -219,6 +221,7 @@ def _end_open(ledger: Ledger, lost: int) -> tuple[int, int]:
             add_event(connection, actor=MACHINE, action="failed", about=each.id, at=at)
         statement = "UPDATE @.hushed_s_tokens SET revoked = :at WHERE revoked IS NULL"
         revoked = run(connection, statement, {"at": now()}).rowcount
+        end_days(connection)
         about = f"{lost} events are lost"
         add_event(connection, actor=MACHINE, action="restored the ledger", about=about)
     return len(found), int(revoked)

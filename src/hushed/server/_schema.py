@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hushed.errors import NewerLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
-from hushed.ledger._together import writing
+from hushed.ledger._together import reading, writing
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
-VERSION = "3"
+VERSION = "4"
 Made = TypeVar("Made")
 TABLES = (
     "CREATE TABLE @.hushed_s_state (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -31,7 +31,7 @@ TABLES = (
     "CREATE TABLE @.hushed_s_grants (person TEXT NOT NULL REFERENCES @.hushed_s_people (id), "
     "dataset TEXT NOT NULL, number INTEGER NOT NULL, budget TEXT NOT NULL, "
     "reserved INTEGER NOT NULL, made TEXT NOT NULL, ended TEXT, "
-    "PRIMARY KEY (person, dataset, number))",
+    "per_day TEXT, day TEXT, day_spent TEXT, PRIMARY KEY (person, dataset, number))",
     "CREATE TABLE @.hushed_s_requests (id TEXT PRIMARY KEY, "
     "person TEXT NOT NULL REFERENCES @.hushed_s_people (id), dataset TEXT NOT NULL, "
     "key TEXT NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL, "
@@ -45,6 +45,14 @@ TABLES = (
     "CREATE TABLE @.hushed_s_audit (number INTEGER PRIMARY KEY, body TEXT NOT NULL, "
     "digest TEXT NOT NULL)",
 )
+# What makes tables of an earlier version those of this one.
+_STEPS = {
+    "3": tuple(
+        f"ALTER TABLE @.hushed_s_grants ADD COLUMN {name} TEXT"
+        for name in ("per_day", "day", "day_spent")
+    )
+}
+_VERSION = "SELECT value FROM @.hushed_s_state WHERE name = 'version'"
 _HAS = {
     "sqlite": "SELECT COUNT(*) FROM sqlite_master WHERE name = 'hushed_s_state'",
     "server": "SELECT COUNT(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
@@ -78,16 +86,28 @@ def make_tables(ledger: Ledger, claim: Callable[[Transaction], Made]) -> Made:
 
 
 def require_version(connection: Transaction) -> None:
-    """Refuse tables that are not there, or that another version has made."""
+    """Refuse tables that are not there, or that a version has made which this one cannot read."""
     if not has_tables(connection):
         raise NotFound("this ledger belongs to no server: make one with hushed serve init")
-    found = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'version'", {})
-    version = found.fetchone()
-    if version is None or version[0] != VERSION:
+    version = run(connection, _VERSION, {}).fetchone()
+    if version is None or version[0] not in (VERSION, *_STEPS):
         raise NewerLedger(
             f"the tables of the server are not of version {VERSION}, the one that this version of "
             "hushed knows: use the version that made them, or a newer one; nothing was changed"
         )
+
+
+def upgrade_tables(ledger: Ledger) -> None:
+    """Make tables of an earlier version those of this one, all of them or none."""
+    with reading(ledger) as connection:
+        if run(connection, _VERSION, {}).fetchone()[0] == VERSION:
+            return
+    with writing(ledger) as connection:
+        found = run(connection, _VERSION, {}, f"{_VERSION} FOR UPDATE").fetchone()[0]
+        for each in _STEPS.get(found, ()):  # none, if another process was faster
+            run(connection, each, {})
+        statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'version'"
+        run(connection, statement, {"value": VERSION})
 
 
 def fetch_all(connection: Transaction, statement: str, **values: Any) -> list[dict[str, Any]]:

@@ -174,7 +174,7 @@ def show_caller(desk: Desk, caller: Caller) -> ShownMe:
 def show_share(desk: Desk, share: Grant) -> ShownShare:
     """Show a share to its person, and to a steward."""
     balance = desk.ledger.balance(share.budget)
-    limit = balance.budget.limit
+    limit, daily = balance.budget.limit, share.daily
     return ShownShare(
         dataset=share.dataset,
         epsilon=limit.epsilon,
@@ -182,6 +182,9 @@ def show_share(desk: Desk, share: Grant) -> ShownShare:
         gamma=limit.gamma,
         reserved=is_set_aside(desk.ledger, share, desk.datasets[share.dataset].settings.budget),
         left=Left(epsilon=balance.epsilon_left, delta=balance.delta_left),
+        per_day=None if daily is None else daily.most,
+        left_today=None if daily is None else daily.left(),
+        today=None if daily is None else daily.today(),
     )
 
 

@@ -240,6 +240,7 @@ def invite(
     days: int,
     scope: Scope,
     reserve: bool = False,
+    per_day: Mapping[str, float] | None = None,
     tell: Callable[[Given], None] = lambda _: None,
 ) -> str:
     """Let somebody in, with shares of data sets; the token, or an address that opens the pages.
@@ -248,7 +249,8 @@ def invite(
 
     Shares are caps, or set aside. Somebody who is in already gets another token, and the shares
     that are given, of which the same ones change nothing; somebody who was let out is in again,
-    with this token alone. ``tell`` hears of each share.
+    with this token alone. ``per_day`` limits, by data set, the epsilon of a day; a limit that is
+    not named stays as it is. ``tell`` hears of each share.
     """
     settings, ledger = open_server(folder)
     days = DOOR_DAYS if scope.use == "door" else days
@@ -256,8 +258,20 @@ def invite(
     check_person(name, role)
     if role == "steward" and shares:
         raise ParameterError("a steward asks nothing: leave --share out")
+    limits = dict(per_day or {})
+    if alone := limits.keys() - {dataset for dataset, _ in shares}:
+        raise ParameterError(
+            f"a limit by the day is one of a share: give --share {min(alone)}=EPSILON, too. "
+            "The share that somebody has, given again, changes nothing else"
+        )
     wanted = [
-        Wanted(dataset=dataset, cap=cap, above=found.budget, reserve=reserve)
+        Wanted(
+            dataset=dataset,
+            cap=cap,
+            above=found.budget,
+            reserve=reserve,
+            per_day=limits.get(dataset),
+        )
         for dataset, cap in shares
         for found in (require_dataset(settings, dataset),)
     ]

@@ -48,6 +48,9 @@ class ShownShare(_Shown):
     gamma: float = 0.0  # where it is 0, functions cannot be asked
     reserved: bool = False  # set aside: nobody else can spend it
     left: Left
+    per_day: float | None = None  # the most epsilon that may be charged in a day
+    left_today: float | None = None  # of it
+    today: str | None = None  # the day that counts now, of UTC
 
 
 class KeptShare(ShownShare):
@@ -116,6 +119,7 @@ class ShownQuote(_Shown):
     fits: bool | None = None
     left: Left | None = None
     left_after: Left | None = None
+    left_today: float | None = None  # of a share with a limit for each day
 
 
 class ShownRequest(_Shown):

@@ -22,6 +22,7 @@ from hushed.server._approving import (
     require_seen,
     require_share,
 )
+from hushed.server._daily import refuse_daily
 from hushed.server._judging import (
     Asked,
     AskFunction,
@@ -124,7 +125,10 @@ class _Pages:
             own = None if aside else _step(self.house, budget, f"budget {shown(budget)}", judged)
         except Problem as problem:
             return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
-        why = ""
+        daily, epsilon, why = grant.daily, judged.guarantee.epsilon, ""
+        if daily is not None and epsilon > daily.left():
+            refused = refuse_daily(daily, epsilon)
+            why = f"{refused.title} {refused.detail}"
         try:
             require_four_eyes(desk, steward, found)
         except Problem as problem:

@@ -127,6 +127,7 @@ def _read_share(fields: Mapping[str, str]) -> tuple[str, Quota | None, dict[str,
     if epsilon is None:
         form.refuse("epsilon", "give the most that this person may spend, such as 1")
     told = {"epsilon": epsilon, "delta": delta, "reserve": form.text("reserve") == "yes"}
+    told |= {"per_day": form.number("per_day")}
     try:
         quota = Quota.model_validate(told)
     except ValidationError as error:

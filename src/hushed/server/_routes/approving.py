@@ -32,7 +32,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
         "/requests/{request}/approve",
         responses=document(
             *("forbidden", "four_eyes", "not_found", "not_pending", "conflict", "bad_query"),
-            *("budget_exceeded", "quota_exceeded", "busy", "dataset_changed"),
+            *("budget_exceeded", "quota_exceeded", "day_exceeded", "busy", "dataset_changed"),
             "dataset_unavailable",
         ),
     )

@@ -119,6 +119,7 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
                 "not_found",
                 "budget_exceeded",
                 "quota_exceeded",
+                "day_exceeded",
                 "conflict",
                 "dataset_changed",
                 "bad_query",

@@ -66,6 +66,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
                     "forbidden",
                     "budget_exceeded",
                     "quota_exceeded",
+                    "day_exceeded",
                     "no_gamma",
                     "conflict",
                 ),

@@ -12,6 +12,7 @@ from hushed.guarantee import Guarantee
 from hushed.ledger._together import reading
 from hushed.server._audit import list_events
 from hushed.server._callers import Callers, Shown, require_keeper
+from hushed.server._daily import LARGEST
 from hushed.server._desk import Desk
 from hushed.server._giving import set_quota, spent_before
 from hushed.server._people import (
@@ -95,6 +96,7 @@ class Quota(_Body):
     epsilon: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
     delta: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     reserve: StrictBool = False
+    per_day: Annotated[float, Field(gt=0, le=LARGEST, allow_inf_nan=False)] | None = None
 
 
 def keeper_of(callers: Callers) -> Callable[..., Caller]:
@@ -182,6 +184,8 @@ def _add_shares(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
 
         The same share again, of the same budget, changes nothing, whatever was spent of it.
         With `reserve`, it is set aside: charged to the data set now, and nobody else spends it.
+        `per_day` is the most epsilon that may be charged to it in a day; without it, the limit that
+        was there stays.
         """
         return give_share(desk, dataset, person, quota, caller)
 
@@ -214,6 +218,7 @@ def give_share(desk: Desk, dataset: str, person: str, quota: Quota, caller: Call
             above=above,
             actor=caller.name,
             reserve=quota.reserve,
+            per_day=quota.per_day,
         )
     except Overspent:
         raise Problem("budget_exceeded") from None
