@@ -193,6 +193,7 @@ def test_another_token_gives_no_second_budget(tmp_path):
                 "new": False,
                 "epsilon_left": 2.0,
                 "spent_before": 0.4,
+                "per_day": None,
             }
         ]
 

@@ -208,6 +208,9 @@ def test_the_command_sets_aside_and_refuses(tmp_path):
                 "gamma": 0.0,
                 "reserved": True,
                 "left": {"epsilon": 0.8, "delta": 0.0},
+                "per_day": None,
+                "left_today": None,
+                "today": None,
             }
         ]
         assert team.send("GET", "/v1/me", team.bo).json()["shares"][0]["reserved"] is False

@@ -242,6 +242,11 @@ def restore(
                     "no answer is missing; what was done to people and tokens in the last ten "
                     "seconds, or while the server was stopped, may be: look at hushed serve people"
                 )
+            if found.returned:
+                print_note(
+                    f"{found.returned} answers of the copy are older than retention_days: they are "
+                    "deleted when the server starts"
+                )
 
 
 def list_waiting(url: UrlOption, json: JsonOption = False) -> None:

@@ -182,7 +182,8 @@ class Client(Shown):
         NotFound
             If there is no such request of yours.
         QueryFailed
-            If it failed after the charge, which stays.
+            If it failed after the charge, which stays; or was deleted since, for the server keeps
+            answers for a time.
         ParameterError
             If certificate and answer do not belong together, or the signature is another's.
         """

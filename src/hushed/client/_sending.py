@@ -36,6 +36,7 @@ _KINDS: dict[str, type[Exception]] = {
     "key_reused": KeyInUse,
     "not_found": NotFound,
     "failed": QueryFailed,
+    "answer_deleted": QueryFailed,
     "ledger_unavailable": LedgerUnavailable,
     "dataset_changed": EngineUnavailable,
     "function_changed": EngineUnavailable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hushed.errors import DamagedLedger, ParameterError
+from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger._entries import Entry, digest
 from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.ledger._rows import run
@@ -48,11 +48,27 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
     if row is None:
         return None
     body, link, before = map(str, row)
+    if digest(before, body) != link and body == "":  # what a server does when its time is over
+        raise NotFound(
+            f"the answer of entry {number} of budget {name!r} was deleted after the time for which "
+            "answers are kept; its digest stays, and so does the charge"
+        )
     if digest(before, body) != link:
         raise DamagedLedger(
             f"the answer of entry {number} of budget {name!r} is not what was stored: its digest "
             "does not fit"
         )
+    return body
+
+
+def empty_answer(connection: Transaction, name: str, number: int) -> str:
+    """Delete the text of an answer, and nothing else, where the tables allow it; the text."""
+    body = answer_at(connection, name, number)
+    if body is None:
+        raise DamagedLedger(f"entry {number} of budget {name!r} has no answer")
+    values = {"name": name, "number": number}
+    statement = "UPDATE @.hushed_answers SET body = '' WHERE budget = :name AND number = :number"
+    run(connection, statement, values)
     return body
 
 

@@ -95,19 +95,40 @@ def _guards(dialect: Dialect) -> Sequence[str]:
     return [refuse, step, *rows, *whole, *heads, *FUNCTIONS]
 
 
+_REFUSE = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+
+
 def _sqlite_guards() -> Sequence[str]:
-    refuse = "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
     rows = [
-        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} {refuse}"
+        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} {_REFUSE}"
         for table in _ONLY_ADDED
         for verb in ("UPDATE", "DELETE")
     ]
     return [
         *rows,
-        f"CREATE TRIGGER hushed_heads_delete BEFORE DELETE ON hushed_heads {refuse}",
+        f"CREATE TRIGGER hushed_heads_delete BEFORE DELETE ON hushed_heads {_REFUSE}",
         "CREATE TRIGGER hushed_heads_step BEFORE UPDATE ON hushed_heads "
         "WHEN NEW.budget <> OLD.budget OR NEW.entries <> OLD.entries + 1 "
         "BEGIN SELECT RAISE(ABORT, 'the head of a ledger moves by one entry'); END",
+    ]
+
+
+def answers_that_end(dialect: Dialect) -> Sequence[str]:
+    """Let texts of answers be deleted, as a server does after a time; all else stays guarded."""
+    kept = "NEW.body <> '' OR NEW.digest <> OLD.digest"
+    kept += " OR NEW.budget <> OLD.budget OR NEW.number <> OLD.number"
+    if dialect == "sqlite":
+        return [
+            "DROP TRIGGER hushed_answers_update",
+            f"CREATE TRIGGER hushed_answers_update BEFORE UPDATE ON hushed_answers WHEN {kept} "
+            f"{_REFUSE}",
+        ]
+    refuse = "FOR EACH ROW {}EXECUTE FUNCTION @.hushed_refuse()"
+    return [
+        "DROP TRIGGER hushed_keep ON @.hushed_answers",
+        f"CREATE TRIGGER hushed_keep BEFORE DELETE ON @.hushed_answers {refuse.format('')}",
+        "CREATE TRIGGER hushed_emptied BEFORE UPDATE ON @.hushed_answers "
+        + refuse.format(f"WHEN ({kept}) "),
     ]
 
 

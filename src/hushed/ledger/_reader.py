@@ -186,7 +186,7 @@ class LedgerReader(Shown):
         Raises
         ------
         NotFound
-            If there is no such budget.
+            If there is no such budget, or a server has deleted the answer.
         ParameterError
             If it is asked by neither a key nor a number.
         DamagedLedger

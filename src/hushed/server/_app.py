@@ -38,6 +38,7 @@ from hushed.server._pages._house import House
 from hushed.server._pages._visitors import is_page
 from hushed.server._problems import Problem, ProblemBody, problem_of
 from hushed.server._quick import Quick
+from hushed.server._retention import delete_answers
 from hushed.server._routes import approving, asking, functions, health, keeping
 from hushed.server._runners import Runners
 from hushed.server._sessions import PAGES
@@ -204,6 +205,7 @@ def sweep(desk: Desk) -> None:
             desk.keep_alone()
             recover(desk)
             expire(desk)
+            delete_answers(desk)
     except Exception as error:  # whatever it was, the next sweep comes
         desk.log("sweep failed", error=type(error).__name__)
     try:

@@ -18,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictBool,
+    StrictInt,
     StrictStr,
     ValidationError,
     model_validator,
@@ -95,6 +96,7 @@ class ServerSettings(_Section):
     public_url: StrictStr | None = None
     trusted_proxies: tuple[Network, ...] = ()
     stewards_read_answers: StrictBool = False
+    retention_days: Annotated[StrictInt, Field(ge=1, le=36_500)] | None = None  # else for ever
     mark: Annotated[StrictStr, Field(min_length=1)] = "server.mark"
 
     metrics: StrictStr | None = None  # where Prometheus asks; this computer alone

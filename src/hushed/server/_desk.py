@@ -23,6 +23,7 @@ from hushed.server._log import Log
 from hushed.server._mark import Tally, check_mark, read_mark, write_mark
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request, count_charged
+from hushed.server._retention import Retention
 from hushed.server._runners import Runners
 from hushed.server._shared import Shared
 from hushed.server._verdicts import Verdicts
@@ -59,6 +60,7 @@ class Desk:
     shared: Shared | None = field(default=None, repr=False)  # with other processes of this server
     verdicts: Verdicts = field(default_factory=Verdicts, repr=False)
     prices: Verdicts = field(default_factory=Verdicts, repr=False)
+    retention: Retention = field(default_factory=Retention, repr=False)
     covered: set[str] = field(default_factory=set, repr=False)  # ends of which the mark tells
     _keep: Callable[[], None] = field(default=lambda: None, repr=False)
     _tally: Tally = field(default_factory=Tally, repr=False)

@@ -19,7 +19,7 @@ from hushed.server._disk import replace_text
 from hushed.server._mark import Tally, write_mark
 from hushed.server._opening import mark_path, open_own
 from hushed.server._people import MACHINE
-from hushed.server._schema import TABLES, fetch_all, has_tables
+from hushed.server._schema import fetch_all, has_tables, write_tables
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -81,8 +81,7 @@ def _copy(source: Transaction, new: Ledger) -> tuple[int, str]:
                 "there is a ledger already: give an empty database, or an empty schema in the "
                 "address; what an attempt has left that was cut off may be dropped"
             )
-        for each in TABLES:
-            run(target, each, {})
+        write_tables(target)
         for table, columns in _COPIED.items():
             _copy_table(source, target, table, columns)
         add_event(target, actor=MACHINE, action="moved the server", about="postgresql")

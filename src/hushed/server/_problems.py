@@ -65,6 +65,11 @@ CODES = {
     "failed": (409, "This failed after the charge, which stays."),
     "not_pending": (409, "This request waits for no approval. What was charged stays charged."),
     "conflict": (409, "This does not fit what is there."),
+    "answer_deleted": (
+        410,
+        "The answer was deleted: this server keeps answers for a time. What was charged stays "
+        "charged.",
+    ),
     "too_large": (413, "The request is too large."),
     "wrong_host": (421, "The server does not answer to this name."),
     "bad_query": (422, "The query cannot be asked. Nothing was charged."),

@@ -22,7 +22,8 @@ GONE = "who asked was let out, or the token was revoked"
 _ENDED = ("answered", "failed")  # after a charge: told when the time has come
 COLUMNS = (
     "id, person, dataset, key, digest, body, state, token, asked_at, budget, entry, quota, "
-    "quota_entry, question, attempts, charged_at, done_at, readable_at, decided_by, reason"
+    "quota_entry, question, attempts, charged_at, done_at, readable_at, decided_by, reason, "
+    "deleted_at, answer_sha256"
 )
 
 
@@ -54,6 +55,8 @@ class Request:
     readable_at: str | None = None
     decided_by: str | None = None  # the steward who approved or declined
     reason: str | None = None  # of a refusal, in the steward's words
+    deleted_at: str | None = None  # when the text of its answer was deleted
+    answer_sha256: str | None = None  # of that text
 
     def charge(self) -> tuple[int, str]:
         """Give number and time of the charge."""

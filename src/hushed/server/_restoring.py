@@ -28,6 +28,7 @@ from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent,
 from hushed.server._opening import mark_path, read_key
 from hushed.server._people import MACHINE
 from hushed.server._requests import end_request, list_open
+from hushed.server._retention import count_old
 from hushed.server._schema import fetch_all, require_version, upgrade_tables
 from hushed.statements import key_id, public_key
 
@@ -44,6 +45,7 @@ class Restored:
     booked: tuple[str, ...] = ()  # budgets in which a gap was booked as spent
     failed: int = 0  # requests that were charged in the copy, and have failed now
     revoked: int = 0  # tokens
+    returned: int = 0  # answers that are there again, and that the server deletes when it starts
     kept: str = field(default="", repr=False)  # where the file before is
 
 
@@ -142,6 +144,7 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
         if not lost:
             check_mark(connection, mark)  # another trail is no older one
     upgrade_tables(ledger)
+    returned = count_old(ledger, settings.server.retention_days)
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:
@@ -154,10 +157,10 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
     if not lost:
         with writing(ledger) as connection:
             add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")
-        return Restored()
+        return Restored(returned=returned)
     booked = _book(settings, ledger, read_spent(path))
     failed, revoked = _end_open(ledger, lost)
-    return Restored(lost=lost, booked=booked, failed=failed, revoked=revoked)
+    return Restored(lost=lost, booked=booked, failed=failed, revoked=revoked, returned=returned)
 
 
 def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hushed.errors import NewerLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
+from hushed.ledger._migrations import answers_that_end
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 
@@ -38,6 +39,7 @@ TABLES = (
     "token TEXT NOT NULL, asked_at TEXT NOT NULL, budget TEXT NOT NULL, entry INTEGER, "
     "quota TEXT NOT NULL, quota_entry INTEGER, question TEXT NOT NULL, attempts INTEGER NOT NULL, "
     "charged_at TEXT, done_at TEXT, readable_at TEXT, decided_by TEXT, reason TEXT, "
+    "deleted_at TEXT, answer_sha256 TEXT, "
     "UNIQUE (person, key))",
     "CREATE INDEX hushed_s_open ON @.hushed_s_requests (state)",
     "CREATE TABLE @.hushed_s_certificates ("
@@ -48,8 +50,12 @@ TABLES = (
 # What makes tables of an earlier version those of this one.
 _STEPS = {
     "3": tuple(
-        f"ALTER TABLE @.hushed_s_grants ADD COLUMN {name} TEXT"
-        for name in ("per_day", "day", "day_spent")
+        f"ALTER TABLE @.hushed_s_{table} ADD COLUMN {name} TEXT"
+        for table, names in (
+            ("grants", ("per_day", "day", "day_spent")),
+            ("requests", ("deleted_at", "answer_sha256")),
+        )
+        for name in names
     )
 }
 _VERSION = "SELECT value FROM @.hushed_s_state WHERE name = 'version'"
@@ -74,8 +80,7 @@ def make_tables(ledger: Ledger, claim: Callable[[Transaction], Made]) -> Made:
             raise ParameterError(
                 "this ledger belongs to a server already; make a new one for another server"
             )
-        for each in TABLES:
-            run(connection, each, {})
+        write_tables(connection)
         run(
             connection,
             "INSERT INTO @.hushed_s_state VALUES ('version', :value)",
@@ -83,6 +88,19 @@ def make_tables(ledger: Ledger, claim: Callable[[Transaction], Made]) -> Made:
         )
         run(connection, "INSERT INTO @.hushed_s_state VALUES ('audit', '0:')", {})
         return claim(connection)
+
+
+def write_tables(connection: Transaction) -> None:
+    """Make empty tables, in a ledger whose answers a server may delete."""
+    for each in TABLES:
+        run(connection, each, {})
+    _let_answers_end(connection)
+
+
+def _let_answers_end(connection: Transaction) -> None:
+    schema = getattr(connection, "info", {}).get("hushed_schema")
+    for each in answers_that_end("sqlite" if schema is None else "postgresql"):
+        run(connection, each, {})
 
 
 def require_version(connection: Transaction) -> None:
@@ -106,6 +124,8 @@ def upgrade_tables(ledger: Ledger) -> None:
         found = run(connection, _VERSION, {}, f"{_VERSION} FOR UPDATE").fetchone()[0]
         for each in _STEPS.get(found, ()):  # none, if another process was faster
             run(connection, each, {})
+        if found != VERSION:
+            _let_answers_end(connection)
         statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'version'"
         run(connection, statement, {"value": VERSION})
 

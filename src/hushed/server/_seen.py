@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.printing import flat, tame_cell
+from hushed.errors import NotFound
 from hushed.ledger._together import reading
 from hushed.releasing import Certificate
 from hushed.releasing._names import name_numbers
@@ -39,6 +40,7 @@ from hushed.server._requests import (
     find_request,
     list_requests,
 )
+from hushed.server._retention import kept_until
 from hushed.server._shown import (
     Left,
     Listed,
@@ -254,7 +256,16 @@ def show_found(desk: Desk, found: Request, state: State, asker: str | None = Non
         readable_at=None if state == "charged" else found.readable_at,
         decided_by=found.decided_by,
         reason=found.reason,
+        kept_until=_keep_until(desk, found) if state == "answered" else None,
+        deleted_at=found.deleted_at,
+        answer_sha256=found.answer_sha256,
     )
+
+
+def _keep_until(desk: Desk, found: Request) -> str | None:
+    if found.readable_at is None or found.deleted_at is not None:
+        return None
+    return kept_until(desk, found.readable_at)
 
 
 def _name_noise(desk: Desk, asked: Asked) -> str:
@@ -267,7 +278,10 @@ def _name_noise(desk: Desk, asked: Asked) -> str:
 def read_answer(desk: Desk, caller: Caller, request: str) -> str:
     """Read the answer of a request, as it is stored."""
     found = _require_answered(desk, caller, request)
-    text = _require_text(desk.ledger.answer(found.budget, found.charge()[0]))
+    try:
+        text = _require_text(desk.ledger.answer(found.budget, found.charge()[0]))
+    except NotFound:  # its time ended a moment ago
+        raise Problem("answer_deleted") from None
     return _tell_read(desk, caller, found, "read an answer", text)
 
 
@@ -296,6 +310,8 @@ def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
         desk.require_marked(found)
     if state != "answered":
         raise Problem("failed") if state == "failed" else Problem("not_ready", wait=1)
+    if found.deleted_at is not None:
+        raise Problem("answer_deleted", f"SHA-256 of what could be read: {found.answer_sha256}")
     return found
 
 

@@ -77,6 +77,7 @@ behind_proxy = false
 # public_url = "https://stats.example.org"
 # trusted_proxies = ["127.0.0.1"]
 stewards_read_answers = false
+# retention_days = 365  # older answers are deleted; without it they are kept for ever
 # metrics = "127.0.0.1:8643"  # /metrics for Prometheus, on this computer alone
 # mark = "/var/lib/hushed/stats.mark"  # best where a backup of the ledger does not set it back
 
@@ -380,5 +381,7 @@ def check_server(folder: Path) -> Check:
         facts.append(f"people: {len(people)}; requests without an answer: {len(list_open(ledger))}")
     if (folder / KEY_FILE).stat().st_mode & 0o077:
         problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
+    if (days := settings.server.retention_days) is not None:
+        facts.append(f"answers: deleted {days} days after they can be read")
     facts.append(f"key {key_id(public_key(read_key(folder)))}")
     return Check(facts=tuple(facts), problems=tuple(problems))

@@ -142,6 +142,9 @@ class ShownRequest(_Shown):
     readable_at: str | None
     decided_by: str | None
     reason: str | None
+    kept_until: str | None = None  # an answer is deleted then; without it, never
+    deleted_at: str | None = None  # when it was
+    answer_sha256: str | None = None  # of the text of one that was deleted
 
 
 class ShownFunction(_Shown):

@@ -53,7 +53,8 @@ def make_router(house: House) -> APIRouter:
         request: Request, identity: RequestId, caller: Annotated[Caller, Depends(reader)]
     ) -> Response:
         told = show_request(desk, require_visible(desk, caller, identity))
-        answer = _read(house, caller, identity) if told.state == "answered" else None
+        there = told.state == "answered" and told.deleted_at is None
+        answer = _read(house, caller, identity) if there else None
         shown = None if answer is None else _describe(answer)
         return house.show(request, "page_request.html", active="requests", told=told, answer=shown)
 

@@ -230,7 +230,7 @@ def _add_requests(router: APIRouter, desk: Desk, callers: Callers) -> None:
 
 def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     reader = callers.visiting("analyst", "steward")
-    refusals = document("forbidden", "not_found", "not_ready", "failed")
+    refusals = document("forbidden", "not_found", "not_ready", "failed", "answer_deleted")
 
     @router.get(
         "/requests/{request}/answer",
