@@ -186,6 +186,23 @@ def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:
                 print_note(f"problem: {each}")
 
 
+def rotate_key(folder: FolderOption = Path(), json: JsonOption = False) -> None:
+    """Make a new key that signs certificates, of a server that is stopped.
+
+    What was signed before is checked by the old public key, which the server goes on naming.
+    """
+    with finish(json=json, stopped="stopped; run hushed serve check: either key counts") as result:
+        from hushed.server._rotating import change_key  # noqa: PLC0415
+
+        old, new = change_key(folder)
+        result.update(keyid=new, former=old)
+        if not json:
+            print_line(f"certificates are signed by key {new} from the next start on")
+            print_note(
+                f"{old} signs no more; it is listed as a former key, and checks what it signed"
+            )
+
+
 def move(
     to: Annotated[str, typer.Option(metavar="URL", help="postgresql://USER@HOST/DATABASE.")],
     folder: FolderOption = Path(),
@@ -308,6 +325,7 @@ serve.command("revoke")(revoke)
 serve.command("trail")(list_events)
 serve.command("confirm")(confirm)
 serve.command("check")(check)
+serve.command("rotate-key")(rotate_key)
 serve.command("move")(move)
 serve.command("restore")(restore)
 serve.command("waiting")(list_waiting)

@@ -17,6 +17,7 @@ from hushed._ground.printing import flat
 from hushed.client._declared import read_declared
 from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
+from hushed.client._keys import find_signer, read_keys
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
 from hushed.client._questions import ServedAnswer, ServedTable
 from hushed.client._sending import Line, NotTaken, read_object
@@ -32,7 +33,7 @@ from hushed.errors import (
     Refusal,
 )
 from hushed.releasing._stored import read_release
-from hushed.statements import open_signed
+from hushed.statements import Statement, open_signed
 from hushed.tables import Answer
 from hushed.tables._query import Query as TypedQuery
 
@@ -54,12 +55,18 @@ class Client(Shown):
         Public key that signs its certificates, in PEM.
     pending : Path
         Folder of what was asked and not read yet.
+    former : tuple of bytes, default ()
+        Public keys that signed before, in PEM.
+    pinned : bool, default False
+        Whether the keys came another way: then what the server names is not taken.
     """
 
     url: str
     line: Line = field(repr=False)
     key: bytes = field(repr=False)
     pending: Path = field(repr=False)
+    former: tuple[bytes, ...] = field(default=(), repr=False)
+    pinned: bool = field(default=False, repr=False)
 
     def _card(self) -> Card:
         ways = ".datasets(), .table(NAME), .functions(), .function(NAME), .requests(), .recover()"
@@ -185,14 +192,15 @@ class Client(Shown):
             If it failed after the charge, which stays; or was deleted since, for the server keeps
             answers for a time.
         ParameterError
-            If certificate and answer do not belong together, or the signature is another's.
+            If certificate and answer do not belong together, or the signature is another's: also
+            that of a new key of the server, where the key was given to `connect`.
         """
         identity = _find_id(request)
         text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1]
         told = read_object(text)
         envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1]
         read_object(envelope)
-        statement = open_signed(envelope.decode(), self.key)
+        statement = self._open(envelope.decode())
         if json.loads(statement.record) != told:
             raise ParameterError("the certificate is of another answer: tell the steward")
         entry = None if statement.entry is None else statement.entry.number
@@ -210,6 +218,15 @@ class Client(Shown):
         return ServedAnswer(
             **parts | {"entry": entry}, request=identity, envelope=envelope.decode()
         )
+
+    def _open(self, envelope: str) -> Statement:
+        """Read a certificate that a key of the server has signed, be it a new one."""
+        known = (self.key, *self.former)
+        named = find_signer(envelope, known)
+        if named is None and not self.pinned:
+            known = read_keys(self.line)
+            named = find_signer(envelope, known)
+        return open_signed(envelope, named or self.key)
 
     def cancel(self, request: str) -> None:
         """Take back a request of yours that waits for approval; nothing was charged.

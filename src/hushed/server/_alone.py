@@ -10,9 +10,10 @@ from typing import IO, TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from hushed.errors import LedgerUnavailable, Refusal
+from hushed.errors import DamagedLedger, LedgerUnavailable, Refusal
 from hushed.ledger import Ledger
 from hushed.ledger._rows import run
+from hushed.server._keys import KEY_FILE, find_key, name_key, read_former
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -28,14 +29,33 @@ def claim(connection: Transaction, keyid: str) -> None:
     run(connection, "INSERT INTO @.hushed_s_state VALUES ('key', :key)", {"key": keyid})
 
 
-def require_own(connection: Transaction, keyid: str) -> None:
-    """Refuse the ledger of a server that has another key."""
+def set_own(connection: Transaction, keyid: str) -> None:
+    """Write down that another key of the same server counts."""
+    run(connection, "UPDATE @.hushed_s_state SET value = :key WHERE name = 'key'", {"key": keyid})
+
+
+def require_own(connection: Transaction, folder: Path, *, former: bool = False) -> bytes:
+    """Refuse the ledger of a server that has another key; the private key of this one.
+
+    A ledger of a former key is an older copy, which is put back and not opened.
+    """
     row = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'key'", {}).fetchone()
-    if row is None or row[0] != keyid:
-        raise Refusal(
-            "this ledger belongs to a server with another key, in another folder: people, shares "
-            "and requests are that server's. Make a ledger for this one"
+    keyid = "" if row is None else str(row[0])
+    key = find_key(folder, keyid)
+    if name_key(key) == keyid:
+        return key
+    if keyid in [each.kid for each in read_former(folder, name_key(key))]:
+        if former:
+            return key
+        raise DamagedLedger(
+            "this ledger is from before the key of the server was changed, so that it is an older "
+            "copy: take it back with hushed serve restore"
         )
+    raise Refusal(
+        "this ledger belongs to a server with another key, in another folder: people, shares "
+        f"and requests are that server's. Make a ledger for this one; or, if {KEY_FILE} is from "
+        "before a change of the key, put the newest one back"
+    )
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from starlette.staticfiles import StaticFiles
 from hushed._web.rendering import STATIC
 from hushed.errors import HushedError
 from hushed.ledger import Ledger
+from hushed.ledger._together import reading
 from hushed.server._approving import expire
 from hushed.server._bounds import write_bounds
 from hushed.server._callers import Callers, find_visitor
@@ -30,6 +31,7 @@ from hushed.server._datasets import Dataset, open_all, open_as_registered
 from hushed.server._desk import Desk
 from hushed.server._functions import Function, open_functions
 from hushed.server._guard import METHODS, Guard, show_problem
+from hushed.server._keys import list_keys
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._opening import mark_path, open_own
@@ -100,20 +102,23 @@ def open_desk(
     settings, ledger, key = open_own(folder, None if told is None else told.settings)
     try:
         datasets, registered = _open_askable(folder, settings, ledger, log, told)
+        with reading(ledger) as connection:
+            keys = list_keys(connection, folder, key)
     except BaseException:
         ledger.close()
         raise
     judging = Workers(settings.limits.workers) if workers is None else workers
-    reading = Runners() if runners is None else runners
+    scanning = Runners() if runners is None else runners
     desk = Desk(
         ledger=ledger,
         settings=settings,
         datasets=datasets,
         functions=registered,
         key=key,
+        keys=keys,
         log=log,
         workers=judging,
-        runners=reading,
+        runners=scanning,
         mark=mark_path(folder, settings),
     )
     if told is not None:
@@ -121,7 +126,7 @@ def open_desk(
     if workers is None:
         desk.at_end(judging.processes.close)
     if runners is None:
-        desk.at_end(reading.processes.close)
+        desk.at_end(scanning.processes.close)
     return desk
 
 

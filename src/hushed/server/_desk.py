@@ -19,6 +19,7 @@ from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._disk import one_by_one
 from hushed.server._functions import Function
+from hushed.server._keys import PublicKey
 from hushed.server._log import Log
 from hushed.server._mark import Tally, check_mark, read_mark, write_mark
 from hushed.server._queue import FairQueue, Job
@@ -47,6 +48,7 @@ class Desk:
     settings: Settings
     datasets: dict[str, Dataset]
     key: bytes = field(repr=False)  # signs certificates
+    keys: tuple[PublicKey, ...] = field(repr=False)  # that one first, then those before it
     log: Log
     mark: Path  # the file that tells how far the trail had come
     workers: Workers = field(repr=False)  # judge questions

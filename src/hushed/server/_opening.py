@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hushed._ground.printing import plain_path
-from hushed.errors import NotFound
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._alone import require_own
 from hushed.server._config import Settings, ledger_address, read_settings
+from hushed.server._keys import read_key
 from hushed.server._mark import check_mark, read_mark
 from hushed.server._schema import require_version, upgrade_tables
-from hushed.statements import key_id, public_key
-
-KEY_FILE = "server.key"
 
 
 def mark_path(folder: Path, settings: Settings) -> Path:
@@ -22,26 +18,16 @@ def mark_path(folder: Path, settings: Settings) -> Path:
     return folder / settings.server.mark
 
 
-def read_key(folder: Path) -> bytes:
-    """Read the key that signs certificates."""
-    try:
-        return (folder / KEY_FILE).read_bytes()
-    except OSError:
-        raise NotFound(
-            f"{plain_path(folder / KEY_FILE)}, which signs certificates, cannot be read"
-        ) from None
-
-
 def open_own(folder: Path, settings: Settings | None = None) -> tuple[Settings, Ledger, bytes]:
     """Open settings, ledger and key, if the ledger is this server's and was not set back."""
     settings = settings or read_settings(folder)
-    key = read_key(folder)
+    read_key(folder)  # else nothing is opened
     ledger = Ledger(ledger_address(folder, settings), create=False)
     try:
         mark = read_mark(mark_path(folder, settings))
         with reading(ledger) as connection:
             require_version(connection)
-            require_own(connection, key_id(public_key(key)))
+            key = require_own(connection, folder)
             check_mark(connection, mark)
         upgrade_tables(ledger)
     except BaseException:

@@ -18,19 +18,19 @@ from hushed.ledger._failures import write_failure
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
 from hushed.ledger._together import entry_within, keep_within, reading, writing
-from hushed.server._alone import locked_file, require_own, serving_alone
+from hushed.server._alone import locked_file, require_own, serving_alone, set_own
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings, ledger_address, read_settings
 from hushed.server._daily import end_days
 from hushed.server._disk import sync_folder
+from hushed.server._keys import name_key
 from hushed.server._life import FAILURE
 from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
-from hushed.server._opening import mark_path, read_key
+from hushed.server._opening import mark_path
 from hushed.server._people import MACHINE
 from hushed.server._requests import end_request, list_open
 from hushed.server._retention import count_old
 from hushed.server._schema import fetch_all, require_version, upgrade_tables
-from hushed.statements import key_id, public_key
 
 _PARTS = ("", "-wal", "-shm", "-journal")  # files of a ledger in a file
 _NEW = "make a new server, with budgets of what is surely left"
@@ -137,14 +137,12 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
     mark = read_mark(path)
     with reading(ledger) as connection:
         require_version(connection)
-        require_own(connection, key_id(public_key(read_key(folder))))
+        key = name_key(require_own(connection, folder, former=True))
         verify_trail(connection)
         number, end = mark[0], trail_head(connection)[0]
         lost = max(0, number - end)
         if not lost:
             check_mark(connection, mark)  # another trail is no older one
-    upgrade_tables(ledger)
-    returned = count_old(ledger, settings.server.retention_days)
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:
@@ -154,6 +152,10 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
             "missing as spent, fail what waits for an answer and revoke all tokens, with "
             "--accept-loss"
         )
+    upgrade_tables(ledger)
+    with writing(ledger) as connection:
+        set_own(connection, key)  # a copy may be from before the key was changed
+    returned = count_old(ledger, settings.server.retention_days)
     if not lost:
         with writing(ledger) as connection:
             add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")

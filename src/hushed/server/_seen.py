@@ -13,6 +13,7 @@ import numpy as np
 from hushed._ground.printing import flat, tame_cell
 from hushed.errors import NotFound
 from hushed.ledger._together import reading
+from hushed.plots import certificate_page
 from hushed.releasing import Certificate
 from hushed.releasing._names import name_numbers
 from hushed.releasing._stored import read_release
@@ -319,6 +320,13 @@ def _require_text(text: str | None) -> str:
     if text is None:
         raise Problem("not_ready", wait=1)
     return text
+
+
+def write_certificate_page(desk: Desk, signed: str) -> str:
+    """Write the page of a certificate, checked by the key that it was signed with."""
+    named = {each["keyid"] for each in json.loads(signed)["signatures"]}
+    key = next((each for each in desk.keys if each.kid in named), desk.keys[0])
+    return certificate_page(signed, key=key.pem.encode())
 
 
 def write_stored(text: str) -> str:

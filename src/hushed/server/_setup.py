@@ -41,8 +41,9 @@ from hushed.server._datasets import (
     say_untyped,
 )
 from hushed.server._giving import Given, Wanted, give_shares
+from hushed.server._keys import KEY_FILE, PUBLIC, list_keys, read_key
 from hushed.server._mark import write_mark
-from hushed.server._opening import KEY_FILE, mark_path, open_own, read_key
+from hushed.server._opening import mark_path, open_own
 from hushed.server._people import (
     MACHINE,
     Role,
@@ -61,7 +62,7 @@ from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._sessions import write_address
 from hushed.server._tokens import DOOR_DAYS, Scope
-from hushed.statements import key_id, make_key, public_key
+from hushed.statements import key_id, make_key
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -119,13 +120,13 @@ def make_server(folder: Path, url: str | None = None) -> str:
     _make_private(address)
     private, public = make_key()
     _write_new(folder / KEY_FILE, private, 0o600)
-    _write_new(folder / f"{KEY_FILE}.pub", public, 0o644)
+    _write_new(folder / PUBLIC, public, 0o644)
     _write_new(folder / FILE, text.encode(), 0o600)  # an address may hold a password
     try:
         with Ledger(address) as ledger:
             head = make_tables(ledger, _claim(key_id(public)))
     except BaseException:  # nothing was made: another try begins with an empty folder
-        for name in (KEY_FILE, f"{KEY_FILE}.pub", FILE):
+        for name in (KEY_FILE, PUBLIC, FILE):
             (folder / name).unlink(missing_ok=True)
         raise
     write_mark(mark_path(folder, settings), head, {})
@@ -375,6 +376,9 @@ def check_server(folder: Path) -> Check:
         try:
             with reading(ledger) as connection:
                 facts.append(f"trail: {verify_trail(connection)}")
+                now_is, *former = list_keys(connection, folder, read_key(folder))
+                facts += [f"former key {each.kid}, until {each.valid_until}" for each in former]
+                facts.append(f"key {now_is.kid}, since {now_is.valid_from}")
         except HushedError as error:
             problems.append(error.message)
         people = list_people(ledger)
@@ -383,5 +387,4 @@ def check_server(folder: Path) -> Check:
         problems.append(f"{KEY_FILE} can be read by others: chmod 600 {KEY_FILE}")
     if (days := settings.server.retention_days) is not None:
         facts.append(f"answers: deleted {days} days after they can be read")
-    facts.append(f"key {key_id(public_key(read_key(folder)))}")
     return Check(facts=tuple(facts), problems=tuple(problems))

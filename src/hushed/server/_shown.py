@@ -250,6 +250,8 @@ class ShownKey(_Shown):
     kid: str
     x: str
     pem: str
+    valid_from: str = ""  # when it began to sign
+    valid_until: str | None = None  # when another one took its place
 
 
 class ShownKeys(_Shown):

@@ -10,7 +10,6 @@ from fastapi.responses import Response
 
 from hushed._web.answers import describe_answer
 from hushed._web.rendering import download
-from hushed.plots import certificate_page
 from hushed.releasing._names import list_named, name_numbers
 from hushed.releasing._stored import read_release
 from hushed.server._approving import cancel
@@ -25,10 +24,10 @@ from hushed.server._seen import (
     require_visible,
     show_request,
     show_requests,
+    write_certificate_page,
     write_stored,
 )
 from hushed.server._sessions import PAGES
-from hushed.statements import public_key
 from hushed.tables import Answer
 
 _LINES = 500  # of an answer that a page shows; the files have all
@@ -126,5 +125,4 @@ def _write_csv(house: House, caller: Caller, identity: str) -> str:
 
 
 def _write_page(house: House, caller: Caller, identity: str) -> str:
-    signed = read_certificate(house.desk, caller, identity)
-    return certificate_page(signed, key=public_key(house.desk.key))
+    return write_certificate_page(house.desk, read_certificate(house.desk, caller, identity))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import asdict
 
 from fastapi import APIRouter, Response
 
 from hushed.errors import HushedError
 from hushed.ledger._together import reading
 from hushed.server._desk import Desk
+from hushed.server._keys import PublicKey
 from hushed.server._problems import Problem, document
 from hushed.server._schema import require_version
 from hushed.server._shown import ShownHealth, ShownKey, ShownKeys, tell
-from hushed.statements import key_id, public_key
 
 
 def make_router(desk: Desk) -> APIRouter:
     """Make the routes of everybody."""
     router = APIRouter(tags=["health"])
-    public = public_key(desk.key)
+    known = ShownKeys(keys=[_show_key(each) for each in desk.keys])
 
     @router.get("/livez", responses=document(known=False))
     async def alive() -> ShownHealth:
@@ -36,16 +37,22 @@ def make_router(desk: Desk) -> APIRouter:
 
     @router.get("/v1/keys", responses=document(known=False))
     async def keys() -> ShownKeys:
-        """Give the public key of certificates; compare its digest over another way."""
-        from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
-            load_pem_public_key,
-        )
+        """Give the public keys of certificates; compare their digests over another way.
 
-        raw = load_pem_public_key(public).public_bytes_raw()  # type: ignore[union-attr]
-        x = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-        return ShownKeys(keys=[ShownKey(kid=key_id(public), x=x, pem=public.decode())])
+        The first one signs now; the others signed before, and check what they have signed.
+        """
+        return known
 
     return router
+
+
+def _show_key(found: PublicKey) -> ShownKey:
+    """Show a key as a JSON Web Key, too."""
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415
+
+    raw = load_pem_public_key(found.pem.encode()).public_bytes_raw()  # type: ignore[union-attr]
+    x = base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+    return ShownKey(x=x, **asdict(found))
 
 
 def tell_ready(desk: Desk) -> Response:
