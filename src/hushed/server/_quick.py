@@ -144,7 +144,7 @@ class Quick:
             return None
         headers = dict(reversed(scope["headers"]))  # the first one of a name counts
         accept = headers.get(b"accept", b"")
-        if len(accept) > _LONGEST_HEADER or b"text/csv" in accept:
+        if len(accept) > _LONGEST_HEADER or b"text/csv" in accept or b"text/html" in accept:
             return None
         try:
             with glances.looking() as connection:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
+from hushed._web.rendering import download
 from hushed.server._callers import Callers, Visitor
 from hushed.server._desk import Desk
 from hushed.server._judging import Ask, AskQuote, read_asked
@@ -25,6 +26,7 @@ from hushed.server._seen import (
     show_quote,
     show_request,
     show_requests,
+    write_certificate_page,
     write_stored,
 )
 from hushed.server._shown import (
@@ -265,12 +267,33 @@ def _add_answers(router: APIRouter, desk: Desk, callers: Callers) -> None:
     @router.get(
         "/requests/{request}/certificate",
         responses=refusals
-        | {200: {"description": "The signed certificate.", "model": ShownEnvelope}},
+        | {
+            200: {
+                "description": "The signed certificate, or its page, to print.",
+                "model": ShownEnvelope,
+                "content": {"text/html": {"schema": {"type": "string"}}},
+            }
+        },
         response_class=Response,
     )
     async def certificate(
-        request: RequestId, visitor: Annotated[Visitor, Depends(reader)]
+        request: RequestId,
+        visitor: Annotated[Visitor, Depends(reader)],
+        accept: Annotated[str, Header(max_length=200)] = "",
     ) -> Response:
-        """Read the signed certificate of the answer."""
-        text = await visitor.have(lambda caller: read_certificate(desk, caller, request))
-        return Response(text, media_type="application/json")
+        """Read the signed certificate of the answer, or with `Accept: text/html` its page."""
+
+        def read(caller: Caller) -> Response:
+            text = read_certificate(desk, caller, request)
+            if not wants_page(accept):
+                return Response(text, media_type="application/json")
+            page = write_certificate_page(desk, text)
+            return download(f"certificate-{request[:8]}.html", page, "text/html")
+
+        return await visitor.have(read)
+
+
+def wants_page(accept: str) -> bool:
+    """Whether somebody would rather have a page than JSON: the one that is named first."""
+    page, plain = accept.find("text/html"), accept.find("application/json")
+    return page >= 0 and (plain < 0 or page < plain)
