@@ -267,7 +267,7 @@ def restore(
 
 
 def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
-    """List what waits for approval, with the token in HUSHED_TOKEN."""
+    """List what waits for approval, with the token in HUSHED_TOKEN or HUSHED_TOKEN_FILE."""
     with finish(json=json, stopped="stopped") as result:
         from hushed.client import connect  # noqa: PLC0415
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 from hushed.client._client import Client
 from hushed.client._keys import check_keys, read_keys
 from hushed.client._pending import pending_folder
 from hushed.client._sending import Line, Send, check_url, open_line
-from hushed.errors import MissingExtra, ParameterError
+from hushed.client._tokens import find_token
+from hushed.errors import MissingExtra
 
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
@@ -19,6 +20,7 @@ def connect(
     url: str,
     token: str | None = None,
     *,
+    token_file: str | Path | None = None,
     key: bytes | Sequence[bytes] | None = None,
     send: Send | None = None,
 ) -> Client:
@@ -30,6 +32,10 @@ def connect(
         Its address; ``http`` on this computer only.
     token : str, optional
         The token that the steward gave you; by default the environment variable ``HUSHED_TOKEN``.
+    token_file : str or Path, optional
+        In place of it, a file that holds the token and that nobody but you may read
+        (``chmod 600``); by default the one that ``HUSHED_TOKEN_FILE`` names, if there is no
+        ``HUSHED_TOKEN``.
     key : bytes or list of bytes, optional
         Public key of the server, in PEM, which came another way; where the server had another one
         before, both, the newest first. Without it, those that the server names are taken: then a
@@ -45,7 +51,10 @@ def connect(
     Raises
     ------
     ParameterError
-        If the address is not safe, there is no token, or the key is no public key.
+        If the address is not safe, there is no token, others may read its file, or the key is no
+        public key.
+    NotFound
+        If the file of the token cannot be read.
     MissingExtra
         If the extra ``hushed[client]`` is not installed.
     Refusal
@@ -57,9 +66,7 @@ def connect(
         raise MissingExtra("the client of a server", "client")
     place = check_url(url)
     given = None if key is None else check_keys(key)
-    shown = token or os.environ.get("HUSHED_TOKEN", "")
-    if not shown or not shown.isascii() or not shown.isprintable():
-        raise ParameterError("a token is needed: give it, or set HUSHED_TOKEN", parameter="token")
+    shown = find_token(token, token_file)
     line = Line(send=send or open_line(place), token=shown)
     who = line.read("/v1/me", "id")["id"]
     now_is, *former = read_keys(line) if given is None else given

@@ -1,0 +1,59 @@
+"""The token of a client: given, in a file of its own, or in the environment; never in a text."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from hushed._ground.printing import name_missing, plain_path
+from hushed.errors import NotFound, ParameterError
+
+_LONGEST = 4096  # bytes of the file that are read
+_BEGIN = "hsh_"  # of every token
+
+
+def find_token(token: str | None, token_file: str | Path | None) -> str:
+    """Find the token: the one that is given, in a file or not, before those of the environment."""
+    if token and token_file is not None:
+        raise ParameterError("give token or token_file, and not both", parameter="token_file")
+    if not token and token_file is None:
+        token = os.environ.get("HUSHED_TOKEN")
+        token_file = os.environ.get("HUSHED_TOKEN_FILE") or None
+    if not token and token_file is not None:
+        token = _read_token(token_file)
+    if not token or not token.isascii() or not token.isprintable():
+        raise ParameterError(
+            "a token is needed: give token or token_file, or set HUSHED_TOKEN", parameter="token"
+        )
+    return token
+
+
+def _read_token(named: str | Path) -> str:
+    """Read a file that only its owner may read, as it was when it was opened."""
+    if str(named).startswith(_BEGIN):  # which no message may show
+        raise ParameterError(
+            "token_file is the name of a file, and this is a token: give it as token",
+            parameter="token_file",
+        )
+    path = Path(named).expanduser()
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            if os.name == "posix" and found.st_mode & 0o077:
+                raise ParameterError(
+                    f"others may read or change the token in {plain_path(path)}: chmod 600 it, and "
+                    "ask your steward for another token if somebody may have read it",
+                    parameter="token_file",
+                )
+            content = file.read(_LONGEST) if stat.S_ISREG(found.st_mode) else b""
+    except OSError as error:
+        raise NotFound(
+            f"the file of the token {name_missing(path)} cannot be read ({error.strerror})"
+        ) from None
+    text = content.decode("ascii", errors="replace").strip()
+    if not text.startswith(_BEGIN) or not text.isascii() or len(text.split()) != 1:
+        raise ParameterError(
+            f"{plain_path(path)} holds no token, or more than one", parameter="token_file"
+        )
+    return text
