@@ -91,7 +91,8 @@ class ServedQuote(Shown):
     def _room(self) -> str:
         if self.fits:
             return "fits into your share"
-        today = self.left_after is not None  # else the share is used up, whatever the day
+        # Else the share is used up, whatever the day.
+        today = self.left_today is not None and self.left_after is not None
         return f"does not fit into {'what is left of today' if today else 'your share'}"
 
     def __str__(self) -> str:
