@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
+from hushed.auditing._digits import WHOLE
 from hushed.auditing._reading import FAILED, hash_text, read_object, require_open
 from hushed.errors import BadFunction
 
@@ -21,7 +22,6 @@ STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 256
 _NAMED = 4096
-_WHOLE = 2**53  # beyond it integers that differ may be one double
 _NO_BIT = 2000.0
 
 
@@ -107,7 +107,7 @@ def _flatten_array(outputs: Any) -> Floats | None:
 def _is_exact(outputs: Any) -> bool:
     """Whether doubles tell the numbers of an array apart, as far as it shows."""
     if outputs.dtype.kind in "iu" and outputs.size:
-        return bool(outputs.max() <= _WHOLE and outputs.min() >= -_WHOLE)
+        return bool(outputs.max() <= WHOLE and outputs.min() >= -WHOLE)
     return bool(outputs.dtype.itemsize <= (16 if outputs.dtype.kind == "c" else 8))
 
 
@@ -124,7 +124,7 @@ def _shorten(text: str) -> str:
 def find_lowest_bit(values: Floats) -> Floats:
     """Exponent of the lowest set bit of a double: x is a multiple of 2**k up to this k.
 
-    At least -1074; 2000 for zero, infinity and NaN.
+    At least -1074; 2000 for zero, infinity and NaN, 2001 for the zero with a minus.
 
     Notes
     -----
@@ -136,7 +136,8 @@ def find_lowest_bit(values: Floats) -> Floats:
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     # n & -n keeps the lowest set bit alone; frexp of a power of two gives its place plus one.
     _, zeros = np.frexp((whole & -whole).astype(np.float64))
-    return np.where(regular, exponent + zeros - 54.0, _NO_BIT)
+    none = _NO_BIT + ((values == 0) & np.signbit(values))
+    return np.where(regular, exponent + zeros - 54.0, none)
 
 
 def apply_feature_map(encoder: Encoder, encoded: Floats, name: FeatureMap) -> Floats:
