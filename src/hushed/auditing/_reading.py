@@ -7,7 +7,6 @@ as a generator or a function does, is refused when an audit starts.
 from __future__ import annotations
 
 import dataclasses
-import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import date, datetime, time, timedelta
@@ -21,6 +20,7 @@ import numpy as np
 from hushed.auditing._digits import list_lower, list_written
 from hushed.auditing._mechanisms import Raised
 from hushed.auditing._opening import Hidden, list_attributes, open_parts, require_importable
+from hushed.auditing._written import NUMBER, Written
 from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
@@ -35,7 +35,7 @@ _BASES = (bool, int, float, complex, str, bytes, bytearray)
 _TOLD_BY_TEXT = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "pandas", "pathlib", "uuid", "zoneinfo"}
 )
-_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")
+_NUMBER = NUMBER
 _LONGEST = 10_000  # letters of the texts of an output that are looked through for numbers
 _ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
 _SIMPLE_ARRAYS = frozenset("biufcSUmM")
@@ -63,10 +63,13 @@ def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
     when it is looked at, is known by its type alone: that merges outputs, which can only make a
     bound smaller.
     """
+    found, form = _Found(), ""
+    if isinstance(output, Written):
+        form, output = output.form, output.value
+        found.kinds.append(f"written {form!r}")
     kind = _name_type(output)
-    found = _Found()
     try:
-        whole = _write(output, 0, found)
+        whole = _write(output, 0, found) + form
     except Exception:  # whatever its own methods raise
         return (kind, UNREADABLE, f"{UNREADABLE} {kind}"), -1.0, []
     return (kind, ",".join(found.kinds), whole), _measure(output), found.leaves + found.lower
@@ -80,7 +83,8 @@ def require_open(outputs: Iterable[Any]) -> None:
     BadFunction
         Naming what cannot be looked into.
     """
-    answers = [each for each in outputs if not isinstance(each, Raised)]
+    bare = [each.value if isinstance(each, Written) else each for each in outputs]
+    answers = [each for each in bare if not isinstance(each, Raised)]
     closed: list[str] = []
     for each in answers:
         try:
