@@ -192,3 +192,31 @@ def test_a_class_that_lies_in_no_module_is_refused():
             claim=hs.Guarantee(epsilon=1.0),
             samples=300,
         )
+
+
+def with_type(kinds):
+    return lambda x, s: np.rint(x).astype(kinds[s])
+
+
+BATCHES = {
+    "mask": lambda x, s: np.ma.array(x, mask=np.full(len(x), bool(s))),
+    "mask of a column": lambda x, s: np.ma.array(
+        np.column_stack([x, x]), mask=np.column_stack([x < -99, np.full(len(x), bool(s))])
+    ),
+    "whole numbers of two types": with_type(["i4", "f8"]),
+    "truth values or numbers": lambda x, s: (x > 0).astype([bool, float][s]),
+    "one axis more": lambda x, s: x[:, None] if s else x,
+    "zeros with a minus": lambda x, s: np.full(len(x), -0.0 if s else 0.0),
+    "zeros with a minus beside": lambda x, s: np.column_stack([x, np.full(len(x), [0.0, -0.0][s])]),
+}
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_what_is_beside_the_numbers_of_a_batch_is_caught(name):
+    """Masks, types, axes and signs of zero were dropped where many runs are one array."""
+
+    def tells(rows, rng, size):
+        return BATCHES[name](rng.laplace(size=size), rows[0])
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(tells, PAIRS, claim=1.0, batch=True, samples=600)
