@@ -23,7 +23,7 @@ from hushed.runs._journal import Keep, Run, check_place
 Place = str | PathLike[str] | Keep
 
 # How outputs and counts are written: runs that were kept in another way are made anew.
-_ENCODING = 3
+_ENCODING = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Keeping:
             "pair": [describe_content("the pair", each) for each in (pair.rows, pair.neighbour)],
             "seed": seed,
             "size": size,
-            "encoder": [encoder.width, encoder.objects, _ENCODING],
+            "encoder": [encoder.width, encoder.objects, encoder.form, _ENCODING],
             "counted": None if counted is None else describe_content("the event", counted),
         }
         columns = (size, encoder.columns) if counted is None else (len(counted[1]) + 2,)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed.auditing._written import parse_line
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 
@@ -59,9 +60,10 @@ class Command:
     Notes
     -----
     A line read is one JSON object ``{"rows": ..., "seed": ...}``; the seed is a fresh 63-bit
-    number that the program may use or ignore. A line written is one JSON value; what is not JSON
-    counts as text. A program has to flush each line: if it ends early, the run after the last
-    complete line is the one that failed, and the rest is run again in a new process.
+    number that the program may use or ignore. A line written is one JSON value; what is not JSON,
+    or has a key twice, counts as text. How it is written, as blanks and digits, is a part of the
+    output. A program has to flush each line: if it ends early, the run after the last complete
+    line is the one that failed, and the rest is run again in a new process.
     """
 
     arguments: Sequence[str]
@@ -102,7 +104,7 @@ class Command:
             answers, status, errors = self._run_batch("\n".join(lines) + "\n")
             if len(answers) > wanted:
                 raise BadFunction(f"the command wrote {len(answers)} lines for {wanted} runs")
-            outputs += [_parse_line(line) for line in answers]
+            outputs += [parse_line(line) for line in answers]
             if len(answers) < wanted:
                 outputs.append(Raised(f"exit status {status}", errors))
         return outputs
@@ -111,9 +113,8 @@ class Command:
         try:
             done = subprocess.run(  # noqa: S603
                 list(self.arguments),
-                input=text,
+                input=text.encode(),
                 capture_output=True,
-                text=True,
                 timeout=self.timeout,
                 check=False,
             )
@@ -124,15 +125,11 @@ class Command:
                 f"the command took more than {self.timeout:g} seconds; it must end when its "
                 "input ends"
             ) from cause
-        complete = done.stdout.split("\n")[:-1]
-        return complete, done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
-
-
-def _parse_line(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):  # brackets a thousand deep are text, too
-        return line
+        # Whatever the bytes are: ends of lines are not put in order, and none is dropped.
+        told, errors = (
+            each.decode("utf-8", "surrogateescape") for each in (done.stdout, done.stderr)
+        )
+        return told.split("\n")[:-1], done.returncode, (errors.strip().splitlines() or [""])[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import defaultdict
 from collections.abc import Iterable
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -37,14 +39,41 @@ def open_parts(value: Any) -> dict[str, Any]:
         return {"values": tensor}
     if dataclasses.is_dataclass(value):
         names = [each.name for each in dataclasses.fields(value)]
-        return {name: getattr(value, name) for name in names} | getattr(value, "__dict__", {})
+        return {name: getattr(value, name) for name in names} | list_attributes(value)
     return _open_object(value)
+
+
+def list_attributes(value: Any) -> dict[str, Any]:
+    """List what an object of a class of somebody's own holds besides: attributes, and slots.
+
+    Also what makes the values of missing keys of a dict, and what an error was raised from.
+    """
+    found: dict[str, Any] = {}
+    for kind in type(value).__mro__:
+        own = vars(kind).items() if "__slots__" in vars(kind) else ()
+        slots = [name for name, each in own if isinstance(each, MemberDescriptorType)]
+        found |= {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    if isinstance(value, defaultdict):
+        found["made by"] = value.default_factory
+    if isinstance(value, BaseException):
+        found |= {"raised from": value.__cause__, "raised after": value.__context__}
+    attributes = getattr(value, "__dict__", None) or {}
+    if isinstance(value, np.ma.MaskedArray):  # of which its mask is read as such
+        attributes = {name: each for name, each in attributes.items() if name != "_mask"}
+    return found | attributes
 
 
 # Frames print a few rows only.
 def _open_arrow(value: Any) -> dict[str, Any] | None:
     if hasattr(value, "column_names"):  # two columns may have one name
-        return {"schema": str(value.schema), "each": [each.to_pylist() for each in value.columns]}
+        besides = [value.schema.metadata, *(each.metadata for each in value.schema)]
+        schema = str(value.schema.remove_metadata())
+        return {"schema": schema, "metadata": besides, "each": list(value.columns)}
+    if hasattr(value, "chunks"):
+        return {"type": str(value.type), "chunks": list(value.chunks)}
+    if hasattr(value, "dictionary"):  # which may have more entries than are used
+        both = {"places": value.indices, "entries": value.dictionary}
+        return {"type": str(value.type)} | both
     read = next((n for n in ("to_pylist", "as_py") if hasattr(value, n)), None)
     if read is None:
         return None
@@ -57,7 +86,9 @@ def _open_polars(value: Any) -> dict[str, Any] | None:
     if kind == "DataFrame":
         return {"columns": value.columns, "each": value.get_columns()}
     if kind == "Series":
-        return {"name": value.name, "type": str(value.dtype), "values": value.to_list()}
+        flags, parts = str(value.flags), value.n_chunks()
+        told = {"name": value.name, "type": str(value.dtype), "flags": flags, "parts": parts}
+        return told | {"values": value.to_list()}
     return None
 
 
@@ -67,12 +98,15 @@ def _open_pandas(value: Any) -> dict[str, Any] | None:
         each = [value.iloc[:, at].tolist() for at in range(value.shape[1])]
         types = [_describe_type(kind) for kind in value.dtypes]
         told = {"columns": value.columns, "types": types, "index": value.index, "each": each}
-        return told | {"attributes": dict(value.attrs)}
+        return told | {"attributes": dict(value.attrs), "flags": str(value.flags)}
     if kind is None:
         return None
     names = list(value.names) if kind == "Index" else value.name
     found = {"name": names, "type": _describe_type(value.dtype), "values": value.tolist()}
-    return found if kind == "Index" else found | {"index": value.index, "attributes": value.attrs}
+    if kind == "Index":  # the levels of one of several may have more entries than are used
+        levels = [list(each) for each in getattr(value, "levels", ())]
+        return found | {"levels": levels, "frequency": str(getattr(value, "freq", None))}
+    return found | {"index": value.index, "attributes": value.attrs, "flags": str(value.flags)}
 
 
 def _describe_type(kind: Any) -> Any:
@@ -99,9 +133,8 @@ def _open_object(value: Any) -> dict[str, Any]:
     """
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     if callable(value) and hasattr(value, "__name__"):
-        if _is_importable(value):
-            return {"name": name}
-        raise Hidden(name)
+        require_importable(value)
+        return {"name": name}
     try:
         reduced = value.__reduce_ex__(4)
     except Exception:
@@ -119,12 +152,20 @@ def _open_object(value: Any) -> dict[str, Any]:
         parts |= state
     elif state is not None:
         parts["state"] = state
-    besides = getattr(value, "__dict__", None) or {}  # which pickle may be told to leave out
+    besides = list_attributes(value)  # which pickle may be told to leave out
     return parts | {name: each for name, each in besides.items() if name not in parts}
 
 
-def _is_importable(value: Any) -> bool:
-    """Whether a function is told by its name, for it lies in a module and holds nothing."""
-    module = sys.modules.get(getattr(value, "__module__", None) or "")
-    found = getattr(module, getattr(value, "__qualname__", ""), None)
-    return found is value and not getattr(value, "__dict__", None)
+def require_importable(value: Any) -> None:
+    """Refuse a function or class that its name does not tell: one that lies in no module.
+
+    Raises
+    ------
+    Hidden
+        If it does not, or is a function that holds something.
+    """
+    found: Any = sys.modules.get(value.__module__ or "")
+    for each in value.__qualname__.split("."):
+        found = getattr(found, each, None)
+    if found is not value or not (isinstance(value, type) or not getattr(value, "__dict__", None)):
+        raise Hidden("class" if isinstance(value, type) else type(value).__name__)

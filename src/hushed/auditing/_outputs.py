@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
+from hushed.auditing._digits import WHOLE
 from hushed.auditing._reading import FAILED, hash_text, read_object, require_open
 from hushed.errors import BadFunction
 
@@ -21,8 +22,8 @@ STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 256
 _NAMED = 4096
-_WHOLE = 2**53  # beyond it integers that differ may be one double
 _NO_BIT = 2000.0
+_LEAST = 5e-324
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +31,13 @@ class Encoder:
     """How outputs become rows of numbers; fixed before the samples that are scored.
 
     An output that is a Python object (`objects`) has the columns `STRUCTURE` before its `width`
-    numbers; an output that is part of a numeric array has its numbers alone. `names` has words for
-    the codes seen so far.
+    numbers; an output that is part of a numeric array has its numbers alone, and `form` says what
+    the arrays are of. `names` has words for the codes seen so far.
     """
 
     width: int
     objects: bool
+    form: str = ""
     names: Mapping[float, str] = field(default_factory=dict)
 
     @property
@@ -44,18 +46,22 @@ class Encoder:
         return self.width + len(STRUCTURE) * self.objects
 
     def encode(self, outputs: Any) -> Floats:
-        """Encode outputs, one row each; NaN stands for what is not a number."""
+        """Encode outputs, one row each; NaN stands for what is not a number.
+
+        Zero with a minus, which shows, becomes the number below zero.
+        """
         if self.objects:
-            return np.array([_encode_object(output, self.width) for output in outputs]).reshape(
-                len(outputs), self.columns
-            )
-        flat = _flatten_array(outputs)
-        if flat is None or flat.shape[1] != self.width:
+            rows = [_encode_object(output, self.width) for output in outputs]
+            encoded = np.array(rows).reshape(len(outputs), self.columns)
+        elif _describe_form(outputs) == self.form:
+            encoded = _flatten_array(outputs)
+        else:
             raise BadFunction(
-                "the mechanism returned arrays of different shapes in different batches; return a "
-                "list of outputs if their lengths vary"
+                "the mechanism returned arrays of different shapes or types in different batches; "
+                "return a list of outputs if these vary"
             )
-        return flat
+        below = np.signbit(encoded) & (encoded == 0)
+        return np.where(below, -_LEAST, encoded) if below.any() else encoded
 
     def count_failed(self, encoded: Floats) -> int:
         """Count the encoded outputs that are runs that failed."""
@@ -78,10 +84,9 @@ def choose_encoder(probes: Iterable[Any]) -> Encoder:
         If an output hides what it holds.
     """
     seen = list(probes)
-    arrays = [_flatten_array(outputs) for outputs in seen]
-    widths = {each.shape[1] for each in arrays if each is not None}
-    if len(widths) == 1 and all(each is not None for each in arrays) and all(map(_is_exact, seen)):
-        return Encoder(width=widths.pop(), objects=False)
+    forms = {_describe_form(outputs) for outputs in seen}
+    if len(forms) == 1 and all(forms) and all(map(_is_exact, seen)):
+        return Encoder(width=_flatten_array(seen[0]).shape[1], objects=False, form=forms.pop())
     outputs = [output for part in seen for output in part]
     require_open(outputs)
     names: dict[float, str] = {}
@@ -94,20 +99,25 @@ def choose_encoder(probes: Iterable[Any]) -> Encoder:
     return Encoder(width=min(widest, _WIDEST), objects=True, names=names)
 
 
-def _flatten_array(outputs: Any) -> Floats | None:
-    """Numeric array as one row per run; None for anything else."""
-    if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "biufc":
-        return None
+def _describe_form(outputs: Any) -> str:
+    """Say what each output of a numeric array is; nothing of anything else, as one with a mask."""
+    plain = isinstance(outputs, np.ndarray) and not isinstance(outputs, np.ma.MaskedArray)
+    kind = outputs.dtype.kind if plain else ""
+    return f"{outputs.dtype} of shape {outputs.shape[1:]}" if kind and kind in "biufc" else ""
+
+
+def _flatten_array(outputs: Any) -> Floats:
+    """Numeric array as one row per run."""
     flat = outputs.reshape(len(outputs), -1)
     if flat.dtype.kind == "c":
         flat = np.concatenate([flat.real, flat.imag], axis=1)
-    return flat.astype(np.float64, copy=False)
+    return np.asarray(flat.astype(np.float64, copy=False))
 
 
 def _is_exact(outputs: Any) -> bool:
     """Whether doubles tell the numbers of an array apart, as far as it shows."""
     if outputs.dtype.kind in "iu" and outputs.size:
-        return bool(outputs.max() <= _WHOLE and outputs.min() >= -_WHOLE)
+        return bool(outputs.max() <= WHOLE and outputs.min() >= -WHOLE)
     return bool(outputs.dtype.itemsize <= (16 if outputs.dtype.kind == "c" else 8))
 
 

@@ -7,7 +7,6 @@ as a generator or a function does, is refused when an audit starts.
 from __future__ import annotations
 
 import dataclasses
-import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sized
 from datetime import date, datetime, time, timedelta
@@ -18,8 +17,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from hushed.auditing._digits import list_lower, list_written
 from hushed.auditing._mechanisms import Raised
-from hushed.auditing._opening import Hidden, open_parts
+from hushed.auditing._opening import Hidden, list_attributes, open_parts, require_importable
+from hushed.auditing._written import NUMBER, Written
 from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
@@ -34,7 +35,7 @@ _BASES = (bool, int, float, complex, str, bytes, bytearray)
 _TOLD_BY_TEXT = frozenset(
     {"datetime", "decimal", "fractions", "ipaddress", "pandas", "pathlib", "uuid", "zoneinfo"}
 )
-_NUMBER = re.compile(r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")
+_NUMBER = NUMBER
 _LONGEST = 10_000  # letters of the texts of an output that are looked through for numbers
 _ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
 _SIMPLE_ARRAYS = frozenset("biufcSUmM")
@@ -45,11 +46,13 @@ _COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
 class _Found:
     """Types of the parts, and their numbers, from left to right; letters that were looked through.
 
-    The letters are one number in a list, so that parts of a dict go on where those before ended.
+    What doubles leave out of wide numbers comes after all of them, for only some may be wide. The
+    letters are one number in a list, so that parts of a dict go on where those before ended.
     """
 
     kinds: list[str] = dataclasses.field(default_factory=list)
     leaves: list[float] = dataclasses.field(default_factory=list)
+    lower: list[float] = dataclasses.field(default_factory=list)
     letters: list[int] = dataclasses.field(default_factory=lambda: [0])
 
 
@@ -60,13 +63,16 @@ def read_object(output: Any) -> tuple[tuple[str, str, str], float, list[float]]:
     when it is looked at, is known by its type alone: that merges outputs, which can only make a
     bound smaller.
     """
+    found, form = _Found(), ""
+    if isinstance(output, Written):
+        form, output = output.form, output.value
+        found.kinds.append(f"written {form!r}")
     kind = _name_type(output)
-    found = _Found()
     try:
-        whole = _write(output, 0, found)
+        whole = _write(output, 0, found) + form
     except Exception:  # whatever its own methods raise
         return (kind, UNREADABLE, f"{UNREADABLE} {kind}"), -1.0, []
-    return (kind, ",".join(found.kinds), whole), _measure(output), found.leaves
+    return (kind, ",".join(found.kinds), whole), _measure(output), found.leaves + found.lower
 
 
 def require_open(outputs: Iterable[Any]) -> None:
@@ -77,7 +83,8 @@ def require_open(outputs: Iterable[Any]) -> None:
     BadFunction
         Naming what cannot be looked into.
     """
-    answers = [each for each in outputs if not isinstance(each, Raised)]
+    bare = [each.value if isinstance(each, Written) else each for each in outputs]
+    answers = [each for each in bare if not isinstance(each, Raised)]
     closed: list[str] = []
     for each in answers:
         try:
@@ -115,6 +122,9 @@ def _write(value: Any, depth: int, found: _Found) -> str:
     text = _write_single(value)
     if text is not None:
         _note(value, found)
+        zone = getattr(value, "tzinfo", None)
+        if zone is not None and not _is_told_by_text(zone):
+            text += f" in {_write(zone, depth + 1, found)}"
         plain = type(value) in _PLAIN or not isinstance(value, _BASES)
         return text if plain else text + _write_attributes(value, depth, found)
     if isinstance(value, np.ndarray):
@@ -124,12 +134,15 @@ def _write(value: Any, depth: int, found: _Found) -> str:
 
 def _write_single(value: Any) -> str | None:
     """Write what has no parts; None of what may have some."""
-    if type(value) in _PLAIN or isinstance(value, Raised | type):
+    if type(value) in _PLAIN or isinstance(value, Raised):
         return repr(value)
     if isinstance(value, Enum):
         return f"<{type(value).__name__}.{value.name}: {value.value!r}>"
+    if isinstance(value, type):
+        require_importable(value)
+        return repr(value)
     if isinstance(value, np.generic):
-        return None if isinstance(value, np.void) and value.dtype.names else repr(value.item())
+        return _write_generic(value)
     # Of a class of somebody's own, which may write itself as it likes.
     base = next((each for each in _BASES if isinstance(value, each)), None)
     if base is not None:
@@ -137,17 +150,24 @@ def _write_single(value: Any) -> str | None:
     return repr(value) if _is_told_by_text(value) else None
 
 
+def _write_generic(value: Any) -> str | None:
+    """Write a number of NumPy as Python's, and with the unit that Python's moments have not."""
+    if isinstance(value, np.void) and value.dtype.names:
+        return None
+    return f"{value.dtype} {value.item()!r}" if value.dtype.kind in "mM" else repr(value.item())
+
+
 def _write_array(value: Any, depth: int, found: _Found) -> str:
     """Write all of an array; of long ones with numbers only, the first are noted as parts."""
-    name = str(value.dtype)
+    name = str(value.dtype) + _describe_layout(value)
     head = "array" if name in _COMMON_TYPES else f"array of {name}"
     head += f" of shape {value.shape}" if not value.size and value.ndim > 1 else ""
-    if not value.ndim:
-        held = value[()] if value.dtype.names else value.item()
-        return _write(held, depth + 1, found)
     if isinstance(value, np.ma.MaskedArray):
         both = [np.asarray(value.data), np.ma.getmaskarray(value)]  # also what the mask hides
-        return f"masked {_write(both, depth + 1, found)}"
+        return f"masked {_write(both, depth + 1, found)}" + _write_attributes(value, depth, found)
+    if not value.ndim:
+        held = value[()] if value.dtype.names else value.item()
+        return _write(held, depth + 1, found) + _write_attributes(value, depth, found)
     held = value.tolist()
     if value.dtype.names:  # fields in the order of exact numbers tell of them, as keys do
         found.kinds.append(name)
@@ -158,6 +178,13 @@ def _write_array(value: Any, depth: int, found: _Found) -> str:
     return f"{head} {held!r}" + _write_attributes(value, depth, found)
 
 
+def _describe_layout(value: Any) -> str:
+    """Say what a file of an array has besides its type and cells."""
+    by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
+    metadata = f" with {dict(value.dtype.metadata)!r}" if value.dtype.metadata else ""
+    return f"{metadata}{' by columns' * by_columns}"
+
+
 def _note_cells(value: Any, held: Any, found: _Found) -> None:
     """Note the first numbers of an array without objects; real ones at once, for that is quick."""
     kind = value.dtype.kind
@@ -165,12 +192,15 @@ def _note_cells(value: Any, held: Any, found: _Found) -> None:
         first = np.asarray(value).ravel()[:_LEAVES]
         with np.errstate(all="ignore"):  # of wider numbers some are infinite as doubles
             found.leaves.extend(first.astype(np.float64).tolist())
+        if value.dtype.itemsize >= 8 and value.dtype != np.float64:
+            found.lower.extend(each for cell in first for each in list_lower(cell))
         return
     for cell in value.ravel()[:_LEAVES] if kind in "mM" else _flatten(held):
         if kind in "SU":
             _note(cell, found)
         else:
             found.leaves.extend(_list_numbers(cell))
+            found.lower.extend(list_lower(cell))
 
 
 def _flatten(held: Any) -> list[Any]:
@@ -184,6 +214,8 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     """Write what holds others: a container, a frame, a tensor, or an object by its attributes."""
     below = depth + 1
     kind = type(value).__name__
+    if depth and isinstance(value, Mapping | set | frozenset | list | tuple):
+        _note_size(value, found)
     if isinstance(value, Mapping):
         inner = _write_sorted(value.items(), depth, found, ordered=True)
         return f"{kind} {{{inner}}}" + _write_attributes(value, depth, found)
@@ -196,6 +228,11 @@ def _write_parts(value: Any, depth: int, found: _Found) -> str:
     found.kinds.append(f"{kind} of {' '.join(parts)}")  # the same numbers may have other names
     texts = [f"{name}={_write(part, below, found)}" for name, part in parts.items()]
     return f"{kind}({', '.join(texts)})"
+
+
+def _note_size(value: Any, found: _Found) -> None:
+    """Note which container lies within another one: an empty one holds no part that would tell."""
+    found.kinds.append(f"{type(value).__name__} of {len(value)}")
 
 
 def _write_sequence(value: Any, depth: int, found: _Found) -> str:
@@ -232,6 +269,7 @@ def _write_sorted(
     for _, own, _ in written:
         found.kinds.extend(own.kinds)
         found.leaves.extend(own.leaves)
+        found.lower.extend(own.lower)
     inner = ", ".join(text for text, _, _ in written)
     places = [place for _, _, place in written]
     if not ordered or places == sorted(places):
@@ -243,8 +281,8 @@ def _write_sorted(
 
 def _write_attributes(value: Any, depth: int, found: _Found) -> str:
     """Write what an object of a class of somebody's own holds besides."""
-    held = getattr(value, "__dict__", None)
-    return f" {_write(dict(held), depth + 1, found)}" if held else ""
+    held = list_attributes(value)
+    return f" {_write(held, depth + 1, found)}" if held else ""
 
 
 def _is_told_by_text(value: Any) -> bool:
@@ -265,11 +303,18 @@ def _note(part: Any, found: _Found) -> None:
         return
     parts = _split_text(part, found)
     words = f" {'#'.join(parts[::2])!r}" if len(parts) > 1 else ""
-    found.kinds.append(_name_type(part) + words)
+    told = f" {part.__qualname__}" if isinstance(part, type) else ""
+    told += " again" if getattr(part, "fold", 0) else ""  # an hour that a clock shows twice
+    unit = f" {part.dtype}" if isinstance(part, np.datetime64 | np.timedelta64) else ""
+    found.kinds.append(_name_type(part) + told + unit + words)
     room = _LEAVES - len(found.leaves)
     if room > 0:
-        found.leaves.extend(_list_numbers(part.value if isinstance(part, Enum) else part))
-        found.leaves.extend(map(float, parts[1 : 2 * room : 2]))
+        held = part.value if isinstance(part, Enum) else part
+        written = parts[1 : 2 * room : 2]
+        found.leaves.extend(_list_numbers(held))
+        found.leaves.extend(map(float, written))
+        found.lower.extend(list_lower(held))
+        found.lower.extend(each for number in written for each in list_written(number))
 
 
 def _split_text(part: Any, found: _Found) -> list[str]:

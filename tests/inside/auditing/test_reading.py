@@ -1,14 +1,18 @@
 """What is read of an output, within bounds: audits read many thousands of them."""
 
+import hashlib
 import math
+from decimal import Decimal
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from hushed.auditing import _reading
+from hushed.auditing import _keeping, _reading
 from hushed.auditing._outputs import choose_encoder
 from hushed.auditing._reading import read_object
+from hushed.auditing._written import parse_line
 
 TEXT = "cost 1.5 " * 130
 
@@ -53,3 +57,20 @@ def test_numbers_of_an_array_are_those_of_its_cells(kind):
 
 def test_numbers_beyond_doubles_are_infinite():
     assert read_object(np.array([np.longdouble("1e4000"), -1]))[2] == [math.inf, -1.0]
+
+
+KINDS = [
+    [1.5, -0.0, 2**70, True, None, "cost 1.5", b"2", 1j],
+    {"b": [], "a": (Decimal("1.50"), Fraction(1, 3))},
+    np.array([[1, 2**60]]),
+    np.array([("a", 1.0)], dtype=[("name", "U1"), ("cost", "f8")]),
+    SimpleNamespace(value=np.float32(0.5), kind=int),
+    parse_line('{"a":1.50}'),
+]
+
+
+def test_what_is_read_in_another_way_is_not_joined_to_kept_runs():
+    """If this fails: raise `_ENCODING`, so that kept runs are made anew, and write both here."""
+    read = repr([read_object(each) for each in KINDS])
+    found = hashlib.sha256(read.encode()).hexdigest()[:16]
+    assert (_keeping._ENCODING, found) == (4, "f859c362d557a06d")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,7 +233,7 @@ def fit_family(
     found: list[list[tuple[int, Floats, Floats]]] = [[] for _ in binnings]
     pooled: list[tuple[int, bool]] = []  # columns, and whether they have gaps
     for number, column in enumerate(zip(*sides, strict=True)):
-        constant, free = all(map(_is_constant, column)), number >= coded
+        constant, free = _is_constant(*column), number >= coded
         if constant and not (free and pools):
             continue
         order = read_quantiles(np.concatenate(column))
@@ -275,8 +276,12 @@ def _choose_pooled_edges(sides: list[list[Floats]], binning: Binning) -> Floats:
     return choose_edges(read_quantiles(known), binning.bins, even=binning.smooth)
 
 
-def _is_constant(column: Floats) -> bool:
-    same = np.isnan(column[:_GLANCED]) if np.isnan(column[0]) else column[:_GLANCED] == column[0]
-    if not same.all():
-        return False
-    return bool((np.isnan(column) if np.isnan(column[0]) else column == column[0]).all())
+def _is_constant(one: Floats, other: Floats) -> bool:
+    """Whether all numbers of both tables are one; two that differ tell the tables apart."""
+    return all(_is_filled(each, one[0]) for each in (one, other))
+
+
+def _is_filled(column: Floats, value: float) -> bool:
+    """Whether a column holds one number alone; few are looked at where the first ones tell."""
+    same = np.isnan if np.isnan(value) else partial(np.equal, value)
+    return bool(same(column[:_GLANCED]).all() and same(column).all())
