@@ -92,7 +92,6 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
 _ORDERED = "preserve_insertion_order"
 _STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
 _CONFINED = {  # the last one locks the others
-    _ORDERED: "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "enable_external_access": "false",
@@ -133,16 +132,17 @@ def _remove_once(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _confine(backend: Any, memory: int) -> None:
+def _confine(backend: Any, memory: int, *, ordered: bool = False) -> None:
     """Close the way to files, addresses and extensions; no query opens it again.
 
     What is open stays so, and rows that do not fit into the memory still go to the folder of their
-    own.
+    own. Rows come in any order from then on, or always in that in which they are stored.
     """
     backend.con.execute(f"SET memory_limit = '{int(memory)}B'")
-    for name, value in _CONFINED.items():
+    settings = {_ORDERED: str(ordered).lower(), **_CONFINED}
+    for name, value in settings.items():
         backend.con.execute(f"SET {name} = {value}")
-    for name, value in _CONFINED.items():
+    for name, value in settings.items():
         ((found,),) = backend.con.execute(f"SELECT current_setting('{name}')").fetchall()
         if str(found).lower() != value:
             raise EngineUnavailable(f"DuckDB cannot be confined: {name} is not {value}")
