@@ -83,6 +83,8 @@ class Dialect:
     read_spelling: Callable[[str, ColumnType], str] = field(
         default=lambda text, _: text, repr=False
     )
+    # Quoted name and type of a column in, SQL without a value on which a cast fails out.
+    read_stored: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
     # Quoted name and type of an integer column in, the same as SQL out.
     read_whole: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
     # Whether it optimises across a subquery, unless that has a LIMIT.

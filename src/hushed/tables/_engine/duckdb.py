@@ -89,6 +89,7 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
         "timestamp": "TRY_CAST({0} AS TIMESTAMP)",
     }
 )
+_SHORT = 18  # digits of a decimal that 64 bits hold
 _ORDERED = "preserve_insertion_order"
 _STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
 _CONFINED = {  # the last one locks the others
@@ -217,6 +218,18 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     return (view_warning(name),) if found else ()
 
 
+def _read_stored(quoted: str, dtype: Any) -> str:
+    """Leave out a decimal below all of its digits, as Arrow may hold one: no cast takes the least.
+
+    Such a cell, of no column that DuckDB wrote, would keep a query from ending.
+    """
+    if not dtype.is_decimal() or dtype.precision is None or dtype.precision <= _SHORT:
+        return quoted
+    whole, part = dtype.precision - dtype.scale, dtype.scale
+    least = f"CAST('-{'9' * whole}.{'9' * part}' AS DECIMAL({dtype.precision}, {part}))"
+    return f"(CASE WHEN {quoted} >= {least} THEN {quoted} END)"
+
+
 def _sha256(text: Any) -> Any:
     return builtin_function("sha256", ("string",), "string")(text)
 
@@ -304,6 +317,7 @@ DUCKDB = Dialect(
     forms=_FORMS,
     readings=_READINGS,
     read_spelling=read_spelling,
+    read_stored=_read_stored,
     barrier=True,
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),
