@@ -276,3 +276,21 @@ def test_a_law_of_too_many_parts_is_charged_by_its_promise(tmp_path, method):
             book.verify("b")
             book.open_budget("alone", G(epsilon=1.0, delta=1e-6), method=method)
             assert kept or book.charge("alone", promise).costs == entry.costs
+
+
+@pytest.mark.parametrize(
+    "at", ["2026", "....", "", "2026-11-29T20:57:48.0", "9999-12-31T23:59:59-23:59"]
+)
+def test_a_time_that_somebody_wrote_by_hand_stops_no_report(book, tmp_path, at):
+    """An analyst of a server may append an entry of any time: others draw and certify as before."""
+    first = book.charge("b", G(epsilon=0.5))
+    forged = replace(first, number=2, at=at)
+    body = write_entry(forged)
+    link = digest(first.digest, body)
+    with contextlib.closing(sqlite3.connect(tmp_path / "budget.db")) as file:
+        file.execute("INSERT INTO hushed_entries VALUES ('b', 2, ?, ?)", (body, link))
+        file.execute("UPDATE hushed_heads SET entries = 2, digest = ?", (link,))
+        file.commit()
+    assert book.balance("b").spent.epsilon == 1.0
+    assert "2 charges" in str(hs.plots.budget_figure(book, "b").to_dict())
+    assert "<svg" in hs.plots.certificate_page(hs.certify_budget(book, "b"))

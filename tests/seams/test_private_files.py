@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -243,7 +244,7 @@ NO_TEXT = [
 
 
 @pytest.mark.slow_cases("database", "dictionary", "view")
-@pytest.mark.parametrize("kind", ["text", "dictionary", "view", "database"])
+@pytest.mark.parametrize("kind", ["text", "dictionary", "categories", "view", "database"])
 @pytest.mark.parametrize("place", ["name", "who"])
 def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):
     """DuckDB makes no table of such a cell, and the bounded rows are kept in one: it told of it."""
@@ -251,8 +252,9 @@ def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):
     ends = np.cumsum([0, *map(len, cells)]).astype(np.int32)
     buffers = [pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(cells))]
     texts = pa.StringArray.from_buffers(len(cells), *buffers)
-    if kind == "dictionary":
-        texts = pa.DictionaryArray.from_arrays(pa.array(range(len(cells)), pa.int32()), texts)
+    if kind in ("dictionary", "categories"):  # those of pandas have numbers of 8 bits
+        codes = pa.array(range(len(cells)), pa.int32() if kind == "dictionary" else pa.int8())
+        texts = pa.DictionaryArray.from_arrays(codes, texts)
     if kind == "view":
         texts = texts.cast(pa.string_view())
     other = "who" if place == "name" else "name"
@@ -315,3 +317,61 @@ def test_a_place_that_no_file_has_is_refused_before_a_row_is_read(tmp_path):
     path.write_text("1\n")
     with pytest.raises(hs.errors.ParameterError, match="counted up to 10,000, got 10,001"):
         read_private_column(path, "10001", header=False)
+
+
+CATEGORIES = pa.dictionary(pa.int8(), pa.string())
+
+
+def test_categories_of_parquet_are_read_beside_columns_of_every_type(tmp_path):
+    """The file is read as if it told of no types of Arrow: all others are what they were."""
+    day = dt.datetime(2024, 3, 1, 12, 30)
+    cells = {
+        "ward": pa.array(["A", None, "B"] * 20).dictionary_encode().cast(CATEGORIES),
+        "cost": pa.array([0.5, None, 2.0] * 20, pa.float32()),
+        "day": pa.array([day.date()] * 60, pa.date64()),
+        "at": pa.array([day] * 60, pa.timestamp("s", "Europe/Rome")),
+        "fine": pa.array([day] * 60, pa.timestamp("ns")),
+        "big": pa.array([2**63 + 5] * 60, pa.uint64()),
+        "tiny": pa.array([-3] * 60, pa.int8()),
+        "half": pa.array([1.5] * 60, pa.float16()),
+        "sum": pa.array([Decimal("12.34")] * 60, pa.decimal128(9, 2)),
+        "long": pa.array(["long"] * 60, pa.large_string()),
+        "while": pa.array([5] * 60, pa.duration("s")),
+    }
+    (tmp_path / "parts").mkdir()
+    for i in range(2):
+        pq.write_table(pa.table(cells), tmp_path / "parts" / f"{i}.parquet", row_group_size=25)
+    parts = hs.table(tmp_path / "parts")
+    frame = hs.table(pa.concat_tables([pa.table(cells)] * 2))
+    assert parts.columns == frame.columns
+    asked = [
+        "cost > 1", "day == '2024-03-01'", "at > '2024-03-01T11:00' and at < '2024-03-01T12:31'",
+        "fine == '2024-03-01T12:30'", "big > 9", "tiny == -3", "half == 1.5", "sum > 12.3",
+        "long == 'long'", "ward == 'A'", "is_null(ward)",
+    ]  # fmt: skip
+    for table in (parts, frame):
+        query = table.group_by("ward", keys=["A", "B"]).count()
+        assert query.release(epsilon=1e4).values["count"] == (40, 40)
+        for each in asked:
+            found = table.filter(each).count().release(epsilon=1e4).value("count")
+            assert found == (40 if each in ("cost > 1", "ward == 'A'", "is_null(ward)") else 120)
+    named = pa.table({"ARROW:schema": cells["tiny"], "ward": cells["ward"]})
+    pq.write_table(named, tmp_path / "named.parquet")
+    with pytest.raises(ParameterError, match="a column ARROW:schema: rename it"):
+        hs.table(tmp_path / "named.parquet")
+
+
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 37), pa.decimal128(20, 2), pa.decimal128(9, 2)])
+@pytest.mark.parametrize("where", ["frame", "parquet"])
+@pytest.mark.parametrize("declared", [None, "int", "float", "string"])
+def test_no_decimal_that_is_none_makes_a_query_fail(tmp_path, kind, where, declared):
+    """A cell of more digits than its column has, as programs write it: DuckDB fails to cast it."""
+    raw = b"".join(each.to_bytes(16, "little", signed=True) for each in (-(2**127), 2**127 - 1, 7))
+    rows = pa.table({"x": pa.Array.from_buffers(kind, 3, [None, pa.py_buffer(raw)])})
+    if where == "parquet":
+        pq.write_table(rows, tmp_path / "rows.parquet")
+    source = rows if where == "frame" else tmp_path / "rows.parquet"
+    table = hs.table(source, types={} if declared is None else {"x": declared})
+    asked = table.filter("not is_null(x)").count()
+    asked = asked if declared == "string" else asked.sum("x", low=0, high=1)
+    assert asked.release(epsilon=100.0).value("count") <= 4

@@ -15,7 +15,13 @@ from typer.testing import CliRunner
 
 from hushed import Guarantee, Ledger
 from hushed.cli import app
-from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
+from hushed.errors import (
+    DamagedLedger,
+    LedgerUnavailable,
+    NotFound,
+    Overspent,
+    ParameterError,
+)
 from hushed.ledger._together import reading
 from hushed.server import _desk, _life, _restoring
 from hushed.server._app import open_desk
@@ -277,6 +283,31 @@ def test_22_a_gap_of_a_budget_that_no_data_set_has_now_is_booked_or_refused(tmp_
     )
     done = restore_server(folder, copy, accept_loss=True)
     assert sorted(done.booked) == ["last year", "stays"]
+
+
+def test_22_a_gap_is_the_sum_of_the_decimals_that_were_charged(tmp_path):
+    """As doubles three times 0.1 is more than is left of 1, and ten times 0.69 less than 6.9."""
+
+    def more(team):
+        for name, times, each in (("full", 3, 0.1), ("room", 10, 0.69)):
+            for _ in range(times):
+                team.desk.ledger.charge(name, replace(limit, epsilon=each))
+        assert team.ask(team.ana, "last").status_code == 201  # the mark tells of it
+
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        ledger.open_budget("full", limit, method="basic")
+        ledger.open_budget("room", replace(limit, epsilon=6.9), method="basic")
+        for _ in range(7):
+            ledger.charge("full", replace(limit, epsilon=0.1))
+    lose(folder, tokens, copy, more)
+    assert {"full", "room"} < set(restore_server(folder, copy, accept_loss=True).booked)
+    with Ledger(f"sqlite:///{folder}/hushed.db") as ledger:
+        assert ledger.balance("full").spent.epsilon == 1.0
+        assert ledger.balance("room").spent.epsilon == 6.9
+        with pytest.raises(Overspent):
+            ledger.charge("room", replace(limit, epsilon=1e-16))
 
 
 def test_22_a_budget_that_the_copy_does_not_have_is_no_empty_one(tmp_path):

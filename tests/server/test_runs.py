@@ -25,6 +25,7 @@ from hushed.server._requests import find_request
 from hushed.server._runners import Failed, Interrupted, Runners, take_answer
 from hushed.tables import table
 from hushed.tables._engine.duckdb import MEMORY
+from hushed.tables._whole import read_columns
 
 ASKED = Ask(query=QUERY, epsilon=0.1)
 
@@ -312,8 +313,8 @@ def test_15_a_process_confines_what_it_opens(team, monkeypatch):
     """Those that judge and those that read, both before they look at a question."""
     seen = []
 
-    def see(backend, memory):
-        seen.append(memory)
+    def see(backend, memory, *, ordered):
+        seen.append((memory, ordered))
         raise EngineUnavailable("not confined")
 
     made = team.ask(team.ana, "one").json()
@@ -321,7 +322,21 @@ def test_15_a_process_confines_what_it_opens(team, monkeypatch):
     told = told_of(team)
     engine = replace(MEMORY, confine=see)  # of CSV files
     monkeypatch.setattr("hushed.tables._engine.files.MEMORY", engine)
-    for each in (told, told | {"do": "run", "run_memory": 10**9}):
+    reads = told | {"do": "run", "run_memory": 10**9}
+    for each in (told, reads, reads | {"function": {}}):
         with pytest.raises(EngineUnavailable, match="not confined"):
             _worker._find_table({}, "x", each)
-    assert seen == [256_000_000, 500_000_000]
+    assert seen == [(256_000_000, False), (500_000_000, False), (500_000_000, True)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_function_is_given_rows_in_the_order_of_the_file(tmp_path, ending):
+    """Several processors read it, and what one row takes them would decide where others stand."""
+    frame = pa.table({"place": range(1_000_000)})
+    write = csv.write_csv if ending == "csv" else parquet.write_table
+    write(frame, tmp_path / f"rows.{ending}")
+    found = table(tmp_path / f"rows.{ending}", types={"place": "int"})
+    backend = found.connection.rows.get_backend()
+    backend.con.execute("SET threads = 4")
+    found.connection.engine.confine(backend, 10**9, ordered=True)
+    assert read_columns(found, ["place"], 60)["place"] == list(range(1_000_000))

@@ -273,3 +273,30 @@ def test_an_epsilon_for_errors_counts_what_is_left_out():
     assert found.quote.left_out.rows == left
     with pytest.raises(NotFeasible, match=rf"leave out up to {left} rows of .* users at any eps"):
         query.quote_for(errors={"count": left - 1}, rows_per_user=guess)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 500.0), (345.37, 512.0), (-7.1, -7.0)])
+def test_a_bar_with_a_guess_stays_where_means_and_variances_are_and_is_certified(low, high):
+    """Of a group without rows all is noise, and what is left out moves each end to its farthest."""
+    table, user, _ = open_rows(city=["Oslo"] * 43)
+    query = table.group_by("city", keys=["Oslo", "Rome"]).bound_contributions(max_rows_per_user=2)
+    query = query.mean("x", low=low, high=high).variance("x", low=low, high=high)
+    for _ in range(10):
+        answer = query.release(epsilon=0.5, rows_per_user=np.bincount(user))
+        for bottom, top in zip(answer.low["mean_x"], answer.high["mean_x"], strict=True):
+            assert low <= bottom <= top <= high
+        columns = (each["variance_x"] for each in (answer.low, answer.values, answer.high))
+        for bottom, value, top in zip(*columns, strict=True):
+            assert 0 <= bottom <= value <= top
+        assert hs.verify(hs.certify(answer)).reproduced
+
+
+def test_a_large_sum_with_a_guess_is_certified():
+    """Its ends are rounded as the sum is, which is far larger than what they are apart by."""
+    users = np.arange(100_000) // 2
+    table = hs.table(pa.table({"u": users, "x": np.full(users.size, 1e6)}), user="u")
+    query = table.bound_contributions(max_rows_per_user=2).sum("x", low=0.1, high=1e6).count()
+    query = query.histogram("x", low=0, high=3e6, bins=2)
+    for _ in range(5):
+        answer = query.release(epsilon=600.0, rows_per_user={2: 50_000, 3: 1})
+        assert hs.verify(hs.certify(answer)).reproduced

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -89,9 +90,10 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
     """Draw how a budget was used up."""
     alt = altair_or_refuse()
     limit = budget.limit
+    times = _read_times(history)
     rows = [
-        {"at": each.at, "used": 100 * each.used, "charges": each.number, "note": each.note}
-        for each in history
+        {"at": at.isoformat(), "used": 100 * each.used, "charges": each.number, "note": each.note}
+        for at, each in zip(times, history, strict=True)
     ]
     steps = (
         alt.Chart(alt.Data(values=rows))
@@ -101,7 +103,7 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
             point={"color": COLOURS[0]} if len(rows) <= 50 else False,
         )
         .encode(
-            x=_time_axis(history[0].at, history[-1].at),
+            x=_time_axis(times[0], times[-1]),
             y=alt.Y("used:Q", title="used (% of the budget)", scale=alt.Scale(domain=[0, 100])),
             tooltip=["at:N", "used:Q", "charges:Q", "note:N"],
         )
@@ -123,10 +125,21 @@ def _count_charges(number: int) -> str:
     return "1 charge" if number == 1 else f"{number} charges"
 
 
-def _time_axis(first: str, last: str) -> Any:
+def _read_times(history: Sequence[Moment]) -> list[datetime]:
+    """Read the times of charges; somebody may have written one by hand: it counts as the last."""
+    found = [datetime.min.replace(tzinfo=UTC)]
+    for each in history:
+        at = found[-1]
+        with suppress(ValueError, OverflowError):
+            told = datetime.fromisoformat(each.at)
+            at = told.astimezone(UTC) if told.tzinfo else told.replace(tzinfo=UTC)
+        found.append(at)
+    return found[1:]
+
+
+def _time_axis(opened: datetime, ended: datetime) -> Any:
     """Axis of time with the day and the hour of 24; by default it would read 07:32 for 19:32."""
     alt = altair_or_refuse()
-    opened, ended = datetime.fromisoformat(first), datetime.fromisoformat(last)
     days = (ended - opened) / timedelta(days=1)
     title, written = "time (UTC)", "%Y-%m-%d"
     if days < 1:

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.decimals import total_of
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, LedgerUnavailable, NotFound, ParameterError
 from hushed.ledger import _rows as rows
@@ -79,8 +80,8 @@ class Tally:
             new = [each.guarantee for each in rows.entries_after(connection, name, head, end)]
             known = Spent(
                 entries=end[0],
-                epsilon=known.epsilon + sum(Fraction(each.epsilon) for each in new),
-                delta=known.delta + sum(Fraction(each.delta) for each in new),
+                epsilon=known.epsilon + total_of(each.epsilon for each in new),
+                delta=known.delta + total_of(each.delta for each in new),
             )
         self._known[name] = end, known
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 
+from hushed._ground.decimals import stated_above
 from hushed._ground.printing import plain_path
 from hushed.errors import DamagedLedger, NotFound, Overspent, ParameterError, QueryFailed
 from hushed.ledger import Ledger
@@ -182,8 +182,8 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
                     f"restore a newer copy, or {_NEW}"
                 )
             continue
-        epsilon = _round_up(told.epsilon - here[name].epsilon)
-        delta = _round_up(told.delta - here[name].delta)
+        epsilon = stated_above(max(told.epsilon - here[name].epsilon, Fraction(0)))
+        delta = stated_above(max(told.delta - here[name].delta, Fraction(0)))
         if epsilon == delta == 0.0:
             continue
         known = ledger.balance(name)
@@ -208,11 +208,6 @@ def _is_share(name: str, settings: Settings) -> bool:
     dataset, _, person = name.partition("/")
     own = {each.budget for each in settings.dataset.values()}
     return bool(person) and dataset in settings.dataset and name not in own
-
-
-def _round_up(number: Fraction) -> float:
-    found = float(max(number, Fraction(0)))
-    return found if Fraction(found) >= number else math.nextafter(found, math.inf)
 
 
 def _end_open(ledger: Ledger, lost: int) -> tuple[int, int]:

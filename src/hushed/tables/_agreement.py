@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -228,13 +229,12 @@ def _bar_of(
 ) -> Callable[[Any, Any, Any], bool]:
     """Give the rule for value, low and high end of an output, of which so much may be missing."""
     if each.kind == "histogram":
-        bar = _bar_of_number(errors[0], errors[0] + missing)
+        bar = partial(_is_bar, replace(each, kind="count"), errors[0], missing)
         return lambda value, low, high: (
             len(value) == len(low) == len(high) == each.bins and all(map(bar, value, low, high))
         )
     if each.kind in _PLAIN:
-        low, high = widen(each, (-errors[0], errors[0]), 0.0, missing)
-        return _bar_of_number(-low, high)
+        return partial(_is_bar, each, errors[0], missing)
     if each.kind in ("quantiles", "top"):
         return lambda value, low, high: low is None and high is None  # noqa: ARG005
     floor, top = each.low, each.high
@@ -244,9 +244,12 @@ def _bar_of(
     return lambda value, low, high: floor <= low <= value + slack and value - slack <= high <= top
 
 
-def _bar_of_number(below: float, above: float) -> Callable[[Any, Any, Any], bool]:
-    return lambda value, low, high: (
-        abs(value - below - low) <= _SLACK * below and abs(value + above - high) <= _SLACK * above
+def _is_bar(each: Aggregate, error: float, missing: int, value: Any, low: Any, high: Any) -> bool:
+    """Whether these are the ends of a number, which are rounded as the number is."""
+    right = widen(each, (value - error, value + error), 0.0, missing)
+    return all(
+        abs(told - end) <= _SLACK * abs(end - value) + math.ulp(end) and math.isfinite(end)
+        for told, end in zip((low, high), right, strict=True)
     )
 
 

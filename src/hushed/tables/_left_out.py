@@ -150,7 +150,8 @@ def count_missing(query: Query, left_out: LeftOut | None) -> dict[str, int]:
 def widen(each: Aggregate, bar: tuple[Any, Any], fewest: float, missing: int) -> tuple[Any, Any]:
     """Widen an error bar by what is left out; `fewest` are the rows of a mean that are kept.
 
-    Ends that are computed in doubles are moved outwards by more than they are rounded by.
+    Ends that are computed in doubles are moved outwards by more than they are rounded by, but not
+    out of what a mean or a variance of values between the bounds can be.
 
     Notes
     -----
@@ -172,14 +173,13 @@ def widen(each: Aggregate, bar: tuple[Any, Any], fewest: float, missing: int) ->
         return low, high + missing
     share = missing / (max(fewest, 0.0) + missing)
     if each.kind == "mean":
-        return (
-            _move(_between(low, each.low, share), -1, low, each.low),
-            _move(_between(high, each.high, share), 1, high, each.high),
-        )
+        lower = _move(_between(low, each.low, share), -1, low, each.low)
+        upper = _move(_between(high, each.high, share), 1, high, each.high)
+        return max(lower, each.low), min(upper, each.high)
     farthest = (each.high - each.low) ** 2  # of two values between the bounds
     top = ((each.high - each.low) / 2) ** 2  # the largest variance
     upper = _move(_between(high, farthest, share), 1, high, farthest)
-    return _move(low * (1 - share), -1, low), min(top, max(high, upper))
+    return max(_move(low * (1 - share), -1, low), 0.0), max(high, min(top, upper))
 
 
 def add_missing(each: Aggregate, error: float, missing: int, rows: int = 1) -> float:

@@ -18,6 +18,7 @@ def read_columns(table: Table, columns: Sequence[str], seconds: float) -> dict[s
     """Read columns of a table; where users are protected, rows without a user are left out.
 
     Before a row is read the engine plans the query: what fails there does not depend on the rows.
+    DuckDB gives the rows in the order of the file where it was confined to that.
     """
     connection, clock = table.connection, engine.Clock.start(seconds)
     user = () if table.user is None else (table.user,)

@@ -70,8 +70,9 @@ class Dialect:
     # The stored table in: whether this login may change it, too.
     may_change: Callable[[Any], bool] = field(default=lambda _: False, repr=False)
     # Connection and bytes of memory in: keeps it, for good, from whatever is not open already, in a
-    # process that serves people who may see no row. Nothing where the login decides that.
-    confine: Callable[[Backend, int], None] = field(default=lambda *_: None, repr=False)
+    # process that serves people who may see no row. Nothing where the login decides that. With
+    # ``ordered=True`` rows come in the order in which they are stored.
+    confine: Callable[..., None] = field(default=lambda *_, **__: None, repr=False)
     # Lock that a query on a new connection holds.
     lock: Callable[[], Any] = field(default=RLock, repr=False)
     # For each kind of column a total cast in its SQL: it fails on no value.
@@ -82,6 +83,8 @@ class Dialect:
     read_spelling: Callable[[str, ColumnType], str] = field(
         default=lambda text, _: text, repr=False
     )
+    # Quoted name and type of a column in, SQL without a value on which a cast fails out.
+    read_stored: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
     # Quoted name and type of an integer column in, the same as SQL out.
     read_whole: Callable[[str, Any], str] = field(default=lambda quoted, _: quoted, repr=False)
     # Whether it optimises across a subquery, unless that has a LIMIT.

@@ -89,10 +89,10 @@ _READINGS: Mapping[ColumnType, str] = MappingProxyType(
         "timestamp": "TRY_CAST({0} AS TIMESTAMP)",
     }
 )
+_SHORT = 18  # digits of a decimal that 64 bits hold
 _ORDERED = "preserve_insertion_order"
 _STOPPED = re.compile(r"\AQuery interrupted\Z|\bKeyboardInterrupt:?\s*\Z")
 _CONFINED = {  # the last one locks the others
-    _ORDERED: "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "enable_external_access": "false",
@@ -133,16 +133,17 @@ def _remove_once(folder: str, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _confine(backend: Any, memory: int) -> None:
+def _confine(backend: Any, memory: int, *, ordered: bool = False) -> None:
     """Close the way to files, addresses and extensions; no query opens it again.
 
     What is open stays so, and rows that do not fit into the memory still go to the folder of their
-    own.
+    own. Rows come in any order from then on, or always in that in which they are stored.
     """
     backend.con.execute(f"SET memory_limit = '{int(memory)}B'")
-    for name, value in _CONFINED.items():
+    settings = {_ORDERED: str(ordered).lower(), **_CONFINED}
+    for name, value in settings.items():
         backend.con.execute(f"SET {name} = {value}")
-    for name, value in _CONFINED.items():
+    for name, value in settings.items():
         ((found,),) = backend.con.execute(f"SELECT current_setting('{name}')").fetchall()
         if str(found).lower() != value:
             raise EngineUnavailable(f"DuckDB cannot be confined: {name} is not {value}")
@@ -215,6 +216,18 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
     with suppress(*_errors()):
         found = backend.con.execute(_VIEW, [name, place]).fetchall()
     return (view_warning(name),) if found else ()
+
+
+def _read_stored(quoted: str, dtype: Any) -> str:
+    """Leave out a decimal below all of its digits, as Arrow may hold one: no cast takes the least.
+
+    Such a cell, of no column that DuckDB wrote, would keep a query from ending.
+    """
+    if not dtype.is_decimal() or dtype.precision is None or dtype.precision <= _SHORT:
+        return quoted
+    whole, part = dtype.precision - dtype.scale, dtype.scale
+    least = f"CAST('-{'9' * whole}.{'9' * part}' AS DECIMAL({dtype.precision}, {part}))"
+    return f"(CASE WHEN {quoted} >= {least} THEN {quoted} END)"
 
 
 def _sha256(text: Any) -> Any:
@@ -304,6 +317,7 @@ DUCKDB = Dialect(
     forms=_FORMS,
     readings=_READINGS,
     read_spelling=read_spelling,
+    read_stored=_read_stored,
     barrier=True,
     copies=True,
     hash=KeyedHash(whole="hash", real="hash", text="hash", type="uint64"),

@@ -27,6 +27,7 @@ from hushed.tables._engine.frames import (
     readable_schema,
 )
 from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
+from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, open_plain, tells_once
 from hushed.tables._engine.spellings import read_spelling
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
@@ -159,11 +160,13 @@ def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Conne
 
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
     """Read with Arrow for DuckDB, whose own reader fails on far times and on invalid strings."""
+    import pyarrow as pa  # noqa: PLC0415
     from pyarrow import dataset  # noqa: PLC0415
 
     backend = open_backend()
     files = [each.resolve() for each in read_parts(path)] or [path]
-    schemas = [_read_parquet_schema(each) for each in files]
+    footers = [_read_footer(each) for each in files]
+    schemas = [_read_schema(each) for each in footers]
     require_one_schema(files, schemas)
     found = schemas[0]
     require_distinct([each.lower() for each in found.names])  # DuckDB would confuse them
@@ -171,7 +174,14 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     _require_readable(path, schema)
-    read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
+    if has_dictionaries(found):
+        if not all(map(tells_once, footers)):
+            raise ParameterError(f"{path.name} has a column ARROW:schema: rename it")
+        plain = _read_schema(hide_types(footers[0]))
+        schema = readable_schema(pa.schema([plain.field(name) for name in schema.names]))
+        read = open_plain(files, footers, schema)
+    else:
+        read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
     backend.con.register(name, read)
     stored = {each: each if each in schema.names else None for each in found.names}
     return open_own(DUCKDB, backend, name, types, stored, str(path))
@@ -192,16 +202,12 @@ def _require_readable(path: Path, schema: Any) -> None:
         )
 
 
-def _read_parquet_schema(path: Path) -> Any:
-    """Read the schema of a Parquet file, and none of its pages.
+def _read_footer(path: Path) -> bytes:
+    """Read the footer of a Parquet file, with what ends it, and none of its pages.
 
-    Arrow reads 64 kB at the end of a file to find the schema, which hold rows, too. Here it is
-    given a file of the footer alone. The footer may hold the least and the largest value of a
-    column; they are not used.
+    Arrow reads 64 kB at the end of a file to find the schema, which hold rows, too. The footer may
+    hold the least and the largest value of a column; they are not used.
     """
-    import pyarrow as pa  # noqa: PLC0415
-    from pyarrow import parquet  # noqa: PLC0415
-
     with open(path, "rb", buffering=0) as file:
         end = file.seek(-8, os.SEEK_END)
         tail = file.read(8)  # the length of the footer, and four letters
@@ -209,8 +215,15 @@ def _read_parquet_schema(path: Path) -> Any:
         plausible = length <= min(end - 4, _MOST_FOOTER)
         start = end - length if plausible else end  # nothing is read of what is no footer
         file.seek(start)
-        footer = file.read(end - start)
-    return parquet.read_schema(pa.BufferReader(b"PAR1" + footer + tail))
+        return file.read(end - start) + tail
+
+
+def _read_schema(footer: bytes) -> Any:
+    """Read the schema that a footer tells: Arrow is given a file of the footer alone."""
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    return parquet.read_schema(pa.BufferReader(b"PAR1" + footer))
 
 
 def _open_csv(

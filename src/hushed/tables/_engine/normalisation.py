@@ -83,7 +83,7 @@ def choose_cast(
     engine: Dialect, quoted: str, dtype: Any, *, name: str, declared: ColumnType | None
 ) -> ColumnCast:
     """Choose the total cast of a column."""
-    shape = _shape(dtype)
+    shape, quoted = _shape(dtype), engine.read_stored(quoted, dtype)
     if declared is not None and engine.readings is not None:
         found = column_type(dtype)
         numeric = found in _NUMERIC and declared in _NUMERIC
