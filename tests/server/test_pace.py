@@ -5,23 +5,30 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import threading
+import time
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import anyio.to_thread
 import pytest
+from tests.server.conftest import QUERY
 
 from hushed import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._glances import Glances
+from hushed.ledger._rows import run
 from hushed.ledger._store import Store
-from hushed.ledger._together import reading
+from hushed.ledger._together import reading, writing
 from hushed.server import _life, _mark, _serving
 from hushed.server._desk import Desk
+from hushed.server._judging import Ask
+from hushed.server._life import take
 from hushed.server._mark import Tally, write_mark
+from hushed.server._people import find_caller
 from hushed.server._requests import find_request
 from hushed.server._routes import asking
 from hushed.server._serving import listen
@@ -102,6 +109,57 @@ def test_who_asks_anew_is_looked_up_in_two_transactions(team, counted, monkeypat
     counted.clear()
     assert team.ask(team.ana, "two", wait=0).status_code == 202
     assert counted == {"threads": 1, "transactions": 2}
+
+
+def test_of_many_who_ask_at_once_one_looks_at_a_time(team, monkeypatch):
+    """Hundreds of threads that each let go of Python again and again keep the loop waiting."""
+    monkeypatch.setattr(Desk, "start", lambda *_: None)
+    asked = Ask(query=QUERY, epsilon=0.01)
+    caller = find_caller(team.desk.ledger, team.ana, "")
+    take(team.desk, caller, "stays", "0", asked)  # judged by now
+    looking, together = Store.looking, []
+    lock, inside = threading.Lock(), []
+
+    @contextmanager
+    def look(self: Store) -> Any:
+        with looking(self) as connection:
+            with lock:
+                inside.append(None)
+                together.append(len(inside))
+            time.sleep(0.02)
+            with lock:
+                inside.pop()
+            yield connection
+
+    def ask(key: int) -> None:
+        found = find_caller(team.desk.ledger, team.ana, "")
+        assert take(team.desk, found, "stays", str(key), asked).state == "charged"
+
+    monkeypatch.setattr(Store, "looking", look)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(1, 4)))
+    assert together == [1] * 6
+
+
+def test_a_token_that_waits_to_be_written_keeps_nobody_from_looking(team):
+    """Its first use of a day is written down, and the ledger may be locked meanwhile."""
+    ledger, found = team.desk.ledger, []
+    with writing(ledger) as connection:
+        run(connection, "UPDATE @.hushed_s_tokens SET last_used = NULL", {})
+    assert find_caller(ledger, team.bo, "") is not None  # and it is written down
+    first, other = (
+        threading.Thread(target=lambda text=text: found.append(find_caller(ledger, text, "")))
+        for text in (team.ana, team.bo)
+    )
+    with writing(ledger):
+        first.start()
+        first.join(0.5)
+        other.start()
+        other.join(5)
+        assert first.is_alive()
+        assert [each.name for each in found] == ["bo"]
+    first.join(20)
+    assert len(found) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import hushed as hs
 from hushed import statements
 from hushed.errors import MissingExtra, ParameterError
+from hushed.statements import _signing
 
 pytest.importorskip("cryptography")
 
@@ -122,6 +123,18 @@ def test_what_is_no_key_is_refused(statement, text):
     ):
         with pytest.raises(ParameterError, match="hushed keys new"):
             call()
+
+
+def test_a_key_is_read_once_and_never_taken_for_another_one(statement, keys, monkeypatch):
+    """A server signs each answer with the same one, and reading it takes longer than signing."""
+    read, seen = _signing._read_private, []
+    monkeypatch.setattr(_signing, "_read_private", lambda pem: seen.append(pem) or read(pem))
+    other = statements.make_key()
+    for private, public in (other, other, keys):
+        assert statements.open_signed(statements.sign(statement, private), public) == statement
+    assert seen == [other[0], keys[0]]
+    found = statements.sign(statement, bytearray(keys[0]))
+    assert statements.open_signed(found, keys[1]) == statement
 
 
 def test_a_key_of_the_wrong_side_is_refused(statement, keys):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 from weakref import WeakSet
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 # Connections of a process. What is above the number that is kept would be opened and closed again
 # for each use, as soon as a few threads more ask at once.
 _KEPT = {"pool_size": 15, "max_overflow": 0}
+_LOCKED = (
+    "the ledger cannot be used now (it is locked by another thread of this program); try again"
+)
 _MIGRATING = 0x68757368  # key of the lock that migrations take on PostgreSQL
 _ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _REFUSED = ("append-only", "moves by one", "and nothing else")  # by triggers and functions
@@ -77,6 +80,7 @@ class Store:
         self._engine: Engine | None = None
         self._making = RLock()
         self._writing = RLock()
+        self._turn = Lock()  # of threads that look in turn
         self.line: Line[Any] = Line()  # of threads that charge
         self.kept: WeakSet[Any] = WeakSet()  # looks, each over a connection of its own
         self._file: Identity | None = None
@@ -114,6 +118,7 @@ class Store:
     def leave_to_parent(self) -> None:
         """Forget the connections of the parent: a forked child neither uses nor closes them."""
         self._making, self._writing, self.line = RLock(), RLock(), Line()
+        self._turn = Lock()
         if self._engine is not None:
             _OF_THE_PARENT.append(self._engine)
             self._engine = None
@@ -207,6 +212,22 @@ class Store:
         return self._driving("BEGIN", commits=False) if self.sqlite else self.reading()
 
     @contextmanager
+    def looking_in_turn(self) -> Iterator[Transaction]:
+        """Look as in `looking`; in a file, one thread after the other.
+
+        Python runs one thread at a time. Of hundreds that look at once, each lets go with every
+        statement and waits to go on; a thread that does something else waits for all of them.
+        """
+        turn = self._turn if self.sqlite else Lock()  # a forked child has another one
+        if not turn.acquire(timeout=self.timeout):
+            raise LedgerUnavailable(_LOCKED)
+        try:
+            with self.looking() as connection:
+                yield connection
+        finally:
+            turn.release()
+
+    @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Write in one transaction that keeps other writers out; committed at the end."""
         from sqlalchemy.exc import DBAPIError  # noqa: PLC0415
@@ -242,10 +263,7 @@ class Store:
         """
         writing = self._writing  # a forked child has another one
         if not writing.acquire(timeout=self.timeout):
-            raise LedgerUnavailable(
-                "the ledger cannot be used now (it is locked by another thread of this program); "
-                "try again"
-            )
+            raise LedgerUnavailable(_LOCKED)
         try:
             with self._driving("BEGIN IMMEDIATE", commits=True) as driver:
                 yield driver

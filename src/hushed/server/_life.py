@@ -28,6 +28,7 @@ from hushed.ledger._together import (
     find_budget,
     keep_within,
     reading,
+    reading_in_turn,
 )
 from hushed.server._audit import add_event, telling
 from hushed.server._callers import require_grant_within
@@ -77,7 +78,7 @@ def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked
     """Take a request. One that was taken before is found without a share, too: it is paid."""
     if key is None:
         raise Problem("no_key")
-    with reading(desk.ledger) as connection:  # one look for all of it
+    with reading_in_turn(desk.ledger) as connection:  # one look for all of it
         known = None
         if caller.scope.allows_dataset(dataset):
             known = _find_known(connection, caller, dataset, key, asked)

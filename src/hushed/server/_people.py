@@ -13,7 +13,7 @@ from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
-from hushed.ledger._together import has_key, reading, writing
+from hushed.ledger._together import has_key, reading, reading_in_turn, writing
 from hushed.server._audit import add_event, telling
 from hushed.server._daily import Daily, read_daily
 from hushed.server._requests import decline_gone
@@ -234,7 +234,7 @@ def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Ca
     """Find who shows a token; None for any that does not count here, whatever the reason."""
     told = split_token(text)
     identity = "0" * 12 if told is None else told[0]
-    with reading(ledger) as connection:
+    with reading_in_turn(ledger) as connection:
         found = fetch_one(
             connection,
             f"SELECT {CALLER} FROM @.hushed_s_tokens t "  # noqa: S608  (constants)

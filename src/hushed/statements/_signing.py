@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.json_text import load_once
@@ -117,8 +118,10 @@ def sign(statement: Statement, private: bytes) -> str:
             parameter="statement",
         )
     # In one line, for nobody reads it in the envelope: to indent it takes most of signing it.
-    key, body = _read_private(private), json.dumps(statement._content(), sort_keys=True).encode()
-    made = {"keyid": key_id(_write_public(key.public_key())), "sig": _encode(key.sign(_pae(body)))}
+    body = json.dumps(statement._content(), sort_keys=True).encode()
+    read = _find_signer if isinstance(private, bytes) else _find_signer.__wrapped__
+    key, name = read(private)
+    made = {"keyid": name, "sig": _encode(key.sign(_pae(body)))}
     return json.dumps(
         {"payload": _encode(body), "payloadType": PAYLOAD_TYPE, "signatures": [made]}, indent=2
     )
@@ -240,6 +243,12 @@ def _read_private(pem: bytes) -> Ed25519PrivateKey:
     if not isinstance(found, kind):
         raise ParameterError("this is no private Ed25519 key in PEM, as hushed keys new makes one")
     return found
+
+
+@lru_cache(maxsize=1)  # a server signs each answer: to read its key takes longer than to sign
+def _find_signer(pem: bytes) -> tuple[Ed25519PrivateKey, str]:
+    key = _read_private(pem)
+    return key, key_id(_write_public(key.public_key()))
 
 
 def _read_public(pem: bytes) -> Ed25519PublicKey:
