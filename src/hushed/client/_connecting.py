@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 
+from hushed._ground.calls import called_as
 from hushed.client._client import Client
 from hushed.client._pending import pending_folder
 from hushed.client._sending import Line, Send, check_url, open_line
@@ -14,6 +15,7 @@ from hushed.statements import key_id
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
 
+@called_as('hs.connect("https://stats.example.org", token)')
 def connect(
     url: str, token: str | None = None, *, key: bytes | None = None, send: Send | None = None
 ) -> Client:
