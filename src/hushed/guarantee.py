@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_whole, read_list, require_least, require_one_of, require_within
 from hushed._ground.decimals import decimal_of, read, stated_above, total_of
 from hushed._ground.numeric import SERIES, round_up
@@ -32,6 +33,7 @@ Unit = Literal["row", "user"]
 RowUnit = Literal["row", "person"]
 
 
+@called_as("hs.Guarantee(epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee:
     """An (epsilon, delta, gamma) promise for one neighbour relation.
@@ -196,6 +198,7 @@ def _is_text(name: str) -> bool:
     return "\x00" not in name
 
 
+@called_as("hs.union_gamma([hs.Guarantee(epsilon=1.0, gamma=0.01)] * 2)")
 def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     """Gamma of several promises together, each sampled sensitivity counted once.
 
@@ -232,6 +235,7 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     return stated_above(total + total_of(events.values()))
 
 
+@called_as("hs.guarantee.stated_gamma(hs.Guarantee(epsilon=1.0))")
 def stated_gamma(promise: Guarantee) -> Fraction:
     """Part of a gamma that no sampled sensitivity accounts for: it was stated by hand.
 

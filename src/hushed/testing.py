@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import as_given, format_up
 from hushed.auditing import (
@@ -28,6 +29,9 @@ from hushed.spaces import Norm, SensitivityBound
 __all__ = ["assert_private", "assert_sensitivity"]
 
 
+@called_as(
+    "hs.testing.assert_private(mechanism, [([0.0], [1.0])], claim=hs.Guarantee(epsilon=1.0))"
+)
 def assert_private(
     mechanism: Any,
     pairs: str | PopulationPairs | Iterable[Any],
@@ -111,6 +115,7 @@ def assert_private(
     return report
 
 
+@called_as("hs.testing.assert_sensitivity(f, 1.0, population, rows=100)")
 def assert_sensitivity(
     f: Callable[[Any], Any],
     bound: float | SensitivityBound,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._environment import compute_alone
 from hushed._functions._silence import silence
+from hushed._ground.calls import called_as
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.own_words import is_own
 from hushed._ground.stops import watch_stops
@@ -272,6 +273,7 @@ class FixedSeed:
                 np.random.set_state(kept[1])  # noqa: NPY002
 
 
+@called_as("hs.fixed_seed(f, seed=1)")
 def fixed_seed(function: Callable[[Any], Any], *, seed: int = 0) -> FixedSeed:
     """Make a function that uses global randomness repeatable.
 

@@ -7,12 +7,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_positive
 from hushed.errors import Refusal
 
 _RESERVED = 4  # one part in so many of the memory is no call's
 
 
+@called_as("hs.blocks.Limits(cpu_seconds=10.0)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What each call may use; the same for all, and no call can take another's.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import FrameType
 
 _LIBRARY = __name__.partition(".")[0]
+_BETWEEN = f"{_LIBRARY}._ground.calls"  # what explains a call stands around it
 
 
 def warn_caller(message: Warning, *through: str) -> None:
@@ -21,7 +23,20 @@ def warn_caller(message: Warning, *through: str) -> None:
         said: it does so itself, in its own words.
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__") in through:
+    passed = {*through, _BETWEEN}
+    while frame.f_back is not None and frame.f_globals.get("__name__") in passed:
         frame, level = frame.f_back, level + 1
-    if str(frame.f_globals.get("__name__")).partition(".")[0] != _LIBRARY:
+    if not _is_ours(frame):
         warnings.warn(message, stacklevel=level)
+
+
+def warn_outside(message: Warning) -> None:
+    """Warn at the first line that is none of the library, however many of its calls lie between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == _LIBRARY

@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, require_one_of, require_probability
 from hushed._ground.decimals import read
 from hushed.errors import ParameterError
@@ -14,6 +15,7 @@ from hushed.errors import ParameterError
 _LEAST = 1e-150  # the smallest level whose square is a double
 
 
+@called_as("hs.epsilon_for_advantage(0.1)")
 def epsilon_for_advantage(
     advantage: float,
     *,

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from hushed import privacy_loss
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import read_list, require_one_of, require_within
 from hushed._ground.decimals import (
     decimal_of,
@@ -63,6 +64,7 @@ _THEOREMS: dict[str, str] = {
 }
 
 
+@given_by("hs.compose([hs.Guarantee(epsilon=0.5), hs.Guarantee(epsilon=0.5)])")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Composition(Shown):
     """What several releases promise together.
@@ -157,6 +159,7 @@ class _Item:
     delta: float
 
 
+@called_as("hs.compose([hs.Guarantee(epsilon=0.5), hs.Guarantee(epsilon=0.5)])")
 def compose(
     releases: Sequence[object],
     *,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import as_given
 from hushed.accounting._joint import Composition, read_item, read_sequence
 from hushed.accounting._promises import joined
@@ -14,6 +15,7 @@ from hushed.guarantee import Guarantee
 from hushed.privacy_loss import Bracket
 
 
+@called_as('hs.parallel([hs.Guarantee(epsilon=1.0, neighbours="add-remove")] * 2)')
 def parallel(
     parts: Sequence[object], *, membership: Literal["private", "public"] = "private"
 ) -> Composition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import format_up
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Protect, union_gamma
@@ -29,6 +30,7 @@ class Releasable(Promises, Protocol):
         """Privacy loss at every level."""
 
 
+@called_as("hs.accounting.joined([hs.Guarantee(epsilon=1.0)], 1.0, 0.0)")
 def joined(promises: Sequence[Guarantee], epsilon: float, delta: float) -> Guarantee:
     """Join what several promises say of gamma and of whom they cover, at a joint level.
 

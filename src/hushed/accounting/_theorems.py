@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_list, require_probability, require_within
 from hushed._ground.decimals import decimal_of, lower_double, read, stated_above, upper_double
 from hushed._ground.numeric import ARITHMETIC, COARSE, LIBRARY, first_whole, round_down, round_up
@@ -24,6 +25,7 @@ def _levels(epsilons: Iterable[float]) -> NDArray[np.float64]:
     return np.array([upper_double(level) for level in levels])
 
 
+@called_as("hs.accounting.advanced_epsilon([0.1, 0.1], 1e-6)")
 def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     """Epsilon of advanced composition of pure promises.
 
@@ -58,6 +60,7 @@ def advanced_epsilon(epsilons: Iterable[float], delta: float) -> float:
     return round_up(swing + drift, LIBRARY)
 
 
+@called_as("hs.accounting.optimal_epsilon(0.1, 0.0, 2, 1e-6)")
 def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float) -> float:
     """Smallest joint epsilon of equal releases of which only (epsilon, delta) is known.
 
@@ -129,6 +132,7 @@ def optimal_epsilon(epsilon: float, delta: float, count: int, joint_delta: float
     return max(0.0, top + step + 8 * math.ulp(top))
 
 
+@called_as("hs.accounting.optimal_bound_epsilon([0.1, 0.1], [0.0, 0.0], 1e-6)")
 def optimal_bound_epsilon(
     epsilons: Sequence[float], deltas: Sequence[float], delta: float
 ) -> float:
@@ -187,6 +191,7 @@ def optimal_bound_epsilon(
     return round_up(min(total, one, other), LIBRARY)
 
 
+@called_as("hs.accounting.at_risk_epsilon(1.0, 0.05, 3, 1e-6, confidence=0.95)")
 def at_risk_epsilon(
     epsilon0: float, level: float, count: int, delta: float, *, confidence: float
 ) -> float:

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real
 from hushed._ground.printing import as_given
 from hushed._ground.progress import choose_words
@@ -44,6 +45,7 @@ from hushed.guarantee import Neighbours
 from hushed.runs import Keep
 
 
+@called_as("hs.audit(mechanism, [([0.0], [1.0])], claim=hs.Guarantee(epsilon=1.0))")
 @opens_engine
 def audit(
     mechanism: Any,

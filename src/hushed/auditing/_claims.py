@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, require_one_of
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
 
+@called_as("hs.ZeroConcentrated(rho=0.5)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroConcentrated:
     """The claim of zero-concentrated differential privacy.
@@ -45,6 +47,7 @@ class ZeroConcentrated:
         require_one_of("neighbours", self.neighbours, get_args(Neighbours))
 
 
+@called_as("hs.Renyi(order=4, epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renyi:
     """The claim that the Renyi divergence of one order is bounded.

@@ -15,6 +15,7 @@ from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_one_of
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.notebook import Shown
@@ -189,6 +190,7 @@ class _Movements:
         return round_movement(moved.size, self.norm), beyond, failed
 
 
+@called_as("hs.test_sensitivity(f, population, 100, bound=1.0)")
 @opens_engine
 def test_sensitivity(
     f: Callable[[Any], Any],

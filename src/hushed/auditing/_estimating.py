@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import read_count
 from hushed._ground.notebook import Shown
 from hushed.auditing._keeping import check_keepable
@@ -31,6 +32,7 @@ _ONCE_UNBINNED = 0.2  # the same of outputs that no bins are known for: then the
 _LEAST, _MOST = 100, 2**30
 
 
+@given_by("hs.estimate_privacy(mechanism, ([0.0], [1.0]), 0.5)")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class PrivacyEstimate(Shown):
     """Estimates of delta on one pair of tables; no bounds: certificates come from `hs.audit`.
@@ -85,6 +87,7 @@ class PrivacyEstimate(Shown):
         return "\n".join([f"{self.pair}, {what}", *(f"{name}: {each}" for name, each in sides)])
 
 
+@called_as("hs.estimate_privacy(mechanism, ([0.0], [1.0]), 0.5)")
 @opens_engine
 def estimate_privacy(
     mechanism: Any,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed.auditing._written import parse_line
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
@@ -41,6 +42,7 @@ class Raised:
     reason: str = field(default="", repr=False, compare=False)
 
 
+@called_as('hs.auditing.Command(["python", "mechanism.py"])')
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program under audit: it reads one line for each run and answers with one line.

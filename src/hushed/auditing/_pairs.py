@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._ground.checks import require_count
+from hushed._ground.calls import called_as
+from hushed._ground.checks import read_array, require_count
 from hushed._ground.printing import as_given
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
@@ -18,6 +19,7 @@ from hushed.guarantee import Neighbours
 Relation = Literal["replace-one", "add-remove", "answers"]
 
 
+@called_as('hs.auditing.Pair(rows=[0.0], neighbour=[1.0], name="one row moves")')
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pair:
     """Two inputs that must look alike.
@@ -130,6 +132,7 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
     return list(found.values())
 
 
+@called_as("hs.auditing.extreme_pairs(0, 100, 3)")
 def extreme_pairs(
     low: ArrayLike, high: ArrayLike, rows: int, neighbours: Neighbours = "replace-one"
 ) -> list[Pair]:
@@ -155,7 +158,7 @@ def extreme_pairs(
     ParameterError
         If the ends are in the wrong order, or the rows too few.
     """
-    bottom, top = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    bottom, top = read_array("low", low), read_array("high", high)
     if bottom.shape != top.shape or not bool(np.all(bottom < top)):
         raise ParameterError("low must lie below high in every column", parameter="low")
     require_count("rows", rows)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import show_rows
@@ -31,6 +32,7 @@ SURE = 0.95  # a pair that is caught with this probability would have been caugh
 _FALSE_ALARM = 10  # a pair may be accused wrongly with alpha, or gamma, over this
 
 
+@called_as("hs.PopulationPairs(population=population, rows=100, count=20)")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PopulationPairs:
     """Independent pairs of neighbours drawn from a population.

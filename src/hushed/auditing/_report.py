@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.calls import given_by
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_bound, draw_pairs
 from hushed._ground.printing import (
@@ -111,6 +112,7 @@ class PopulationCount:
     position: Literal["random", "last"]
 
 
+@given_by("hs.audit(mechanism, [([0.0], [1.0])], claim=hs.Guarantee(epsilon=1.0))")
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class AuditReport(Shown):
     """Verdict on a claim, with the confidence it was asked for.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushed._functions._calls import answer
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, require_count
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import root_above
@@ -90,6 +91,7 @@ class SensitivityCheck(Shown):
         )
 
 
+@called_as("hs.check_sensitivity(np.mean, 0.01, low=0, high=1, rows=100)")
 def check_sensitivity(
     function: Callable[[Any], Any],
     declared: float | SensitivityBound,

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, get_args
 
 from hushed._functions._limits import Limits
+from hushed._ground.calls import called_as
 from hushed._ground.checks import (
     read_epsilon,
     require_one_of,
@@ -49,6 +50,7 @@ _CHOICES = {  # aggregates that choose a value, and what their error counts
 }
 
 
+@called_as("hs.Blocks(low=0, high=100, epsilon=1.0)")
 @dataclass(frozen=True, slots=True, repr=False)
 class Blocks(Shown):
     """Deal the rows to blocks, ask a function about each, and release what most of them say.

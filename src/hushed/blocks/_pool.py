@@ -14,6 +14,7 @@ from hushed._functions._carried import list_unsearched
 from hushed._functions._isolated_messages import pack_function
 from hushed._functions._isolation import Isolation
 from hushed._functions._limits import count_waiting
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed.blocks._calls import open_calls
 from hushed.blocks._mechanism import Blocks
@@ -22,6 +23,7 @@ from hushed.errors import BadFunction, ParameterError
 Frames = Literal["pandas", "polars"]
 
 
+@called_as("hs.blocks.Pool(f, hs.Blocks(low=0, high=100, epsilon=1.0))")
 class Pool:
     """Fresh processes that wait for the blocks of a release, kept from one release to the next.
 

@@ -16,6 +16,7 @@ from hushed._functions._calls import answer
 from hushed._functions._isolation import Isolation
 from hushed._functions._kept import run_kept
 from hushed._functions._streams import Streams
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_within
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import kept_to
@@ -235,6 +236,7 @@ def _distance(released: Any, whole: Any) -> float:
     return float(released != whole)
 
 
+@called_as("hs.public_prior(f, population, rows=1000, blocks=20, candidates=range(101))")
 def public_prior(
     f: Callable[[Any], Any],
     population: Population,

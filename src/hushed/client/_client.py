@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never
 
+from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat
 from hushed.client._declared import read_declared
@@ -93,6 +94,7 @@ class Client(Shown):
         """
         return list(self.line.read("/v1/datasets", "items")["items"])
 
+    @called_as('client.table("stays")')
     def table(self, name: str) -> ServedTable:
         """Begin a question to a data set.
 
@@ -134,6 +136,7 @@ class Client(Shown):
         """
         return list(self.line.read("/v1/functions", "items")["items"])
 
+    @called_as('client.function("median_stay")')
     def function(self, name: str) -> ServedFunction:
         """Find a registered function.
 

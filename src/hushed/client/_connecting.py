@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from hushed._ground.calls import called_as
 from hushed.client._client import Client
 from hushed.client._keys import check_keys, read_keys
 from hushed.client._pending import pending_folder
@@ -16,6 +17,7 @@ from hushed.errors import MissingExtra
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
 
+@called_as('hs.connect("https://stats.example.org", token)')
 def connect(
     url: str,
     token: str | None = None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
 from hushed._ground.printing import flat, format_exactly
+from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
 from hushed.statistics._candidates import Spacing
 from hushed.tables._builder import QueryBuilder
@@ -336,7 +336,7 @@ class DeclaredBuilder(QueryBuilder):
             known = {read_key(each, kind, column) for each in told}
             others = [each for each in values if each not in known]
             if others:
-                warnings.warn(_say_others(column, others, told), HushedWarning, stacklevel=3)
+                warn_outside(HushedWarning(_say_others(column, others, told)))
 
 
 def _say_others(column: str, others: Sequence[Any], told: Sequence[Any]) -> str:

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._pending import Pending, write_pending
@@ -87,6 +88,7 @@ class ServedFunction(Shown):
         )
         return card_of_facts(f"Function {flat(self.name)}", facts)
 
+    @called_as("function.quote(epsilon=0.5)")
     def quote(
         self, *, epsilon: float | None = None, error: float | None = None, delta: float = 0.0
     ) -> ServedQuote:
@@ -120,6 +122,7 @@ class ServedFunction(Shown):
         _, found = self.client.line.ask("POST", f"/v1/functions/{self.name}/quote", body)
         return read_quote(found)
 
+    @called_as("function.release(epsilon=0.5)")
     def release(
         self,
         *,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._declared import DeclaredBuilder
@@ -184,6 +185,7 @@ class ServedTable(DeclaredBuilder, Shown):
         taken = ("taken from what the steward declared", "; ".join(dict.fromkeys(self.taken)))
         return card_of_facts(card.title, (*card.facts, taken))
 
+    @called_as("table.count().quote(epsilon=0.5)")
     def quote(
         self,
         *,
@@ -263,6 +265,7 @@ class ServedTable(DeclaredBuilder, Shown):
         """
         return self.quote(errors=errors, delta=delta, noise=noise, rows=rows)
 
+    @called_as("table.count().release(epsilon=0.5)")
     def release(
         self,
         *,

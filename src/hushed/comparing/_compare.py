@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_positive, require_probability
 from hushed._ground.decimals import read
 from hushed._ground.numeric import kept_to
@@ -49,6 +50,7 @@ _LARGEST = 1e300  # of a candidate
 Done = Callable[[int], None]  # tells how many more routes are done
 
 
+@called_as("hs.compare(f, population, rows=100, epsilon=1.0)")
 @opens_engine
 def compare(
     asked: Statistic | Callable[[Any], Any],

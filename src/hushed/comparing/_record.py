@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_up, list_problems, percent_up
 from hushed.errors import ParameterError
@@ -20,6 +21,7 @@ LABEL_ERROR = "share of releases with another label than that of the whole table
 _CLOSED = {"extra": "forbid", "strict": True}
 
 
+@given_by("hs.compare(f, population, rows=100, epsilon=1.0).routes[0]")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ComparedRoute(Shown):
     """One way to release the answer.
@@ -79,6 +81,7 @@ class ComparedRoute(Shown):
         )
 
 
+@given_by("hs.compare(f, population, rows=100, epsilon=1.0).left_out[0]")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOut(Shown):
     """A way that does not apply.
@@ -100,6 +103,7 @@ class LeftOut(Shown):
         return card_of_facts(f"Left out: {self.name}", (("reason", self.reason),))
 
 
+@given_by("hs.compare(f, population, rows=100, epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison(Shown):
     """Ways to release an answer, side by side; all numbers are from public tables.
@@ -187,6 +191,7 @@ class Comparison(Shown):
         """What was compared, at which level, and on which tables, in one sentence."""
         return _title(self)
 
+    @called_as("comparison.price(comparison.routes[0])")
     def price(self, route: ComparedRoute) -> float:
         """Give what routes are compared by.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hushed import risk
+from hushed._ground.calls import called_as
 from hushed._ground.checks import (
     read_count,
     require_least,
@@ -45,6 +46,7 @@ _WHY_NOT = {
 }
 
 
+@called_as("hs.cost.Range(low=0.1, high=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Range(Shown):
     """Levels that a budget allows.
@@ -126,6 +128,7 @@ class Optimum(Shown):
         return self.baseline - self.budget
 
 
+@called_as("hs.cost.CostModel(per_person=50.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CostModel(Shown):
     """Compensation in the worst case, as a function of the privacy level.
@@ -416,6 +419,7 @@ def _minimum(value: Callable[[float], float], end: float) -> float:
     return middle if value(middle) <= costs[i] else grid[i]
 
 
+@called_as("hs.cost.epsilon_for_error(5.0, sensitivity=1.0)")
 def epsilon_for_error(
     error: float, *, sensitivity: float = 1.0, beta: float | None = None, dims: int = 1
 ) -> float:
@@ -462,6 +466,7 @@ def epsilon_for_error(
     return sensitivity * math.log(dims / beta) / error
 
 
+@called_as("hs.cost.error_of(1.0, sensitivity=1.0)")
 def error_of(
     epsilon: float, *, sensitivity: float = 1.0, beta: float | None = None, dims: int = 1
 ) -> float:

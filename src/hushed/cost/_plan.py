@@ -9,6 +9,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from hushed import privacy_loss, risk
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of, read, stated_below, upper_double
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import COARSE, first_true_near, round_down, round_up
@@ -20,6 +21,7 @@ from hushed.privacy_loss import PrivacyProfile
 Mechanism = Literal["Laplace", "Gaussian"]
 
 
+@called_as("hs.cost.Need(error=5.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Need(Shown):
     """One release that somebody wants, with the error they can live with.
@@ -221,6 +223,7 @@ def _refusal(found: Plan) -> str:
     )
 
 
+@called_as("hs.cost.plan([hs.cost.Need(error=5.0)])")
 def plan(
     needs: Sequence[Need],
     *,

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
@@ -55,6 +56,7 @@ def _paired(first: Column, second: Column) -> NDArray[np.int64]:
     return np.asarray(ranks[0] * (int(ranks[1].max()) + 1) + ranks[1])
 
 
+@called_as('hs.count_outcomes(["yes", "no", "yes"])')
 def count_outcomes(outcomes: Iterable[_Key]) -> dict[_Key, int]:
     """Count raw outcomes, ready for `estimate_delta`.
 

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import require_one_of
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import describe_uncertainty
@@ -28,6 +29,7 @@ _CERTAIN = 2.0**20  # a known side, as a sample so large that its noise is nothi
 _LARGEST_EPSILON = 200.0
 
 
+@given_by('hs.estimate_delta({"yes": 70, "no": 30}, {"yes": 30, "no": 70}, 0.5)')
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class DeltaEstimate(Shown):
     """An estimate of delta, which is no bound: certificates come from `hushed.auditing`.
@@ -108,6 +110,7 @@ class DeltaEstimate(Shown):
         return "\n".join(lines)
 
 
+@called_as('hs.estimate_delta({"yes": 70, "no": 30}, {"yes": 30, "no": 70}, 0.5)')
 def estimate_delta(
     counts_p: Counts | None,
     counts_q: Counts | None,

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
 from hushed.engines._dask import Dask
@@ -22,6 +23,7 @@ Workers = int | str | Engine | Any | None
 """A number of processes, an address, a client of a cluster, an `Engine`, or None."""
 
 
+@called_as("hs.engines.engine_of(2)")
 def engine_of(workers: Workers) -> int | Engine | None:
     """Read what a caller gave as ``workers``.
 

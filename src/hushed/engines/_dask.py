@@ -21,6 +21,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of, require_positive
 from hushed.engines._generators import set_apart
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
@@ -36,6 +37,7 @@ _NAMED = 3  # of the workers that do not answer
 _SILENT_SECONDS = 5.0  # longer than the last one heard of: a worker gets nothing a second time
 
 
+@called_as('hs.engines.Dask("tcp://scheduler:8786")')
 class Dask:
     """A Dask cluster as an engine: ``workers=hs.engines.Dask("tcp://HOST:8786")``.
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of, require_positive
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._stub import check_size, make_stub, read_answer
@@ -25,6 +26,7 @@ _LOST_SECONDS = 5.0  # without its head, after which the cluster is given up; Ra
 _ENDING_SECONDS = 2.0  # that spans have to end by themselves before they are cancelled
 
 
+@called_as('hs.engines.Ray("auto")')
 class Ray:
     """A Ray cluster as an engine: ``workers=hs.engines.Ray()``, or ``workers="ray"``.
 

@@ -19,6 +19,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, TypeVar, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_one_of
 from hushed.engines._protocol import OtherBits, Outcome, Span, Task
 from hushed.engines._stub import check_size, make_stub, read_answer
@@ -32,6 +33,7 @@ _SCHEMA = "number long, answer binary"
 _Result = TypeVar("_Result")
 
 
+@called_as("hs.engines.Spark(session)")
 class Spark:
     """A Spark cluster as an engine: ``workers=hs.engines.Spark(session)``.
 

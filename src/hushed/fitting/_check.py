@@ -12,6 +12,7 @@ import numpy as np
 
 from hushed._functions._gate import Outside, admit_rows
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, require_one_of, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import as_given
@@ -54,6 +55,7 @@ class _Like:
     unwatched: tuple[str, ...] = ()
 
 
+@called_as("hs.check_population(rows, population, epsilon=1.0)")
 def check_population(
     rows: Any,
     population: Population,

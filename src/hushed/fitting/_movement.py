@@ -13,6 +13,7 @@ import numpy as np
 
 from hushed._functions._gate import Outside, admit_rows, answer_private_rows
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_probability
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
@@ -40,6 +41,7 @@ ARGUMENT = (
 )
 
 
+@called_as("hs.check_movement(f, rows, of_fewer_rows, epsilon=1.0)")
 def check_movement(
     f: Callable[[Any], Any],
     rows: Any,

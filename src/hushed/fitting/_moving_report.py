@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from hushed._ground.calls import given_by
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import format_down, format_up
 from hushed._ground.types import Floats
@@ -32,6 +33,7 @@ _SAFE = 1 - 1e-9  # of a chance: what rounding may add to a probability is below
 _LEFT_OUT = 1e-30  # chance of all counts that are too far from the mean to be looked at
 
 
+@given_by("hs.check_movement(f, rows, of_fewer_rows, epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MovementCheck(Shown):
     """How often pairs of tables made of private rows move further than a sampled sensitivity.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from hushed._ground.calls import given_by
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import flat, format_down, format_up
@@ -32,6 +33,7 @@ _ORIGINS = {
 }
 
 
+@given_by("hs.check_population(rows, population, epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PopulationCheck(Shown):
     """Whether private rows contradict a public population.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hushed._ground.calls import called_as
 from hushed.accounting._filters import FilterMethod, privacy_filters
 from hushed.errors import BudgetExists, DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.guarantee import Guarantee
@@ -53,6 +54,7 @@ def new_budget(
     return replace(budget, digest=digest("", write_budget(budget)))
 
 
+@called_as('hs.Ledger("sqlite:///budgets.db")')
 class Ledger(LedgerReader):
     """Budgets that cannot be overspent, on disk, for any number of threads and processes.
 
@@ -80,6 +82,7 @@ class Ledger(LedgerReader):
     the entries and checked against the head of their chain each time.
     """
 
+    @called_as('ledger.open_budget("stays", hs.Guarantee(epsilon=1.0))')
     def open_budget(
         self,
         name: str,
@@ -132,6 +135,7 @@ class Ledger(LedgerReader):
                 )
         return budget
 
+    @called_as('ledger.charge("stays", hs.Guarantee(epsilon=0.1))')
     def charge(
         self,
         name: str,
@@ -260,6 +264,7 @@ class Ledger(LedgerReader):
             raise DamagedLedger(f"the answer of entry {entry.number} of {name!r} was not stored")
         return kept
 
+    @called_as('ledger.quote("stays", hs.Guarantee(epsilon=0.1))')
     def quote(
         self, name: str, guarantee: Guarantee, *, loss: PrivacyProfile | None = None
     ) -> Balance:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from hushed._ground.printing import as_given
+from hushed._ground.warned import warn_outside
 from hushed.errors import (
     DamagedLedger,
     HushedWarning,
@@ -184,7 +184,7 @@ class Payment:
 def _warn(text: str) -> None:
     """Warn, and lose nothing where warnings are made errors: then it is only printed."""
     try:
-        warnings.warn(text, HushedWarning, stacklevel=4)
+        warn_outside(HushedWarning(text))
     except HushedWarning:
         print(text, file=sys.stderr)  # noqa: T201
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import NoReturn, Self
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count
 from hushed._ground.notebook import Card, Shown, draw_gauge
 from hushed._ground.printing import format_down, percent_up
@@ -96,6 +97,7 @@ class LedgerReader(Shown):
         with self._store.reading() as connection:
             return rows.budgets(connection)
 
+    @called_as('ledger.balance("stays")')
     def balance(self, name: str) -> Balance:
         """Where a budget stands.
 
@@ -117,6 +119,7 @@ class LedgerReader(Shown):
         with self._balances.hold(name) as cached:
             return cached.tell(self._balances.read_current(cached, name))
 
+    @called_as('ledger.entries("stays")')
     def entries(self, name: str) -> tuple[Entry, ...]:
         """All charges of a budget, checked against their chain.
 
@@ -142,6 +145,7 @@ class LedgerReader(Shown):
             head = rows.head_of(connection, name)
             return tuple(rows.entries_after(connection, budget.name, (0, budget.digest), head))
 
+    @called_as('ledger.history("stays")')
     def history(self, name: str, *, points: int = 200) -> tuple[Moment, ...]:
         """Share of a budget that was used after each charge.
 
@@ -168,6 +172,7 @@ class LedgerReader(Shown):
         with self._store.reading() as connection:
             return trace_balance(connection, name, points)
 
+    @called_as('ledger.answer("stays", 1)')
     def answer(self, name: str, key_or_number: str | int) -> str | None:
         """Read a stored answer again; nothing is charged.
 
@@ -206,6 +211,7 @@ class LedgerReader(Shown):
         with self._store.looking() as connection:
             return answer_at(connection, name, number)
 
+    @called_as('ledger.verify("stays")')
     def verify(self, name: str, expect: str | None = None) -> str:
         """Check a budget from end to end, and against an anchor that was kept outside.
 
@@ -237,6 +243,7 @@ class LedgerReader(Shown):
         with self._store.reading() as connection:
             return verify_entries(connection, name, wanted)
 
+    @called_as('ledger.backup("copy.db")')
     def backup(self, path: str | Path) -> Path:
         """Copy an SQLite ledger while it is in use, as of one moment.
 

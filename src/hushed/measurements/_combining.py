@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_list
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, added, restated
@@ -28,6 +29,7 @@ _MOST = 10**4  # each takes part in every later step
 _MEASURES = (PURE, ZCDP, RENYI, PRIVACY_PROFILE)
 
 
+@called_as("hs.measurements.compose([measurement, measurement])")
 def compose(measurements: Sequence[Measurement]) -> Measurement:
     """Release several answers from the same rows.
 
@@ -87,6 +89,7 @@ def _stated(known: Any, measure: Measure) -> Loss | None:
         return None
 
 
+@called_as("hs.measurements.parallel(hs.measurements.laplace(2.0))")
 def parallel(step: Step[Any]) -> Step[Measurement]:
     """Release an answer from each of several disjoint parts.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed.errors import MissingExtra, ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond
 from hushed.measurements._export_steps import named, scored, step_behind
@@ -34,6 +35,7 @@ _ENDS = (
 )
 
 
+@called_as("hs.measurements.to_opendp(measurement)")
 def to_opendp(chain: Transformation | Measurement) -> Any:
     """Build a chain anew in OpenDP.
 

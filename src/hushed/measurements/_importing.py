@@ -17,6 +17,7 @@ from typing import Any
 
 from hushed import privacy_loss
 from hushed._functions._gate import guard_step
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import stated_above
 from hushed._ground.exact import LARGEST_INT
 from hushed._ground.numeric import finite_above
@@ -72,6 +73,7 @@ _TYPES = {"f64": "float", "f32": "float", "String": "string", "bool": "bool"} | 
 }
 
 
+@called_as("hs.measurements.from_opendp(hs.measurements.to_opendp(measurement))")
 def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Measurement:
     """Put an OpenDP transformation or measurement into a chain.
 
@@ -106,6 +108,10 @@ def from_opendp(thing: Any, *, dims: int | None = None) -> Transformation | Meas
     part in 1024); epsilons as they are, rhos as ``(sqrt(rho) + sqrt(rho'))**2``: the triangle
     inequality for Renyi divergences in Bun and Steinke, TCC 2016, Section 5, at its best order.
     """
+    if not hasattr(thing, "input_domain"):
+        raise ParameterError(
+            f"a measurement or transformation of OpenDP is needed, got {type(thing).__name__}"
+        )
     source = _space(thing.input_domain, thing.input_metric, dims, given=False)
     if not source.metric.of_rows:
         _refuse_single(thing)

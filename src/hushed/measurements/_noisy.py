@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
@@ -21,6 +22,7 @@ from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse
 
 
+@called_as("hs.measurements.laplace(2.0)")
 def laplace(scale: float) -> Step[Measurement]:
     """Add Laplace noise to every number of an answer.
 
@@ -47,6 +49,7 @@ def laplace(scale: float) -> Step[Measurement]:
     return noisy("laplace", scale)
 
 
+@called_as("hs.measurements.gaussian(2.0)")
 def gaussian(scale: float) -> Step[Measurement]:
     """Add Gaussian noise to every number of an answer.
 
@@ -75,6 +78,7 @@ def gaussian(scale: float) -> Step[Measurement]:
     return noisy("gaussian", scale)
 
 
+@called_as("hs.measurements.exponential(2.0)")
 def exponential(scale: float) -> Step[Measurement]:
     """Choose a candidate with probability proportional to ``exp(score / scale)``.
 
@@ -112,6 +116,7 @@ def exponential(scale: float) -> Step[Measurement]:
     return noisy("exponential", scale)
 
 
+@called_as('hs.measurements.noisy("laplace", 2.0)')
 def noisy(law: str, scale: float) -> Step[Measurement]:
     """Release an answer with the noise of a named law, or choose by it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from hushed._ground.calls import called_as
 from hushed._ground.numeric import first_true_near, last_whole
 from hushed.errors import NotFeasible, ParameterError
 from hushed.guarantee import Guarantee
@@ -24,6 +25,7 @@ _IMPLIED: dict[str, tuple[Norm, ...]] = {
 }
 
 
+@called_as("hs.measurements.largest_distance(measurement, hs.Guarantee(epsilon=1.0))")
 def largest_distance(chain: Transformation | Measurement, target: float | Guarantee) -> int:
     """Most rows by which two tables may differ so that a target is kept.
 
@@ -51,6 +53,7 @@ def largest_distance(chain: Transformation | Measurement, target: float | Guaran
     return last_whole(lambda rows: _within(chain, rows, target), most=_MOST_ROWS)
 
 
+@called_as("hs.measurements.smallest_scale(lambda scale: chain >> laplace(scale), 1, target)")
 def smallest_scale(
     build: Callable[[float], Measurement], d_in: int, target: float | Guarantee
 ) -> float:
@@ -103,6 +106,7 @@ def _within(chain: Transformation | Measurement, rows: int, target: float | Guar
     return reached <= target
 
 
+@called_as("hs.measurements.chain_sensitivity(chain)")
 def chain_sensitivity(
     chain: Transformation, d_in: int = 1, *, norm: Norm | None = None
 ) -> Sensitivity:

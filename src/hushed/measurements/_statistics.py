@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed.accounting._pure import pure_zcdp
 from hushed.measurements._losses import Loss, losses_of, pure_curve
@@ -22,6 +23,9 @@ from hushed.transformations._matching import refuse, take_column
 _STEP = "inverse_sensitivity"
 
 
+@called_as(
+    "hs.measurements.inverse_sensitivity(hs.statistics.median(low=0, high=100), epsilon=1.0)"
+)
 def inverse_sensitivity(
     statistic: Statistic,
     *,
@@ -76,6 +80,7 @@ def inverse_sensitivity(
     return Step(_STEP, build)
 
 
+@called_as("hs.measurements.smooth(hs.statistics.median(rows=1000, low=0, high=100), epsilon=1.0)")
 def smooth(
     statistic: Numeric,
     *,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.numeric import COARSE, round_up
@@ -31,6 +32,7 @@ _MOST_ORDER = 64  # the operator is applied as often, and noise grows up to twof
 _MOST_POINTS = 10_000_000
 
 
+@called_as("hs.Bernstein(sup_sensitivity, epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class Bernstein(Calibrated):
     """Release a function on [0, 1]^dims as a noisy Bernstein polynomial.
@@ -209,6 +211,7 @@ class BernsteinPolynomial:
         return np.asarray(value.reshape(at.shape[:-1]))
 
 
+@called_as("hs.lattice_points(10)")
 def lattice_points(lattice: int, dims: int = 1) -> Floats:
     """Give the points of the lattice {0, 1/k, ..., 1}^l, the last coordinate running fastest.
 
@@ -246,6 +249,7 @@ class OnLattice:
         return _lattice_values(self.learn(rows), self.lattice, self.dims)
 
 
+@called_as("hs.on_lattice(f, lattice=10)")
 def on_lattice(
     f: Callable[[Any], Callable[[Floats], ArrayLike]], *, lattice: int = 10, dims: int = 1
 ) -> OnLattice:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.numeric import ARITHMETIC, round_up
@@ -88,6 +89,7 @@ def bounded_losses(epsilon: float) -> Known:
     return {**known, ZCDP: stated_above(decimal_of(epsilon) ** 2 / 8)}
 
 
+@called_as("hs.Exponential(sup_sensitivity, epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class Exponential(Calibrated):
     """Choose a candidate with probability growing exponentially in its score.

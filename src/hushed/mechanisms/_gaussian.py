@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import (
     read_epsilon,
     require_count,
@@ -126,6 +127,7 @@ def _add_on_grid(number: int, more: int, exponent: int) -> float:
     return math.ldexp(float(rounded + more), exponent)
 
 
+@called_as("hs.Gaussian(l2_sensitivity, epsilon=1.0, delta=1e-6)")
 @dataclass(frozen=True, slots=True)
 class Gaussian(Calibrated):
     """Add Gaussian noise to every coordinate.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_probability
 from hushed._ground.printing import format_up
 from hushed._ground.types import Floats, Integers
@@ -32,6 +33,7 @@ _COMPUTED = 1 + 2.0**-20  # covers what doubles lose of a chance
 _NEGLIGIBLE = 60.0  # lengths are cut where a value has e**-60 of the best one's probability
 
 
+@called_as("hs.InverseSensitivity(hs.statistics.median(low=0, high=100), epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class InverseSensitivity(OnStatistic):
     """Draw a value whose odds fall by ``exp(epsilon / 2)`` for each row that must change.

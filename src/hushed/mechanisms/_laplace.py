@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.numeric import COARSE, round_up
@@ -104,6 +105,7 @@ class LaplaceNoise(Law):
         return [number + more for number, more in zip(whole, draws, strict=True)]
 
 
+@called_as("hs.Laplace(sensitivity, epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class Laplace(Calibrated):
     """Add Laplace noise of scale sensitivity / epsilon to every coordinate.

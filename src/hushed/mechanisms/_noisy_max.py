@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import COARSE, finite_above, round_up
@@ -35,6 +36,7 @@ from hushed.spaces import Norm, SensitivityBound
 _GRID_BITS = 20
 
 
+@given_by("hs.release(scores, rows, hs.NoisyMax(sup_sensitivity, epsilon=1.0)).value")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
     """The chosen candidate.
@@ -51,6 +53,7 @@ class Winner:
     gap: float
 
 
+@called_as("hs.NoisyMax(sup_sensitivity, epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class NoisyMax(Calibrated):
     """Choose the candidate with the largest noisy score, and tell how far ahead it is.

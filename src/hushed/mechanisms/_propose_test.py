@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_positive, require_probability
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.numeric import finite_above
@@ -23,6 +24,9 @@ _LEAST_SHARE = Fraction(1, 1 << 45)  # of the global sensitivity
 _ROUNDED = 1 + Fraction(1, 1 << 50)  # covers the rounding of a difference and a quotient
 
 
+@called_as(
+    "hs.ProposeTest(hs.statistics.median(low=0, high=100), bound=1.0, epsilon=1.0, delta=1e-6)"
+)
 @dataclass(frozen=True, slots=True)
 class ProposeTest(Tested):
     """Add noise for a bound that you propose, or refuse where few changed rows would exceed it.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed import noise
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_one_of, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
@@ -40,6 +41,7 @@ _COMPUTED = Fraction(1, 1 << 42)  # what the rounding of a smooth sensitivity co
 _BITS = 256
 
 
+@called_as("hs.Smooth(hs.statistics.median(rows=1000, low=0, high=100), epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class Smooth(OnStatistic):
     """Add noise in proportion to the smooth sensitivity, which is small on most tables.

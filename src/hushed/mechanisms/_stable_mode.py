@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon
 from hushed._ground.decimals import decimal_of
 from hushed.errors import ParameterError
@@ -13,6 +14,7 @@ from hushed.mechanisms._stability import DistanceTest, read_delta
 from hushed.statistics import Category, Mode
 
 
+@called_as('hs.StableMode(hs.statistics.mode(["no", "yes"]), epsilon=1.0, delta=1e-6)')
 @dataclass(frozen=True, slots=True)
 class StableMode(Tested):
     """Tell the most frequent category without noise, or refuse where its lead may be small.

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import finite_above
@@ -36,6 +37,7 @@ _MOST_PLACES = 1 << 14
 _LEAST_EPSILON = 2.0**-200
 
 
+@called_as("hs.TopK(3, sup_sensitivity, epsilon=1.0)")
 @dataclass(frozen=True, slots=True)
 class TopK(Calibrated):
     """Choose the k best candidates together, with the joint exponential mechanism.

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.numeric import LARGEST, float_above, root_above
@@ -85,6 +86,7 @@ def _widened(sensitivity: float, dims: int) -> Fraction:
     return _positive("sensitivity", sensitivity) * (1 + Fraction(dims + 4, 1 << 52))
 
 
+@called_as("hs.noise.laplace_grid(sensitivity=1.0, epsilon=1.0, dims=1)")
 def laplace_grid(*, sensitivity: float, epsilon: float, dims: int) -> Grid:
     """Lay the grid of a Laplace release.
 
@@ -247,6 +249,7 @@ def _release(
     return _release_many(words, flat, grid, many).reshape(given.shape)
 
 
+@called_as("hs.noise.add_laplace([10.0], sensitivity=1.0, epsilon=1.0)")
 def add_laplace(
     values: NDArray[np.float64], *, sensitivity: float, epsilon: float
 ) -> NDArray[np.float64]:
@@ -284,6 +287,7 @@ def add_laplace(
     return _release(given, grid, laplace_draw, laplace_draws)
 
 
+@called_as("hs.noise.add_gaussian([10.0], sensitivity=1.0, sigma=2.0)")
 def add_gaussian(
     values: NDArray[np.float64], *, sensitivity: float, sigma: float
 ) -> NDArray[np.float64]:

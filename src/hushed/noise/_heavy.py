@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count
 from hushed._ground.numeric import last_whole
 from hushed.errors import ParameterError
@@ -25,6 +26,7 @@ _WORD_BITS = 64
 Exceeds = Callable[[Uniform, int, int], bool]  # whether |Z| exceeds a quotient of whole numbers
 
 
+@called_as("hs.noise.range_grid(0.0, 100.0)")
 def range_grid(low: float, high: float) -> int:
     """Lay the grid for answers in a public range.
 
@@ -113,6 +115,7 @@ def _checked(value: Fraction | float, scale: Fraction | float) -> tuple[Fraction
     return Fraction(value), Fraction(scale)
 
 
+@called_as("hs.noise.add_lomax(10.0, scale=1.0, tail=3, low=0.0, high=100.0)")
 def add_lomax(
     value: Fraction | float, *, scale: Fraction | float, tail: int, low: float, high: float
 ) -> float:
@@ -149,6 +152,7 @@ def add_lomax(
     return _release(operating_system_words(), exact, spread, exceeds, low, high)
 
 
+@called_as("hs.noise.add_student(10.0, scale=1.0, low=0.0, high=100.0)")
 def add_student(
     value: Fraction | float, *, scale: Fraction | float, low: float, high: float
 ) -> float:

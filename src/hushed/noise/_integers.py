@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.noise._entropy import Words, operating_system_words
@@ -60,6 +61,7 @@ def _shaped(
     return result
 
 
+@called_as("hs.noise.discrete_laplace(2)")
 def discrete_laplace(scale: float | Fraction | Floats, size: Size = ()) -> Integers:
     """Draw integers with probability proportional to ``exp(-|x|/scale)``, exactly.
 
@@ -90,6 +92,7 @@ def discrete_laplace(scale: float | Fraction | Floats, size: Size = ()) -> Integ
     return _shaped(laplace_draw, laplace_draws, scale, size)
 
 
+@called_as("hs.noise.discrete_gaussian(2)")
 def discrete_gaussian(sigma: float | Fraction | Floats, size: Size = ()) -> Integers:
     """Draw integers with probability proportional to ``exp(-x**2 / (2 sigma**2))``, exactly.
 
@@ -121,6 +124,7 @@ def discrete_gaussian(sigma: float | Fraction | Floats, size: Size = ()) -> Inte
     return _shaped(gaussian_draw, gaussian_draws, sigma, size)
 
 
+@called_as("hs.noise.discrete_exponential(2)")
 def discrete_exponential(scale: float | Fraction) -> int:
     """Draw one integer of 0 or more with probability proportional to ``exp(-x/scale)``, exactly.
 
@@ -156,6 +160,7 @@ def _uniform(words: Words, bound: int, count: int) -> Integers:
     return (raw % np.uint64(bound)).astype(np.int64)
 
 
+@called_as("hs.noise.uniform_integers(6)")
 def uniform_integers(bound: int, size: Size = ()) -> Integers:
     """Draw integers uniformly from 0 to ``bound - 1``, exactly.
 
@@ -189,6 +194,7 @@ def uniform_integers(bound: int, size: Size = ()) -> Integers:
     return result
 
 
+@called_as("hs.noise.bernoulli(Fraction(1, 3))")
 def bernoulli(probability: float | Fraction) -> bool:
     """Toss one coin with an exact rational probability.
 
@@ -216,6 +222,7 @@ def bernoulli(probability: float | Fraction) -> bool:
     return below(number, Fraction(probability))
 
 
+@called_as("hs.noise.bernoulli_exp(Fraction(1, 3))")
 def bernoulli_exp(exponent: float | Fraction) -> bool:
     """Toss one coin with probability ``exp(-exponent)``, exactly.
 

@@ -9,6 +9,8 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
+from hushed._ground.checks import read_array
 from hushed._ground.decimals import decimal_of, read
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
@@ -131,6 +133,7 @@ def _law(width: float, epsilon: float) -> tuple[int, Fraction]:
     return exponent, decimal_of(level) / steps
 
 
+@called_as("hs.noise.select([1.0, 3.0], width=1.0, epsilon=1.0)")
 def select(scores: Floats, *, width: float, epsilon: float) -> int:
     """Draw an index with probability proportional to ``exp(epsilon * score / width)``.
 
@@ -161,7 +164,7 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
     two steps, so that epsilon holds exactly. The draw is a race of exponential variables (its
     logarithm is the Gumbel trick), decided exactly: docs/noise/selection.md.
     """
-    given = np.asarray(scores, dtype=np.float64)
+    given = read_array("scores", scores)
     if given.ndim != 1 or given.size == 0:
         raise ParameterError(
             f"scores must be a vector of one score or more, got shape {given.shape}",
@@ -175,6 +178,7 @@ def select(scores: Floats, *, width: float, epsilon: float) -> int:
     return _select(operating_system_words(), given, exponent, rate)
 
 
+@called_as("hs.noise.selection_scale(width=1.0, epsilon=1.0)")
 def selection_scale(*, width: float, epsilon: float) -> tuple[float, int]:
     """Temperature that `select` draws with, the enlargement by its grid included.
 
@@ -202,6 +206,7 @@ def selection_scale(*, width: float, epsilon: float) -> tuple[float, int]:
     return float(scale), exponent
 
 
+@called_as("hs.noise.selection_loss(width=1.0, epsilon=1.0, moved=1.0)")
 def selection_loss(*, width: float, epsilon: float, moved: float) -> Fraction:
     """Privacy loss of `select` when the scores move by another amount than it was made for.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, list_in_order
 from hushed._ground.printing import as_given, brief, flat, format_up
 from hushed.errors import ParameterError
@@ -16,6 +17,7 @@ from hushed.tables._left_out import remark_of
 _MOST_GROUPS = 40
 
 
+@called_as("hs.plots.answer_figure(answer)")
 @shows_offline
 def answer_figure(
     answer: Answer, *, exact: Mapping[str, float | Sequence[float]] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import Spelling, format_down, spell_argument
 from hushed.auditing import AuditReport
 from hushed.auditing._outcomes import find_event
@@ -27,6 +28,7 @@ _SIZE = {"width": 480, "height": 220}
 _SMALL = {"width": 330, "height": 150}  # two of them stand side by side on a printed page
 
 
+@called_as("hs.plots.audit_figure(report)")
 @shows_offline
 def audit_figure(report: AuditReport) -> Any:
     """Draw what an audit found.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat, format_up
 from hushed.auditing import AuditReport
 from hushed.errors import ParameterError
@@ -28,6 +29,7 @@ _BLUE, _ORANGE = COLOURS[:2]
 _MOVEMENTS = "Sampled movements"
 
 
+@called_as("hs.plots.movement_figure(certificate)")
 @shows_offline
 def movement_figure(certificate: Certificate) -> Any:
     """Draw the sampled movements and the one that was kept.
@@ -98,6 +100,7 @@ def movement_figure(certificate: Certificate) -> Any:
     )
 
 
+@called_as("hs.plots.certificate_page(certificate)")
 def certificate_page(
     certificate: Certificate | Statement | str | bytes, *, key: bytes | None = None
 ) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
 from hushed.comparing._record import LABEL_ERROR
@@ -21,6 +22,7 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 HEADING = "Which promise, at what price: "
 
 
+@called_as("hs.plots.comparison_figure(comparison)")
 @shows_offline
 def comparison_figure(comparison: Comparison) -> Any:
     """Draw a comparison: one line for each route, on a logarithmic scale.
@@ -82,6 +84,7 @@ def comparison_figure(comparison: Comparison) -> Any:
     return (lines + dots + ends).properties(title=heading, width=480, height=40 + 36 * len(rows))
 
 
+@called_as("hs.plots.comparison_page(comparison)")
 def comparison_page(comparison: Comparison) -> str:
     """Write a comparison as one self-contained HTML page.
 

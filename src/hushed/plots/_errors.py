@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, require_positive
 from hushed._ground.printing import flat, format_up
 from hushed.errors import ParameterError
@@ -21,6 +22,7 @@ _POINTS = 25
 _TOLD = 4  # outputs whose errors are told in numbers
 
 
+@called_as("hs.plots.error_figure(hs.Laplace(sensitivity, epsilon=1.0))")
 @shows_offline
 def error_figure(
     asked: Table | Calibrated,

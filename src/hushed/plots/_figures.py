@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import zlib
@@ -11,6 +12,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat
 from hushed._ground.whole_files import write_whole
 from hushed.errors import MissingExtra, ParameterError
@@ -95,12 +97,13 @@ def tell_apart(
     }
 
 
-def check_suffix(path: Path) -> None:
+@called_as('hs.plots.check_suffix("figure.svg")')
+def check_suffix(path: str | os.PathLike[str]) -> None:
     """Refuse a file that no figure can be written to.
 
     Parameters
     ----------
-    path : Path
+    path : str or path
         Should end in ``.svg``, ``.png`` or ``.html``.
 
     Raises
@@ -111,12 +114,14 @@ def check_suffix(path: Path) -> None:
         If the extra ``hushed[plot]`` is not installed.
     """
     altair_or_refuse()
-    if path.suffix not in _SUFFIXES:
+    suffix = Path(path).suffix
+    if suffix not in _SUFFIXES:
         raise ParameterError(
-            f"a figure is written as {', '.join(_SUFFIXES)}, got {path.suffix or 'no suffix'!r}"
+            f"a figure is written as {', '.join(_SUFFIXES)}, got {suffix or 'no suffix'!r}"
         )
 
 
+@called_as('hs.plots.save_figure(hs.plots.audit_figure(report), "figure.svg")')
 def save_figure(figure: Any, path: str | Path) -> Path:
     """Write a figure in the format of the file's suffix.
 
@@ -141,6 +146,8 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     """
     target = Path(path)
     check_suffix(target)
+    if not hasattr(figure, "to_dict"):
+        raise ParameterError(f"a figure of hs.plots is needed, got {type(figure).__name__}")
     if target.suffix == ".html":
         # Altair finds the class of a record among its own, which are not those that show offline.
         kind: Any = next(each for each in type(figure).__mro__ if each.__module__ != __name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
@@ -14,6 +15,7 @@ from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows
 _BINS = 40
 
 
+@called_as("hs.plots.population_figure(hs.check_population(rows, population, epsilon=1.0))")
 @shows_offline
 def population_figure(check: PopulationCheck) -> Any:
     """Draw a population check: noisy statistics of public tables, and where the private one lies.
@@ -83,6 +85,7 @@ def _count_in_bins(values: Sequence[float]) -> list[dict[str, float]]:
     ]
 
 
+@called_as("hs.plots.moved_figure(hs.check_movement(f, rows, of_fewer_rows, epsilon=1.0))")
 @shows_offline
 def moved_figure(check: MovementCheck) -> Any:
     """Draw a movement check: the share of private pairs that move further, and what is allowed.

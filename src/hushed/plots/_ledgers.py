@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import format_up, name_changed
 from hushed.ledger import Budget, Ledger, Moment
 from hushed.plots._figures import COLOURS, altair_or_refuse, require_kind, shows_offline
@@ -16,6 +17,7 @@ _NAMED = 15  # charges with a line of their own
 _DAYS_WITH_HOURS = 4
 
 
+@called_as('hs.plots.budget_figure(ledger, "stays")')
 @shows_offline
 def budget_figure(ledger: Ledger, budget: str) -> Any:
     """Draw how a budget was used up, and by which charges.

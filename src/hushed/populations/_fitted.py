@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import require_one_of
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.types import Floats, Integers
@@ -27,6 +28,7 @@ MISFIT = (
 CHECK = "hs.check_population(rows, population, epsilon=1.0), which sees coarse misfits alone"
 
 
+@given_by("hs.populations.fitted(hs.populations.PublicTable(public))")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fitted(Shown):
     """Rows of a model that was fitted to a public table; see `fitted`.
@@ -136,6 +138,7 @@ def find_model(told: Mapping[str, Any]) -> str:
     return next(filter(None, (find_model(e) for e in parts if isinstance(e, Mapping))), "")
 
 
+@called_as("hs.populations.fitted(hs.populations.PublicTable(public))")
 def fitted(table: PublicTable, model: Model = "gaussian-copula") -> Fitted:
     """Fit a model to a public table, to draw any number of rows from it.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_array
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
@@ -17,6 +18,7 @@ from hushed.errors import ParameterError
 from hushed.populations._shown import ShownPopulation
 
 
+@called_as("hs.populations.Uniform(0, 100)")
 @dataclass(frozen=True, slots=True)
 class Uniform(ShownPopulation):
     """Rows uniform on a box; scalars give an array of scalars, lists one column for each entry.
@@ -107,6 +109,7 @@ class Uniform(ShownPopulation):
         return {"kind": "uniform", "low": _plain(self.low), "high": _plain(self.high)}
 
 
+@called_as("hs.populations.Normal(mean=50, std=10)")
 @dataclass(frozen=True, slots=True)
 class Normal(ShownPopulation):
     """Rows with independent normal columns.
@@ -168,6 +171,7 @@ class Normal(ShownPopulation):
         return {"kind": "normal", "mean": _plain(self.mean), "std": _plain(self.std)}
 
 
+@called_as("hs.populations.Exponential(rate=0.1)")
 @dataclass(frozen=True, slots=True)
 class Exponential(ShownPopulation):
     """Rows with independent exponential columns.

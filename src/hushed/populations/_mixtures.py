@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_probability
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
@@ -22,6 +23,9 @@ from hushed.populations._users import column_of_users
 _PROBE = 2  # rows by which a container is known
 
 
+@called_as(
+    "hs.populations.Contaminated(hs.populations.Normal(), hs.populations.Uniform(0, 100), 0.01)"
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class Contaminated(ShownPopulation):
     """Rows of a population, each of which is one of another population with some probability.

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._rows import _containers as containers
@@ -58,6 +59,7 @@ class Population(Protocol):
         """Describe the source in plain values for a certificate; its kind is none of ours."""
 
 
+@called_as("hs.populations.PublicTable(public)")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PublicTable(Shown):
     """The rows of a table that is public.
@@ -192,6 +194,7 @@ class PublicTable(Shown):
         }
 
 
+@called_as("hs.populations.Simulator(lambda n, rng: rng.random(n), bounds=(0, 1))")
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulator(ShownPopulation):
     """Rows made by a function.
@@ -286,6 +289,7 @@ OWN = (Uniform, Normal, Exponential, PublicTable)
 """What surely draws independent rows from its generator alone, unless a subclass does otherwise."""
 
 
+@called_as("hs.populations.description(population)")
 def description(population: Population) -> dict[str, Any]:
     """Describe a population in values that survive a trip through JSON.
 
@@ -377,6 +381,7 @@ def support(population: Population, layout: containers.Layout) -> tuple[Range, .
     return ranges
 
 
+@called_as('hs.populations.by_user(hs.populations.PublicTable(visits), "patient")')
 def by_user(population: Population, user: str | int) -> Population:
     """Let a population give users, with all their rows, where it gave rows.
 
@@ -413,6 +418,7 @@ def by_user(population: Population, user: str | int) -> Population:
     return replace(population, frame=bundled, bounds=kept or None)
 
 
+@called_as("hs.populations.keeps_its_range(population)")
 def keeps_its_range(population: Any) -> bool:
     """Whether each draw of a population is known to be within its ranges.
 
@@ -433,6 +439,7 @@ def keeps_its_range(population: Any) -> bool:
     return type(population) in (Simulator, *OWN)
 
 
+@called_as("hs.populations.from_description(hs.populations.description(population))")
 def from_description(description: dict[str, Any]) -> Population | None:
     """Rebuild a population from what a certificate says of it.
 

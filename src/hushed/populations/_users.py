@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_whole
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats, Integers
@@ -31,6 +32,7 @@ _FEW_SIZES = 16
 _LAWS = (Exponential, Normal, Uniform)
 
 
+@called_as("hs.populations.Users(hs.populations.Uniform(0, 100), sizes=3)")
 @dataclass(frozen=True, slots=True, repr=False)
 class Users(ShownPopulation):
     """Users drawn from a law for the number of their rows and a law for the rows.

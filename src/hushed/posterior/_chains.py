@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import mpmath
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon
 from hushed._ground.decimals import decimal_of, read, stated_above
 from hushed._ground.printing import as_given
@@ -16,6 +17,9 @@ from hushed.guarantee import Guarantee, Neighbours, Unit
 _BITS = 100
 
 
+@called_as(
+    'hs.posterior.chain_guarantee(1.0, total_variation=1e-6, argument="proved in our paper")'
+)
 def chain_guarantee(
     epsilon: float,
     *,

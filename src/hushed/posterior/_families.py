@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_finite, require_positive
 from hushed._ground.numeric import round_up
 from hushed._ground.printing import as_given, format_exactly
@@ -84,6 +85,7 @@ class Family:
         return f"{self.kind}{spread}, rows moved into {ends}"
 
 
+@called_as("hs.posterior.bernoulli([0.1, 0.2, 0.3], epsilon=1.0)")
 def bernoulli(
     candidates: Sequence[float],
     *,
@@ -126,6 +128,7 @@ def bernoulli(
     return _build(Family("bernoulli", 0.0, 1.0), points, weights, epsilon, neighbours, unit)
 
 
+@called_as("hs.posterior.normal_mean([0.0, 5.0, 10.0], epsilon=1.0, std=2.0, low=0, high=10)")
 def normal_mean(
     candidates: Sequence[float],
     *,
@@ -180,6 +183,7 @@ def normal_mean(
     return _build(family, points, weights, epsilon, neighbours, unit)
 
 
+@called_as("hs.posterior.poisson([1.0, 2.0, 3.0], epsilon=1.0, high=10)")
 def poisson(
     candidates: Sequence[float],
     *,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hushed._functions._calls import call_privately
+from hushed._ground.calls import called_as
 from hushed._ground.checks import (
     is_whole,
     read_epsilon,
@@ -46,6 +47,7 @@ _LEAST, _MOST = 1e-100, 1e100
 _ROUNDED = 1 + 2.0**-14
 
 
+@called_as("hs.Posterior(log_likelihood, candidates, epsilon=1.0, clip=2.0)")
 @dataclass(frozen=True, slots=True, repr=False)
 class Posterior(Shown):
     """Draw one value of a parameter from its posterior, tempered so that a draw costs epsilon.

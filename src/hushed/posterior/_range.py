@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import as_given
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
@@ -22,6 +23,9 @@ def score_rows(log_likelihood: LogLikelihood, candidates: Any, *, batch: bool = 
     )
 
 
+@called_as(
+    "hs.sample_likelihood_range(log_likelihood, candidates, population, rows=100, gamma=0.05)"
+)
 @opens_engine
 def sample_likelihood_range(
     log_likelihood: LogLikelihood,

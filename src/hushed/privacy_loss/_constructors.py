@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from numpy.typing import ArrayLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_list, require_least
 from hushed._ground.decimals import read
 from hushed._ground.printing import as_given
@@ -18,6 +19,7 @@ from hushed.privacy_loss._gaussian import GaussianPLD
 from hushed.privacy_loss._profile import NON_PRIVATE, PERFECT, PrivacyProfile, combine
 
 
+@called_as("hs.privacy_loss.compose([hs.privacy_loss.laplace(0.5), hs.privacy_loss.laplace(0.5)])")
 def compose(curves: Iterable[PrivacyProfile]) -> PrivacyProfile:
     """Curve of several releases on the same rows.
 
@@ -48,6 +50,7 @@ def _level(name: str, value: float) -> float:
     return level
 
 
+@called_as("hs.privacy_loss.laplace(0.5)")
 def laplace(epsilon0: float) -> PrivacyProfile:
     """Curve of Laplace noise of scale sensitivity over ``epsilon0``.
 
@@ -70,6 +73,7 @@ def laplace(epsilon0: float) -> PrivacyProfile:
     return _edge(level) or PrivacyProfile(LaplacePLD(level))
 
 
+@called_as("hs.privacy_loss.gaussian(0.5)")
 def gaussian(
     ratio: float | None = None, *, sigma: float | None = None, sensitivity: float | None = None
 ) -> PrivacyProfile:
@@ -109,6 +113,7 @@ def gaussian(
     return _edge(ratio) or PrivacyProfile(GaussianPLD(ratio))
 
 
+@called_as("hs.privacy_loss.bounded_range(1.0)")
 def bounded_range(epsilon: float) -> PrivacyProfile:
     """Curve that covers every mechanism of bounded range, the exponential mechanism among them.
 
@@ -132,6 +137,7 @@ def bounded_range(epsilon: float) -> PrivacyProfile:
     return _edge(level) or PrivacyProfile(BoundedRangePLD(level))
 
 
+@called_as("hs.privacy_loss.randomised_response(1.0)")
 def randomised_response(epsilon: float, categories: int = 2) -> PrivacyProfile:
     """Curve of answering truthfully with odds ``exp(epsilon)`` against each other category.
 
@@ -160,6 +166,7 @@ def randomised_response(epsilon: float, categories: int = 2) -> PrivacyProfile:
     return PrivacyProfile(discrete.randomised_response_atoms(level, categories))
 
 
+@called_as("hs.privacy_loss.discrete_laplace(2.0)")
 def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyProfile:
     """Curve of two-sided geometric noise on whole numbers.
 
@@ -186,6 +193,7 @@ def discrete_laplace(scale: float, sensitivity: int = 1) -> PrivacyProfile:
     return PrivacyProfile(discrete.discrete_laplace_atoms(scale, sensitivity))
 
 
+@called_as("hs.privacy_loss.discrete_gaussian(2.0)")
 def discrete_gaussian(sigma: float, sensitivity: int = 1) -> PrivacyProfile:
     """Curve of discrete Gaussian noise on whole numbers.
 
@@ -220,6 +228,7 @@ def _steps(name: str, value: float, sensitivity: int) -> tuple[float, int]:
     return spread, read_count("sensitivity", sensitivity, 0, 1_000_000)
 
 
+@called_as("hs.privacy_loss.pair([0.7, 0.3], [0.3, 0.7])")
 def pair(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     """Curve of a mechanism with finitely many outcomes, in the worse of both directions.
 
@@ -243,6 +252,7 @@ def pair(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     return PrivacyProfile(worst_of_both(p, q))
 
 
+@called_as("hs.privacy_loss.one_sided([0.7, 0.3], [0.3, 0.7])")
 def one_sided(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     """Curve of p against q alone: half of a guarantee.
 
@@ -267,6 +277,7 @@ def one_sided(p: ArrayLike, q: ArrayLike) -> PrivacyProfile:
     return PrivacyProfile(discrete.pair_atoms(p, q), one_sided=True)
 
 
+@called_as("hs.privacy_loss.approximate(1.0, delta=1e-6)")
 def approximate(epsilon: float, delta: float = 0.0) -> PrivacyProfile:
     """Worst curve of a mechanism of which only (epsilon, delta) is known.
 
@@ -295,6 +306,7 @@ def approximate(epsilon: float, delta: float = 0.0) -> PrivacyProfile:
     return PrivacyProfile(discrete.approximate_atoms(level, slack))
 
 
+@called_as("hs.privacy_loss.profile(lambda epsilon: 1e-6)")
 def profile(delta: Callable[[float], float]) -> PrivacyProfile:
     """Worst curve of a mechanism of which only a bound on delta at every level is known.
 

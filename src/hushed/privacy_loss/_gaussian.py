@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import lower_double
 from hushed._ground.types import Floats
 from hushed.privacy_loss._families import DIGITS
@@ -18,6 +19,7 @@ _WEIGHTS = 0.5 * np.polynomial.legendre.leggauss(4)[1]
 _FAR = 1e50  # standard deviations; no double is as small as what lies beyond
 
 
+@called_as("hs.privacy_loss.gaussian_delta(0.5, 1.0)")
 def gaussian_delta(ratio: float, epsilon: float) -> mpmath.mpf:
     """Smallest delta of Gaussian noise at a given epsilon, to 40 digits or more.
 

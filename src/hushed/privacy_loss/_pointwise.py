@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_array, require_one_of, require_positive
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
@@ -15,6 +16,7 @@ from hushed.errors import ParameterError
 Noise = Literal["laplace", "gaussian", "exponential"]
 
 
+@called_as('hs.privacy_loss.at_output([0.3], [0.0], [1.0], noise="laplace", scale=2.0)')
 def at_output(
     output: ArrayLike, here: ArrayLike, there: ArrayLike, *, noise: Noise, scale: float
 ) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hushed._functions._silence import silence
+from hushed._ground.calls import called_as
 from hushed._ground.printing import format_exactly, format_up
 from hushed.errors import ParameterError, Refusal
 from hushed.guarantee import Guarantee, Neighbours, RowUnit, Unit
@@ -48,6 +49,7 @@ _BELOW = Crossing(above=False)
 _PLAIN = {int, float, np.float64, np.int64}  # no code of anybody else's runs as they are read
 
 
+@called_as("hs.AboveThreshold(100, epsilon=1.0)")
 class AboveThreshold:
     """Ask which private answers lie above a threshold; only those found above cost budget.
 
@@ -209,6 +211,7 @@ class AboveThreshold:
             self._left = 0
             self._store()
 
+    @called_as("above.accuracy(100)")
     def accuracy(self, questions: int, beta: float = 0.05) -> float:
         """Distance from the threshold from which on all answers are right except with chance beta.
 
@@ -228,6 +231,7 @@ class AboveThreshold:
         """
         return self._plan.accuracy(beta, questions)
 
+    @called_as("above.ask(105)")
     def ask(self, answer: float) -> Crossing:
         """Compare one private answer with the threshold.
 

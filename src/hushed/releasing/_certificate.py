@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hushed._functions._environment import facts, packages_in
 from hushed._functions._gate import Outside
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
@@ -149,6 +150,7 @@ class MechanismRecord:
     value_scale: float | None = None
 
 
+@given_by("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0)).certificate")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Shown):
     """What one release promised, and why.
@@ -327,6 +329,7 @@ def _adapter() -> TypeAdapter[Certificate]:
     return TypeAdapter(Certificate)
 
 
+@called_as("hs.releasing.certify(hs.Laplace(sensitivity, epsilon=1.0), values=1)")
 def certify(
     mechanism: Mechanism | Admitted,
     *,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._calls import call_privately
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.types import Floats
 from hushed._rows._containers import is_series
@@ -26,6 +27,7 @@ from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.statistics._values import as_doubles, cells_of, check_numbers
 
 
+@called_as("hs.find_bound(rows, epsilon=0.5)")
 def find_bound(
     column: Any,
     *,

@@ -20,6 +20,7 @@ from hushed._functions._gate import (
     show_as_given,
 )
 from hushed._functions._row_functions import refuse_carrying_steps
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat
 from hushed.blocks import Blocks, Pool
@@ -53,6 +54,7 @@ from hushed.statistics import Numeric, Statistic
 _MOST_NAMED = 20
 
 
+@given_by("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0))")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Release(Shown):
     """What may be published.
@@ -116,6 +118,7 @@ class Release(Shown):
         return Card(title="Release", text=f"{shown}\n\n{text}", facts=facts, words=text)
 
 
+@called_as("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0))")
 def release(
     f: Callable[..., Any] | Statistic | Pool,
     data: Any,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hushed._ground.calls import given_by
 from hushed.errors import ParameterError
 from hushed.releasing._certificate import Certificate
 
@@ -15,6 +16,7 @@ SCHEMA, _VERSION = "hushed above-threshold", 1
 _NAME = "above-threshold"
 
 
+@given_by("hs.AboveThreshold(100, epsilon=1.0).ask(105)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
     """What is told of one question; true if its answer was found above the threshold.
@@ -37,6 +39,7 @@ class Crossing:
         return self.above
 
 
+@given_by("hs.AboveThreshold(100, epsilon=1.0).transcript")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """All that an `AboveThreshold` has told so far; every other answer was found below.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat
 from hushed.blocks import Blocks
 from hushed.engines._choice import Workers, opens_engine
@@ -36,6 +37,7 @@ from hushed.sensitivity._plan import plan
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
 
 
+@called_as("hs.releasing.verify(certificate, f)")
 @opens_engine
 def verify(
     certificate: Certificate | str | bytes,

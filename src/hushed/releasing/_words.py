@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
+from hushed._ground.calls import called_as
 from hushed._ground.printing import flat, format_down, format_exactly, format_up
 from hushed._ground.tensors import devices_in
+from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord, SamplingRecord
 
 
+@called_as("hs.releasing.explain_certificate(certificate)")
 def explain_certificate(certificate: Certificate) -> str:
     """Explain a certificate.
 
@@ -69,6 +72,8 @@ def explain_certificate(certificate: Certificate) -> str:
     str
         Paragraphs separated by blank lines.
     """
+    if not hasattr(certificate, "mechanism"):
+        raise ParameterError(f"a certificate is needed, got {type(certificate).__name__}")
     if certificate.mechanism.name in STATISTIC_MECHANISMS:
         parts = [
             _promise(certificate),

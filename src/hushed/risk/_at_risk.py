@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 from hushed import privacy_loss
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_least
 from hushed._ground.decimals import lower_double, read, upper_double
 from hushed._ground.notebook import Card, Shown, card_of_facts
@@ -24,6 +25,7 @@ from hushed._ground.printing import format_exactly, format_up
 from hushed.risk._published import check_levels, published_confidence, read_rate
 
 
+@called_as("hs.risk.delta(0.5, 1.0)")
 def delta(epsilon: float, epsilon0: float) -> float:
     """Exact delta at a stronger level: what (epsilon, delta)-privacy of the mechanism needs.
 
@@ -48,6 +50,7 @@ def delta(epsilon: float, epsilon0: float) -> float:
     return privacy_loss.laplace(epsilon0).delta(epsilon)
 
 
+@called_as("hs.risk.epsilon(0.01, 1.0)")
 def epsilon(delta: float, epsilon0: float) -> float:
     """Exact stronger level at a delta; the inverse of `delta`.
 
@@ -72,6 +75,7 @@ def epsilon(delta: float, epsilon0: float) -> float:
     return privacy_loss.laplace(epsilon0).epsilon(delta)
 
 
+@called_as("hs.risk.loss_exceeds(0.5, 1.0)")
 def loss_exceeds(epsilon: float, epsilon0: float) -> float:
     """Exact probability that the privacy loss leaves ``[-epsilon, epsilon]``.
 
@@ -105,6 +109,7 @@ def loss_exceeds(epsilon: float, epsilon0: float) -> float:
     return round_up(1.0 - kept, ceiling=1.0)
 
 
+@called_as("hs.risk.crossing(1.0)")
 def crossing(epsilon0: float) -> float | None:
     """Level from which on the published risk is below the exact delta.
 
@@ -138,6 +143,7 @@ def crossing(epsilon0: float) -> float | None:
     return found if found < epsilon0 else None
 
 
+@called_as("hs.risk.belief(1.0, prior=0.1)")
 def belief(epsilon: float, prior: float = 0.5) -> float:
     """Largest probability that anyone can come to give to a fact about one record.
 
@@ -228,6 +234,7 @@ class Assessment(Shown):
         )
 
 
+@called_as("hs.risk.assess(0.5, 1.0)")
 def assess(epsilon: float, epsilon0: float, *, dims: int = 1) -> Assessment:
     """Assess one stronger level: published and exact numbers, side by side.
 

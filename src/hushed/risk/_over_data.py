@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_least
 from hushed._ground.decimals import decimal_of, read, stated_above, upper_double
 from hushed._ground.notebook import Card, Shown
@@ -110,6 +111,7 @@ class DataRisk(Shown):
         )
 
 
+@called_as("hs.risk.over_data(hs.Laplace(sampled, epsilon=1.0), 0.5)")
 def over_data(
     mechanism: Any, epsilon: float, *, confidence: float = 0.95, rho: float = 0.01
 ) -> DataRisk:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import (
     read_count,
     require_least,
@@ -47,6 +48,7 @@ def _noise_gap_cdf(t: float, dims: int) -> float:
     return float(np.dot(np.exp(log_weight), special.gammainc(dims - j, t)))
 
 
+@called_as("hs.risk.published_confidence(0.5, 1.0)")
 def published_confidence(epsilon: float, epsilon0: float, dims: int = 1) -> float:
     """Confidence in a stronger level, as published.
 
@@ -85,6 +87,7 @@ def published_confidence(epsilon: float, epsilon0: float, dims: int = 1) -> floa
     return min(1.0, _noise_gap_cdf(epsilon, dims) / _noise_gap_cdf(epsilon0, dims))
 
 
+@called_as("hs.risk.published_epsilon(0.9, 1.0)")
 def published_epsilon(confidence: float, epsilon0: float, dims: int = 1) -> float:
     """Stronger level that has a published confidence.
 
@@ -129,6 +132,7 @@ def read_rate(name: str, value: float, *, up: bool = False) -> float:
     return value
 
 
+@called_as("hs.risk.data_confidence(0.05, rho=0.01, samples=1000)")
 def data_confidence(share: float, *, rho: float, samples: int) -> float:
     """Confidence from the randomness of the data, sensitivity being sampled.
 
@@ -161,6 +165,7 @@ def data_confidence(share: float, *, rho: float, samples: int) -> float:
     return max(0.0, share * (1.0 - 2.0 * math.exp(-2.0 * rho * rho * samples)))
 
 
+@called_as("hs.risk.samples_for_accuracy(0.1, rho=0.01)")
 def samples_for_accuracy(accuracy: float, *, rho: float) -> int:
     """Count the sampled pairs needed for an accuracy of the empirical distribution.
 
@@ -185,6 +190,7 @@ def samples_for_accuracy(accuracy: float, *, rho: float) -> int:
     return math.ceil(math.log(2.0 / (1.0 - accuracy)) / (2.0 * rho * rho))
 
 
+@called_as("hs.risk.combined_confidence(0.5, 1.0, share=0.05, rho=0.01, samples=1000)")
 def combined_confidence(
     epsilon: float,
     epsilon0: float,

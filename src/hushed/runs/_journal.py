@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import KeptNote, as_given, flat
 from hushed._ground.types import Floats
 from hushed.errors import DamagedRun, HushedWarning, ParameterError
@@ -28,6 +29,7 @@ FORMAT = 1
 _MOST_TRIALS = 2**53
 
 
+@called_as('hs.runs.Keep("runs")')
 @dataclass(frozen=True, slots=True)
 class Keep:
     """Where finished trials of long runs are kept.

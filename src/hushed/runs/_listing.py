@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import brief
 from hushed.errors import NotFound
 from hushed.runs._journal import Keep, open_place, read_facts, read_keep, read_parts
@@ -51,6 +52,7 @@ class KeptRun:
         return self.kept >= self.trials > 0
 
 
+@called_as('hs.runs.list_runs("runs")')
 def list_runs(keep: str | PathLike[str] | Keep) -> list[KeptRun]:
     """List the runs that are kept somewhere.
 
@@ -89,6 +91,7 @@ def list_runs(keep: str | PathLike[str] | Keep) -> list[KeptRun]:
     return sorted(found, key=lambda each: each.written, reverse=True)
 
 
+@called_as('hs.runs.remove_runs("runs")')
 def remove_runs(keep: str | PathLike[str] | Keep, keys: Iterable[str] | None = None) -> list[str]:
     """Remove runs; nothing is removed by itself, ever.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._calls import answer, answer_named
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_whole
 from hushed._ground.printing import as_given
 from hushed._ground.tensors import fetch
@@ -29,6 +30,7 @@ _ROUNDED_AWAY = 2.0**-1073  # what two averages, and a part, may lose below the 
 _DEALING = 2012  # seed of the public order in which rows are dealt to blocks
 
 
+@called_as("hs.Blockwise(f, 1000)")
 @dataclass(frozen=True, slots=True, repr=False)
 class Blockwise:
     """A function that answers with its average over blocks of rows.

@@ -15,6 +15,7 @@ from hushed._functions._run_facts import (
     describe_here,
     describe_record,
 )
+from hushed._ground.calls import called_as
 from hushed._ground.types import Floats
 from hushed._rows._digest import digest
 from hushed.errors import ParameterError
@@ -101,6 +102,7 @@ def are_movements(found: Floats) -> bool:
     return bool((found >= 0).all())
 
 
+@called_as('hs.sensitivity.read_movements("runs", key)')
 def read_movements(keep: Kept, key: str) -> Floats:
     """Read the movements that a sampling has found so far, from where it keeps its trials.
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.numeric import finite_above
@@ -23,6 +24,7 @@ from hushed.statistics import Numeric
 from hushed.statistics._constructors import KINDS
 
 
+@called_as('hs.proven_sensitivity(1.0, argument="one row changes a count by 1")')
 def proven_sensitivity(
     value: float,
     norm: Norm = "l1",
@@ -74,6 +76,7 @@ def proven_sensitivity(
     )
 
 
+@called_as("hs.global_sensitivity(hs.statistics.mean(rows=1000, low=0, high=100))")
 def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     """Bound on the movement of a statistic on the worst table of its range.
 

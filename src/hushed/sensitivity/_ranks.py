@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeVar, get_args
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import stated_above
 from hushed._ground.numeric import ARITHMETIC, first_whole, round_down
@@ -48,6 +49,7 @@ class Rank:
     sampling_error: float
 
 
+@called_as('hs.sensitivity.choose_rank("training-conditional", gamma=0.05)')
 def choose_rank(
     calibration: Calibration, *, gamma: Fraction | None = None, pairs: int | None = None
 ) -> Rank:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, draw_histogram
@@ -262,6 +263,7 @@ class Sampling(SamplingFacts):
         return confirm(function, self)
 
 
+@called_as('hs.proven_sensitivity(1.0, argument="one row changes a count by 1")')
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sensitivity(Shown):
     """How far an answer can move between neighbouring tables.
@@ -361,6 +363,7 @@ class Sensitivity(Shown):
         """
         return compute_fingerprint(self) if self.sampling else ""
 
+    @called_as("sensitivity.guarantee(1.0)")
     def guarantee(self, epsilon: float, delta: float = 0.0) -> Guarantee:
         """Promise of a mechanism calibrated to this sensitivity.
 
@@ -427,6 +430,7 @@ class Sensitivity(Shown):
         plain = describe_rank(sampling)
         return "\n\n".join([f"{text} {plain}", *(f"{each}." for each in remarks)])
 
+    @called_as("sensitivity.shifted(0.1)")
     def shifted(self, tau: float) -> Sensitivity:
         """Carry a sampled sensitivity to private rows drawn from a nearby distribution.
 

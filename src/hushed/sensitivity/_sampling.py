@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from hushed._functions._trials import seed_from
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_whole, require_count, require_one_of
 from hushed._ground.printing import as_given
 from hushed._ground.warned import warn_caller
@@ -36,6 +37,7 @@ from hushed.spaces import NORMS, Norm
 _MOST_PAIRS = 10_000_000  # drawn without being asked for: minutes at least
 
 
+@called_as("hs.sample_sensitivity(f, population, rows=100, gamma=0.05)")
 @opens_engine
 def sample_sensitivity(
     f: Function,

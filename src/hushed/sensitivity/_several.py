@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_list
 from hushed.errors import ParameterError
 from hushed.sensitivity._record import Sampling, Sensitivity
 
 
+@called_as("hs.largest_sensitivity([sensitivity, sensitivity])")
 def largest_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     """Keep the largest of sensitivities that one function was sampled for on several populations.
 

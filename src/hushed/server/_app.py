@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.staticfiles import StaticFiles
 
+from hushed._ground.calls import called_as
 from hushed._web.rendering import STATIC
 from hushed.errors import HushedError
 from hushed.ledger import Ledger
@@ -54,6 +55,7 @@ SWEEP_SECONDS = 10.0
 THREADS = 240
 
 
+@called_as('hs.server.create_app("server")')
 def create_app(folder: str | Path = ".") -> Guard:
     """Make the app of a team server, for an ASGI server of your own. Experimental.
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import uvicorn
 
+from hushed._ground.calls import called_as
 from hushed.errors import ParameterError
 from hushed.server._app import SWEEP_SECONDS, make_app, open_desk, sweep
 from hushed.server._desk import Desk
@@ -26,6 +27,7 @@ MOST_WEB = 64
 _STOP_SECONDS = 5
 
 
+@called_as('hs.server.serve("server")')
 def serve(folder: str | Path = ".", *, web: int = 1) -> None:
     """Serve until stopped. Experimental; TLS is the work of a proxy before it.
 

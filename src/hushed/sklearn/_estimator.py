@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_epsilon, require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.types import Floats
@@ -67,6 +68,7 @@ def _model_has(name: str) -> Callable[[Method], Method]:
     return offer
 
 
+@called_as('hs.sklearn.PrivateEstimator(LogisticRegression(), epsilon=1.0, route="objective")')
 class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     """Fit an estimator of scikit-learn, and keep no more of the rows than a private release.
 

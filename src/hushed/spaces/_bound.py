@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -46,6 +47,7 @@ class SensitivityBound(Protocol):
         """
 
 
+@called_as('hs.spaces.size([1.0, -2.0], "l1")')
 def size(difference: NDArray[np.float64], norm: Norm, axis: int = -1) -> NDArray[np.float64]:
     """Size of a difference of two answers.
 

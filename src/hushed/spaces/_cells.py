@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_a, list_in_order, require_one_of
 from hushed._ground.exact import LARGEST_INT, is_small
 from hushed._ground.printing import format_exactly
@@ -20,6 +21,7 @@ CELL_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool")
 LARGEST_FLOAT: float = 2.0**970  # sums of 2**50 of them stay finite, and so do their errors
 
 
+@called_as('hs.spaces.Cell(type="float", low=0, high=100)')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """What one cell may hold.

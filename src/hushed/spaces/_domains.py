@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_one_of
 from hushed._ground.exact import moved_by_rounding
 from hushed._rows._containers import take_plain
@@ -44,6 +45,7 @@ class _Readable:
         raise NotImplementedError
 
 
+@called_as("hs.spaces.Column(cell=hs.spaces.Cell())")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column(_Readable):
     """A column of cells.
@@ -79,6 +81,7 @@ class Column(_Readable):
         return read
 
 
+@called_as('hs.spaces.Table.of({"cost": hs.spaces.Cell(low=0, high=100)})')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(_Readable):
     """Named columns of equal length.
@@ -111,6 +114,8 @@ class Table(_Readable):
     def __post_init__(self) -> None:
         check_size(self.size)
         check_least(self.least, self.size)
+        if isinstance(self.columns, Mapping):
+            raise ParameterError("columns are pairs of a name and a Cell; Table.of takes a mapping")
         if not self.columns:
             raise ParameterError("a table needs at least one column")
         if self.key is not None and self.key not in dict(self.columns):
@@ -193,6 +198,7 @@ class Table(_Readable):
         return read
 
 
+@called_as('hs.spaces.Vectors(dims=3, norm="l2", bound=1.0)')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors(_Readable):
     """Rows that are vectors of floats.
@@ -262,6 +268,7 @@ class Vectors(_Readable):
         return read
 
 
+@called_as("hs.spaces.Groups(keys=('Bonn', 'Ulm'), table=hs.spaces.Table.of(columns))")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups(_Readable):
     """A table split into disjoint parts by public keys.
@@ -293,6 +300,7 @@ class Groups(_Readable):
         return {key: self.table.check(data[key]) for key in self.keys}
 
 
+@called_as('hs.spaces.Numbers(type="float", dims=3)')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers(_Readable):
     """Answers: one number, or a vector of them.
@@ -328,6 +336,7 @@ class Numbers(_Readable):
         return read
 
 
+@called_as("hs.spaces.Opaque(size=1000)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque(_Readable):
     """Rows in any container, of which no more than their number is looked at.

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
@@ -20,6 +21,7 @@ MetricName = Literal[
 MeasureName = Literal["pure", "loss-curve", "zcdp", "renyi"]
 
 
+@called_as('hs.spaces.Metric(name="symmetric")')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """How far apart two members of a domain are.
@@ -82,6 +84,7 @@ ONE_SIDED = Metric(name="one-sided")
 DISCRETE = Metric(name="discrete")
 
 
+@called_as('hs.spaces.Measure(name="pure")')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
     """In which terms a privacy loss is stated.
@@ -122,6 +125,7 @@ ZCDP = Measure(name="zcdp")
 RENYI = Measure(name="renyi")
 
 
+@called_as("hs.spaces.Distance(2)")
 @dataclass(frozen=True, slots=True)
 class Distance:
     """How far apart two things are at most, and with which probability that may fail.
@@ -154,6 +158,7 @@ class Distance:
         return union_gamma(self.terms)
 
 
+@called_as('hs.spaces.Space(domain=domain, metric=hs.spaces.Metric(name="change-one"))')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
     """A domain with a metric on it.

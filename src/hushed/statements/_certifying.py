@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hushed._functions._environment import version
+from hushed._ground.calls import called_as
 from hushed._ground.checks import read_list
 from hushed._ground.printing import flat
 from hushed.errors import DamagedLedger, NotFound, ParameterError
@@ -22,6 +23,7 @@ from hushed.statements._statement import LedgerEntry, Statement
 from hushed.statements._studies import StudyPart, compose_study, find_law, write_study
 
 
+@called_as('hs.certify(answer, data="stays of 2024")')
 def certify(
     subject: Any,
     *,
@@ -86,6 +88,7 @@ def certify(
     return certify_record(record, data=data, note=remark, actor=actor, entry=entry)
 
 
+@called_as('hs.certify_budget(ledger, "stays")')
 def certify_budget(
     ledger: Ledger, budget: str, *, data: str = "", note: str = "", actor: str = ""
 ) -> Statement:
@@ -121,6 +124,7 @@ def certify_budget(
     return certify_record(write_report(ledger, budget), data=data, note=note, actor=actor)
 
 
+@called_as("hs.certify_study([first, second])")
 def certify_study(
     certificates: Sequence[Statement],
     *,

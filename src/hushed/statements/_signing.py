@@ -12,6 +12,7 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.json_text import load_once
 from hushed._ground.printing import brief, shown
 from hushed.errors import MissingExtra, ParameterError
@@ -28,6 +29,7 @@ _FIELDS = {"payload", "payloadType", "signatures"}
 _MOST_SIGNATURES = 100
 
 
+@called_as("hs.statements.make_key()")
 def make_key() -> tuple[bytes, bytes]:
     """Make a key to sign certificates with.
 
@@ -47,6 +49,7 @@ def make_key() -> tuple[bytes, bytes]:
     return _write_private(made), _write_public(made.public_key())
 
 
+@called_as("hs.statements.public_key(private_key)")
 def public_key(private: bytes) -> bytes:
     """Give the public key of a private one.
 
@@ -68,6 +71,7 @@ def public_key(private: bytes) -> bytes:
     return _write_public(_read_private(private).public_key())
 
 
+@called_as("hs.statements.key_id(public_key)")
 def key_id(public: bytes) -> str:
     """Name a public key: SHA-256 of its 32 bytes.
 
@@ -89,6 +93,7 @@ def key_id(public: bytes) -> str:
     return hashlib.sha256(_read_public(public).public_bytes_raw()).hexdigest()
 
 
+@called_as("hs.statements.sign(hs.certify(answer), private_key)")
 def sign(statement: Statement, private: bytes) -> str:
     """Sign a certificate.
 
@@ -127,6 +132,7 @@ def sign(statement: Statement, private: bytes) -> str:
     )
 
 
+@called_as("hs.statements.open_signed(signed, public_key)")
 def open_signed(text: str | bytes, public: bytes) -> Statement:
     """Read a signed certificate; nothing of it is looked at before the signature was checked.
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from hushed._ground.calls import given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
@@ -66,6 +67,7 @@ class LedgerEntry:
             raise ParameterError("entry.digest must be 64 hexadecimal digits")
 
 
+@given_by('hs.certify(answer, data="stays of 2024")')
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Statement(Shown):
     """A certificate of anything that was released; made by `certify`.

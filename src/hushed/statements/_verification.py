@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
+from hushed._ground.calls import called_as
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import name_missing
 from hushed.engines._choice import Workers
@@ -129,6 +130,7 @@ def verify(
 ) -> Verification | StatementCheck: ...
 
 
+@called_as("hs.verify(certificate, f)")
 def verify(
     certificate: Certificate | Statement | str | bytes | PathLike[str],
     f: Callable[[Any], Any] | None = None,

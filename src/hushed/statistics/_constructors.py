@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hushed._ground.calls import explained
+from hushed._ground.calls import called_as, explained
 from hushed.errors import ParameterError
 from hushed.guarantee import RowUnit
 from hushed.statistics._mode import Category, Mode, Statistic
@@ -16,10 +16,12 @@ KINDS: dict[str, Any] = {
 }
 
 _RANGE = "give the public range of a row, from what it means and not from the rows, as in {}"
-_CATEGORIES = "list all public categories that a row may be, as in mode(['no', 'yes'])"
+_CATEGORIES = (
+    "list all public categories that a row may be, as in hs.statistics.mode(['no', 'yes'])"
+)
 
 
-@explained(_RANGE.format("quantile(0.9, low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.quantile(0.9, low=0, high=365)"))
 def quantile(
     q: float, *, rows: int | None = None, low: float, high: float, unit: RowUnit = "row"
 ) -> Quantile:
@@ -51,7 +53,7 @@ def quantile(
     return Quantile(q=q, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("median(low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.median(low=0, high=365)"))
 def median(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Middle value; the lower one of two.
 
@@ -72,7 +74,7 @@ def median(*, rows: int | None = None, low: float, high: float, unit: RowUnit = 
     return quantile(0.5, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("minimum(low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.minimum(low=0, high=365)"))
 def minimum(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Smallest value.
 
@@ -93,7 +95,7 @@ def minimum(*, rows: int | None = None, low: float, high: float, unit: RowUnit =
     return quantile(0.0, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("maximum(low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.maximum(low=0, high=365)"))
 def maximum(*, rows: int | None = None, low: float, high: float, unit: RowUnit = "row") -> Quantile:
     """Largest value.
 
@@ -114,7 +116,7 @@ def maximum(*, rows: int | None = None, low: float, high: float, unit: RowUnit =
     return quantile(1.0, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("mean(rows=1000, low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.mean(rows=1000, low=0, high=365)"))
 def mean(*, rows: int, low: float, high: float, unit: RowUnit = "row") -> TrimmedMean:
     """Mean of all rows.
 
@@ -135,7 +137,7 @@ def mean(*, rows: int, low: float, high: float, unit: RowUnit = "row") -> Trimme
     return trimmed_mean(0.0, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("trimmed_mean(0.05, rows=1000, low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.trimmed_mean(0.05, rows=1000, low=0, high=365)"))
 def trimmed_mean(
     trim: float = 0.1, *, rows: int, low: float, high: float, unit: RowUnit = "row"
 ) -> TrimmedMean:
@@ -160,7 +162,7 @@ def trimmed_mean(
     return TrimmedMean(trim=trim, rows=rows, low=low, high=high, unit=unit)
 
 
-@explained(_RANGE.format("interquartile_range(low=0, high=365)"))
+@explained(_RANGE.format("hs.statistics.interquartile_range(low=0, high=365)"))
 def interquartile_range(
     *, rows: int | None = None, low: float, high: float, unit: RowUnit = "row"
 ) -> InterquartileRange:
@@ -204,6 +206,7 @@ def mode(categories: Sequence[Category], *, rows: int | None = None, unit: RowUn
     return Mode(categories=categories, rows=rows, unit=unit)
 
 
+@called_as("hs.statistics.from_description(hs.statistics.median(low=0, high=100).description())")
 def from_description(
     description: dict[str, Any],
 ) -> Statistic:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_a, is_one_of, is_plain_int, list_in_order
 from hushed._ground.printing import as_given
 from hushed._ground.types import Integers
@@ -23,6 +24,7 @@ Category = str | int | float | bool
 _MOST = 10_000
 
 
+@called_as('hs.statistics.mode(["no", "yes"])')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode(Described):
     """The most frequent category; of equally frequent ones the first.

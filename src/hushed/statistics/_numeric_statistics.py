@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import float_above
 from hushed._ground.types import Floats, Integers
@@ -42,6 +43,7 @@ def _at(values: Floats, window: Window) -> Fraction:
     return Fraction(float(values[window.lower - 1]))
 
 
+@called_as("hs.statistics.quantile(0.9, low=0, high=365)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantile(Numeric):
     """The value of rank ``max(1, ceil(q n))`` among n rows; of an empty table the low end.
@@ -93,6 +95,7 @@ class Quantile(Numeric):
         return rank_lengths(values, self._windows(values.size)[0].lower, candidates)
 
 
+@called_as("hs.statistics.trimmed_mean(0.05, rows=1000, low=0, high=365)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrimmedMean(Numeric):
     """Mean of what is left when the smallest and largest rows are dropped.
@@ -153,6 +156,7 @@ class TrimmedMean(Numeric):
         return interval_lengths(rounding(least), rounding(most), candidates)
 
 
+@called_as("hs.statistics.interquartile_range(low=0, high=365)")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterquartileRange(Numeric):
     """Distance of the two quartiles, the values of rank ``ceil(n/4)`` and ``ceil(3n/4)``.

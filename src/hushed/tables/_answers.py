@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import as_given, flat, format_down, format_up, own_decimals, shown
 from hushed._ground.weak_promises import epsilon_warnings
@@ -45,6 +46,7 @@ class Asked:
     left_out: LeftOut | None = None
 
 
+@given_by("table.count().release(epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
     """The noisy answer of a query, which may be published: one row for each group.
@@ -147,6 +149,7 @@ class Answer(Shown):
         """
         raise AttributeError("an answer has no certificate by itself: hs.certify(answer) makes it")
 
+    @called_as('answer.value("count")')
     def value(self, name: str) -> Any:
         """Value of an output of a query without groups.
 
@@ -255,6 +258,7 @@ class Answer(Shown):
             raise MissingExtra("a Polars frame", "polars") from None
         return pl.from_arrow(make_arrow(self))
 
+    @called_as('answer.to_csv("answer.csv")')
     def to_csv(self, path: str | Path) -> None:
         """Write the columns of `to_arrow` to a new CSV file; lists as JSON.
 
@@ -272,6 +276,7 @@ class Answer(Shown):
         """
         write_new(path, render(self, ".csv"))
 
+    @called_as('answer.to_parquet("answer.parquet")')
     def to_parquet(self, path: str | Path) -> None:
         """Write the table of `to_arrow`, with its metadata, to a new Parquet file.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
-from hushed._ground.calls import explained
+from hushed._ground.calls import called_as, explained
 from hushed._ground.notebook import Card, card_of_facts
 from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
@@ -86,6 +86,7 @@ class QueryBuilder:
         """What the guarantee protects: one user with all rows, or one row."""
         return self.query.unit
 
+    @called_as("filter('cost > 100')")
     def filter(self, condition: str) -> Self:
         """Keep the rows that fulfil a condition.
 
@@ -107,6 +108,7 @@ class QueryBuilder:
         """
         return replace(self, query=self.query.filter(condition))
 
+    @called_as("derive('share', 'cost / days')")
     def derive(self, name: str, expression: str) -> Self:
         """Add a column, computed row by row.
 
@@ -129,6 +131,7 @@ class QueryBuilder:
         """
         return replace(self, query=self.query.derive(name, expression))
 
+    @called_as("join(public, on='city')")
     def join(self, public: Any, *, on: str, default: Mapping[str, Any] | None = None) -> Self:
         """Add the columns of a public table, which has one row for each key.
 
@@ -162,6 +165,7 @@ class QueryBuilder:
     def _check_public(self, public: Any) -> None:
         """Refuse a private table in the place of a public one, as far as it is known."""
 
+    @called_as("group_by('city', keys=['Bonn', 'Ulm'])")
     def group_by(
         self,
         *columns: str,
@@ -196,6 +200,7 @@ class QueryBuilder:
         query = self.query.group_by(columns, keys, select_partitions=select_partitions)
         return replace(self, query=query)
 
+    @called_as("bound_contributions(max_rows_per_user=3)")
     def bound_contributions(
         self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
     ) -> Self:
@@ -225,6 +230,7 @@ class QueryBuilder:
         )
         return replace(self, query=query)
 
+    @called_as("count()")
     def count(self, *, name: str = "count", weight: float = 1.0) -> Self:
         """Add the number of rows to the query.
 
@@ -242,6 +248,7 @@ class QueryBuilder:
         """
         return self._ask("count", name=name, weight=weight)
 
+    @called_as("count_users()")
     def count_users(self, *, name: str = "users", weight: float = 1.0) -> Self:
         """Add the number of different users to the query.
 

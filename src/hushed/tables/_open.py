@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType
+from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
 from hushed.tables import _engine as engine
 from hushed.tables._expressions import find_column, is_sendable
@@ -16,6 +17,7 @@ from hushed.tables._requests import GROUPABLE, KEY_TYPES
 from hushed.tables._table import Table
 
 
+@called_as('hs.table("stays.csv")')
 def table(
     source: Any,
     name: str = "rows",
@@ -90,7 +92,7 @@ def table(
         newlines_in_values=newlines_in_values,
     )
     for message in made.connection.warnings:
-        warnings.warn(message, HushedWarning, stacklevel=2)
+        warn_outside(HushedWarning(message))
     return made
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
@@ -47,6 +48,7 @@ def _name_columns(value: dict[str, StoredType]) -> dict[str, StoredType]:
     return _Columns(sorted(value.items()))  # in one order, so that equal queries are written alike
 
 
+@called_as("hs.Query.of(table)")
 class Query(Part, Shown):
     """What is asked of a private table, as frozen data: no table, no rows, no price.
 
@@ -266,6 +268,7 @@ class Query(Part, Shown):
         canonical = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    @called_as('query.to_python("stays.csv")')
     def to_python(
         self,
         source: str,
@@ -295,6 +298,7 @@ class Query(Part, Shown):
         lines = CsvLines(header=header, newlines_in_values=newlines_in_values)
         return write_python(self, source, name, lines)
 
+    @called_as('query.to_cli("stays.csv", epsilon=1.0)')
     def to_cli(
         self,
         source: str,
@@ -334,6 +338,7 @@ class Query(Part, Shown):
         lines = CsvLines(header=header, newlines_in_values=newlines_in_values)
         return write_command(self, source, name, (epsilon, delta, noise), lines)
 
+    @called_as('query.to_notebook("stays.csv", epsilon=1.0)')
     def to_notebook(
         self,
         source: str,

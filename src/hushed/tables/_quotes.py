@@ -9,6 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
+from hushed._ground.calls import given_by
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
@@ -81,6 +82,7 @@ class QuotedOutput(Shown):
         )
 
 
+@given_by("table.count().quote(epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Quote(Shown):
     """Price of a query, before anything is charged or read.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,8 +9,10 @@ from threading import Event
 from typing import Any
 
 from hushed._functions._carried import carries_rows
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown
+from hushed._ground.warned import warn_outside
 from hushed.errors import HushedWarning, ParameterError
 from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
@@ -33,6 +34,7 @@ from hushed.tables._wanted import read_errors
 _BETA = 0.05
 
 
+@called_as('hs.table("stays.csv")')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table(QueryBuilder, Shown):
     """A query on a private table; every method returns a new one. Made by `table`.
@@ -52,6 +54,7 @@ class Table(QueryBuilder, Shown):
     def _card(self) -> Card:
         return self._describe("Query of a private table")
 
+    @called_as("table.ask(query)")
     def ask(self, query: question.Query) -> Table:
         """Ask a query that was written as data.
 
@@ -73,6 +76,7 @@ class Table(QueryBuilder, Shown):
         """
         return ask(self, query)
 
+    @called_as("join_users('people', user='patient', columns=['age'])")
     def join_users(
         self,
         name: str,
@@ -115,7 +119,7 @@ class Table(QueryBuilder, Shown):
 
         joined, remarks = join_beside(self, name, user, columns, default)
         for message in remarks:
-            warnings.warn(message, HushedWarning, stacklevel=2)
+            warn_outside(HushedWarning(message))
         return joined
 
     def _check_public(self, public: Any) -> None:
@@ -139,6 +143,7 @@ class Table(QueryBuilder, Shown):
                 parameter=parameter,
             )
 
+    @called_as("table.count().quote(epsilon=1.0)")
     def quote(
         self,
         *,
@@ -219,6 +224,7 @@ class Table(QueryBuilder, Shown):
             budget=budget,
         )
 
+    @called_as('table.count().quote_for(errors={"count": 50})')
     def quote_for(
         self,
         *,
@@ -307,6 +313,7 @@ class Table(QueryBuilder, Shown):
         )
         return QuotedErrors(table=solved, quote=price, errors=dict(errors), binding=binding)
 
+    @called_as("table.count().prepare(epsilon=1.0)")
     def prepare(
         self,
         *,
@@ -383,6 +390,7 @@ class Table(QueryBuilder, Shown):
             digest=digest_question(self.query, place, {**terms, "timeout": timeout}),
         )
 
+    @called_as("table.count().release(epsilon=1.0)")
     def release(
         self,
         *,

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_plain_int
 from hushed._ground.numeric import finite_above
 from hushed._ground.printing import as_given
@@ -26,6 +27,7 @@ _SLICE_BITS = 40
 _BLOCK = 1 << 14  # fits the cache
 
 
+@called_as("hs.transformations.enlarged(1.0, 1e-9)")
 def enlarged(sensitivity: float, error: float) -> float:
     """Sensitivity of an answer computed with an error.
 
@@ -44,6 +46,7 @@ def enlarged(sensitivity: float, error: float) -> float:
     return finite_above(Fraction(_amount(sensitivity)) + 2 * Fraction(_amount(error)))
 
 
+@called_as("hs.transformations.summation_error(1000, largest=100.0)")
 def summation_error(rows: int, *, largest: float) -> float:
     """Bound the error of a sum of doubles, added up one by one, in pairs or in any other order.
 

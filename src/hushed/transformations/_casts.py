@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.exact import LARGEST_INT
 from hushed._ground.types import ColumnType
@@ -22,6 +23,7 @@ from hushed.transformations._row_steps import Values, map_each_row
 _NUMBERS_AND_STRINGS = tuple(each for each in CELL_TYPES if each != "bool")
 
 
+@called_as('hs.transformations.cast("float")')
 def cast(to: ColumnType) -> Step[Transformation]:
     """Read the cells of a column as another type.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import list_in_order, require_one_of, require_within
 from hushed._ground.exact import LARGEST_INT
 from hushed.errors import ParameterError
@@ -26,6 +27,7 @@ from hushed.transformations._matching import take_column
 _LEVELS = 1 << 20  # quantile levels are multiples of 2**-20, so that scores are exact
 
 
+@called_as("hs.transformations.count()")
 def count() -> Step[Transformation]:
     """Count the rows.
 
@@ -48,6 +50,7 @@ def count() -> Step[Transformation]:
     return Step("count", build)
 
 
+@called_as("hs.transformations.histogram([0, 10, 20])")
 def histogram(bins: Iterable[Any], *, norm: CountNorm = "l1") -> Step[Transformation]:
     """Count the rows in public bins.
 
@@ -115,6 +118,7 @@ def _valued(wanted: Sequence[Any]) -> Callable[[Any], NDArray[np.int64]]:
     )
 
 
+@called_as("hs.transformations.quantile_scores([0, 10, 20], 0.5)")
 def quantile_scores(candidates: Iterable[float], alpha: float) -> Step[Transformation]:
     """Score public candidates for a quantile.
 

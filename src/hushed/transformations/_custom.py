@@ -19,6 +19,7 @@ from hushed._functions._gate import (
     copy_privately,
     guard_step,
 )
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.numeric import finite_above
@@ -45,6 +46,9 @@ from hushed.transformations._chain import Transformation, linear
 _METRICS = {"l1": L1, "l2": L2, "sup": SUP}
 
 
+@called_as(
+    'hs.transformations.declared(f, source=space, target=space, stability=1, argument="...")'
+)
 def declared(
     function: Callable[[Any], Any],
     *,
@@ -111,6 +115,7 @@ def _of_rows(bound: Callable[[float], float]) -> Callable[[Distance], Distance]:
     return linear(lambda distance: math.floor(bound(distance)))
 
 
+@called_as("hs.transformations.from_sensitivity(f, sensitivity)")
 def from_sensitivity(
     function: Callable[[Any], Any],
     sensitivity: SensitivityBound,

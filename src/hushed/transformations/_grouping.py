@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.numeric import round_up
 from hushed.errors import ParameterError, SpaceMismatch
@@ -33,6 +34,7 @@ _METRICS = {"l1": L1, "l2": L2, "sup": SUP, "one-sided": ONE_SIDED}
 _PartNorm = Literal["l1", "l2", "sup", "one-sided"]
 
 
+@called_as('hs.transformations.group_by("city", ["Bonn", "Ulm"])')
 def group_by(column: str | Sequence[str], keys: Iterable[Any]) -> Step[Transformation]:
     """Split a table into disjoint parts by public keys.
 
@@ -111,6 +113,7 @@ def rows_with(data: dict[str, Any], names: Sequence[str], key: Any) -> NDArray[n
     return np.asarray(np.logical_and.reduce(masks), dtype=np.bool_)
 
 
+@called_as("hs.transformations.each(hs.transformations.count())")
 def each(step: Step[Transformation], *, norm: _PartNorm = "l1") -> Any:
     """Answer the same question for each part.
 

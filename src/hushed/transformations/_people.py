@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_count, require_one_of
 from hushed._ground.numeric import finite_above, root_above
 from hushed.spaces import Numbers, Space
@@ -22,6 +23,7 @@ from hushed.transformations._matching import take_users
 from hushed.transformations._resizing import draw_salt, name_user, rank_keys
 
 
+@called_as('hs.transformations.count_users("city", ["Bonn", "Ulm"], groups=1)')
 def count_users(
     column: str | Sequence[str],
     keys: Iterable[Any],

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed.errors import ParameterError
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Space
 from hushed.spaces._sizes import check_size
@@ -31,6 +32,7 @@ from hushed.transformations._matching import take_column, take_users
 _SALT_BYTES = 32
 
 
+@called_as("hs.transformations.resize(1000, 0.0)")
 def resize(size: int, fill: float | str) -> Step[Transformation]:
     """Bring a column to a public number of rows.
 
@@ -85,6 +87,7 @@ def resized(values: NDArray[Any], size: int, fill: float | str, salt: bytes) -> 
     return found
 
 
+@called_as("hs.transformations.limit_rows(1000)")
 def limit_rows(most: int) -> Step[Transformation]:
     """Keep at most so many rows of each user, chosen at random.
 

@@ -11,6 +11,7 @@ import numpy as np
 from hushed._functions._gate import guard_step
 from hushed._functions._row_functions import RowFunction
 from hushed._functions._silence import silence
+from hushed._ground.calls import called_as
 from hushed.errors import BadFunction
 from hushed.spaces import Cell, Column, Space, Table
 from hushed.transformations._chain import Step, Transformation
@@ -19,6 +20,7 @@ from hushed.transformations._memory import check_row_memory
 from hushed.transformations._row_steps import Values, drop_some_rows, map_each_row
 
 
+@called_as("hs.transformations.filter_rows(lambda cost: cost > 10)")
 def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
     """Keep the rows for which a function says so.
 
@@ -61,6 +63,7 @@ def filter_rows(keep: Callable[[Any], bool]) -> Step[Transformation]:
     return Step("filter_rows", build)
 
 
+@called_as("hs.transformations.map_rows(abs, hs.spaces.Cell(low=0, high=100))")
 def map_rows(function: Callable[[Any], Any], cell: Cell) -> Step[Transformation]:
     """Apply a function to every row.
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.printing import format_exactly
 from hushed.errors import ParameterError
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space, Table, Vectors
@@ -26,6 +27,7 @@ from hushed.transformations._matching import refuse, take_column, take_domain
 from hushed.transformations._row_steps import Values, drop_some_rows, keep_rows, map_each_row
 
 
+@called_as('hs.transformations.select("cost")')
 def select(name: str) -> Step[Transformation]:
     """Take one column of a table.
 
@@ -48,6 +50,7 @@ def select(name: str) -> Step[Transformation]:
     return Step("select", build)
 
 
+@called_as("hs.transformations.clip(0, 100)")
 def clip(low: float, high: float) -> Step[Transformation]:
     """Move numbers into bounds.
 
@@ -85,6 +88,7 @@ def clip(low: float, high: float) -> Step[Transformation]:
     return Step("clip", build)
 
 
+@called_as("hs.transformations.impute(0.0)")
 def impute(value: float | str) -> Step[Transformation]:
     """Put a public constant in place of missing values.
 
@@ -115,6 +119,7 @@ def impute(value: float | str) -> Step[Transformation]:
     return Step("impute", build)
 
 
+@called_as("hs.transformations.drop_missing()")
 def drop_missing() -> Step[Transformation]:
     """Leave out the rows with a missing value.
 
@@ -135,6 +140,7 @@ def drop_missing() -> Step[Transformation]:
     return Step("drop_missing", build)
 
 
+@called_as('hs.transformations.stack("age", "cost")')
 def stack(*names: str) -> Step[Transformation]:
     """Take columns of a table as vectors of floats.
 
@@ -167,6 +173,7 @@ def stack(*names: str) -> Step[Transformation]:
     return Step("stack", build)
 
 
+@called_as("hs.transformations.clip_norm(1.0)")
 def clip_norm(bound: float, norm: Literal["l1", "l2", "sup"] = "l2") -> Step[Transformation]:
     """Shrink vectors to a largest norm.
 
@@ -208,6 +215,7 @@ def clip_norm(bound: float, norm: Literal["l1", "l2", "sup"] = "l2") -> Step[Tra
     return Step("clip_norm", build)
 
 
+@called_as("hs.transformations.to_change_one()")
 def to_change_one() -> Step[Transformation]:
     """Count replaced rows instead of rows added and removed.
 
@@ -228,6 +236,7 @@ def to_change_one() -> Step[Transformation]:
     return Step("to_change_one", build)
 
 
+@called_as("hs.transformations.to_symmetric()")
 def to_symmetric() -> Step[Transformation]:
     """Count rows added and removed instead of rows replaced.
 

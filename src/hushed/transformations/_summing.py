@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed._ground.calls import called_as
 from hushed._ground.exact import LARGEST_INT
 from hushed._ground.numeric import finite_above
 from hushed.spaces import ABSOLUTE, Column, Numbers, Space, Vectors
@@ -39,6 +40,7 @@ from hushed.transformations._chain import Step, Transformation
 from hushed.transformations._matching import refuse, take_column, take_domain
 
 
+@called_as("hs.transformations.sum_of()")
 def sum_of() -> Step[Transformation]:
     """Add up the numbers of a column.
 
@@ -73,6 +75,7 @@ def sum_of() -> Step[Transformation]:
     return Step("sum_of", build)
 
 
+@called_as("hs.transformations.mean(least=10)")
 def mean(*, least: int | None = None) -> Step[Transformation]:
     """Average the numbers of a column.
 
@@ -135,6 +138,7 @@ def _compute_mean(values: NDArray[Any], low: float, high: float, least: int) -> 
     return min(max(float((Fraction(total) + filled) / least), low), high)
 
 
+@called_as("hs.transformations.variance()")
 def variance() -> Step[Transformation]:
     """Average the squared deviations from the mean (divisor n).
 
@@ -168,6 +172,7 @@ def variance() -> Step[Transformation]:
     return Step("variance", build)
 
 
+@called_as("hs.transformations.vector_sum()")
 def vector_sum() -> Step[Transformation]:
     """Add up vectors of bounded norm.
 

@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
+from hushed._ground.calls import called_as
 from hushed._web.messages import say_error
 from hushed._web.rendering import STATIC, is_part
 from hushed.errors import HushedError, NotFound, Refusal
@@ -51,6 +52,7 @@ PAGES = (
 PRACTICE = "/practice"
 
 
+@called_as('hs.workbench.create_app("study", port=8000)')
 def create_app(folder: str | Path = ".", *, port: int, ledger: str | None = None) -> Guard:
     """Make the app of a workbench, for a server of your own on this computer.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import uvicorn
 
+from hushed._ground.calls import called_as
 from hushed.errors import ParameterError
 from hushed.workbench._app import create_app
 from hushed.workbench._jobs import stop_public_jobs
@@ -20,6 +21,7 @@ from hushed.workbench._workspace import open_workspace, practice_of
 LOOPBACK = "127.0.0.1"
 
 
+@called_as('hs.workbench.serve_workbench("study")')
 def serve_workbench(
     folder: str | Path = ".",
     *,

@@ -6,6 +6,7 @@ import math
 from difflib import get_close_matches
 from itertools import chain
 
+from hushed._ground.calls import called_as
 from hushed.errors import NotFound, ParameterError
 from hushed.zoo import _counts as counts
 from hushed.zoo import _gaussian as gaussian
@@ -22,6 +23,7 @@ _DELTA = 0.01
 _RATE = 0.2
 
 
+@called_as("hs.zoo.specimens()")
 def specimens(epsilon: float = 0.1) -> list[Specimen]:
     """All mechanisms of the zoo, with the parameters of the published tables.
 
@@ -75,6 +77,7 @@ def specimens(epsilon: float = 0.1) -> list[Specimen]:
     ]
 
 
+@called_as('hs.zoo.find("SVT4")')
 def find(name: str, epsilon: float = 0.1) -> Specimen:
     """Look up a specimen, or one of a faulty/fixed pair.
 
