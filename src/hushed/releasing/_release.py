@@ -49,6 +49,7 @@ from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
 from hushed.statistics import Numeric, Statistic
+from hushed.transformations import Transformation
 
 _MOST_NAMED = 20
 
@@ -117,7 +118,7 @@ class Release(Shown):
 
 
 def release(
-    f: Callable[..., Any] | Statistic | Pool,
+    f: Callable[..., Any] | Statistic | Transformation | Pool,
     data: Any,
     mechanism: Mechanism | StatisticMechanism | Blocks | Posterior,
     ledger: Charges | None = None,
@@ -139,7 +140,9 @@ def release(
     f : callable, statistic or hushed.blocks.Pool
         The function whose sensitivity the mechanism was calibrated to, the statistic that it was
         made for, the ``log_likelihood`` of a `Posterior`, or for hs.Blocks a pool of processes
-        that know the function.
+        that know the function. For a mechanism on a statistic also a chain of
+        `hushed.transformations` to a column: the statistic is then computed from what it gives, of
+        which one row must change one row.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers

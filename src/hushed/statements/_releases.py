@@ -83,6 +83,8 @@ def _name_ground(certificate: Certificate) -> str:
     """Name what a promise rests on that was stated, and neither proven nor sampled."""
     if certificate.mechanism.stated:
         return "the word of the author of the mechanism"
+    if certificate.chain:
+        return "what the steps before the statistic say of themselves"
     proven = certificate.sampling or holds_always(certificate)
     return "" if proven else "the reason that was given for the sensitivity"
 
