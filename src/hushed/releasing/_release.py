@@ -48,7 +48,7 @@ from hushed.releasing._stated_error import StatedError
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
-from hushed.statistics import Numeric, Statistic
+from hushed.statistics import Statistic
 from hushed.transformations import Transformation
 
 _MOST_NAMED = 20
@@ -229,8 +229,9 @@ def release(
         f, mechanism = _prepare_posterior(f, data, mechanism)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
-    if isinstance(f, Numeric):
+    if isinstance(f, Statistic):
         f.check(data)  # its size is public, and refused before the charge
+        refuse_private_candidates(getattr(f, "categories", None), data)
     admitted = admit_mechanism(mechanism)
     if admitted.name in SEARCHES:
         raise ParameterError(
