@@ -400,14 +400,30 @@ def test_a_mean_that_trims_nothing_is_no_median():
     assert "--mean stay:0:100" in command
 
 
-def test_labels_that_would_be_read_as_numbers_have_no_command():
-    """`hushed blocks` would take them for numbers, which no text equals: all blocks would fail."""
-    described = Described(category=["1", "2"])
-    public = Source(population="uniform:0,100")
-    told = Compared(asked="vote.py:winner", public=public, described=described, unit="row")
-    unit = hs.populations.Uniform(low=0, high=1)
-    found = hs.compare(lambda _: "1", unit, rows=60, candidates=["1", "2"], trials=2, workers=1)
-    assert next_command(told, replace(found, recommended="blocks, votes")) == ""
+def test_categories_of_a_function_are_labels_if_they_are_numbers(run, tmp_path):
+    """The share of other labels is compared, as in Python, and the next command releases one."""
+    vote = "def winner(rows):\n    return 3 if rows.mean() > 30 else 1\n"
+    (tmp_path / "vote.py").write_text(vote)
+    labels = [word for each in "123" for word in ("--category", each)]
+    result = run("compare", "vote.py:winner", *UNIFORM, "--rows", 60, *labels, "--json")
+    assert result.returncode == 0, result.stderr
+    assert compared(result)["labels"] is True
+    told = Compared(
+        asked="vote.py:winner",
+        public=Source(population="uniform:0,100"),
+        described=Described(category=["1", "2", "3"]),
+        unit="row",
+    )
+    uniform = hs.populations.Uniform(low=0, high=100)
+    given = {"candidates": [1, 2, 3], "labels": True, "trials": 2, "workers": 1}
+    found = hs.compare(lambda rows: 3 if rows.mean() > 30 else 1, uniform, rows=60, **given)
+    command = next_command(told, replace(found, recommended="blocks, votes")).split()
+    assert command[:4] == ["hushed", "blocks", "PRIVATE.csv", "vote.py:winner"]
+    assert "--candidate 1 --candidate 2 --candidate 3" in " ".join(command)
+    (tmp_path / "PRIVATE.csv").write_text("\n".join(["50"] * 60) + "\n")
+    released = run(*command[1:], "--no-header", "--columns", 1, "--json")
+    assert released.returncode == 0, released.stderr
+    assert json.loads(released.stdout)["value"] in (1, 2, 3)
 
 
 def test_smooth_noise_is_chosen_on_a_public_population(run):

@@ -187,3 +187,48 @@ def test_users_are_protected_with_all_their_rows():
     (route,) = found.routes
     assert route.guarantee.unit == "user"
     assert "user=0" in route.how
+
+
+def numbered(rows):
+    """Say which of three numbered options wins, none of which is nearer to another."""
+    return 3 if np.mean(rows) > 0.48 else 1
+
+
+def test_numbers_are_labels_where_that_is_said():
+    """The same as of texts that stand for them: shares of other labels, and votes of blocks."""
+
+    def spelt(rows):
+        return {1: "one", 3: "three"}[numbered(rows)]
+
+    given = {"rows": 400, "workers": 1, "trials": 10, "delta": 1e-6}
+    found = hs.compare(numbered, UNIT, candidates=[1, 2, 3], labels=True, **given)
+    other = hs.compare(spelt, UNIT, candidates=["one", "two", "three"], **given)
+    assert found.labels
+    assert [each.name for each in found.routes] == [each.name for each in other.routes]
+    assert [each.error_95 for each in found.routes] == [each.error_95 for each in other.routes]
+    assert found.recommended == other.recommended
+    assert "share of releases with another label" in str(found)
+    plain = hs.compare(numbered, UNIT, candidates=[1, 2, 3], **given)
+    assert not plain.labels  # numbers are numbers where nothing else is said
+    assert {each.name for each in plain.routes} & {"blocks", "blocks, public guess"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "text"),
+    [
+        (numbered, {"candidates": [1, 2, 3], "labels": 1}, "must be True or False"),
+        (numbered, {"labels": True}, "all of its labels as candidates"),
+        (
+            hs.statistics.mode([1, 2, 3], rows=400),
+            {"labels": True},
+            "hs.statistics.mode, which has its categories",
+        ),
+        (numbered, {"candidates": ["a", "b"], "labels": False}, "is a label"),
+        (numbered, {"candidates": [1, 2], "labels": True, "low": 0, "high": 1}, "have no range"),
+        (numbered, {"candidates": [1, 1.0], "labels": True}, "must all differ"),
+    ],
+)
+def test_labels_that_are_none_are_refused(asked, given, text):
+    """At once, with what to give."""
+    with pytest.raises(ParameterError, match=text):
+        hs.compare(asked, UNIT, rows=400, trials=2, workers=1, **given)

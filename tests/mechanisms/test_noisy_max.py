@@ -60,7 +60,7 @@ CASES = {
 @pytest.mark.parametrize(("count", "near"), [(2, 0.85), (3, 0.999)])
 def test_index_and_gap_lose_epsilon_and_no_more(monkeypatch, case, count, near):
     """All scores of 0 to 2, all movements, gaps up to 12: at most epsilon, and nearly all of it."""
-    monkeypatch.setattr(noisy_max, "_GRID_BITS", 0)
+    monkeypatch.setattr(noisy_max, "NOISY_MAX_BITS", 0)
     sensitivity, monotone, moves = CASES[case]
     scale = float(hs.NoisyMax(sensitivity, epsilon=1.0, monotone=monotone).noise_scale)
     worst = 0.0

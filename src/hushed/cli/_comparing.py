@@ -12,6 +12,7 @@ import hushed as hs
 from hushed._functions._loading import read_function
 from hushed._ground.whole_files import write_whole
 from hushed.cli import _options as shared
+from hushed.cli._block_options import read_candidates
 from hushed.cli._inputs import find_user
 from hushed.cli._next_command import Compared, next_command
 from hushed.cli._options import option
@@ -112,8 +113,9 @@ def _read_function(
     source, columns = public.read(user)
     whose = find_user(user, public.frame, columns, source)
     ends = {"low": described.low, "high": described.high}
-    labels = list(described.category) if described.category else None
-    return {"asked": function, "population": source, "user": whose, "candidates": labels, **ends}
+    labels = read_candidates(described.category, "votes") if described.category else None
+    named = {"candidates": labels, "labels": True} if labels else {}
+    return {"asked": function, "population": source, "user": whose, **named, **ends}
 
 
 def _read_statistic(

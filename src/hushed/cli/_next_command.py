@@ -9,7 +9,6 @@ from shlex import quote
 
 import hushed as hs
 from hushed._ground.printing import format_exactly
-from hushed.cli._block_options import read_candidates
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described
 
@@ -100,7 +99,7 @@ def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     elif chosen.name == "blocks" and told.low is not None and told.high is not None:
         yield from ("blocks", "PRIVATE.csv", given.asked)
         yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
-    elif chosen.name in _VOTES and read_candidates(told.category, "votes") == told.category:
+    elif chosen.name in _VOTES:
         yield from ("blocks", "PRIVATE.csv", given.asked, "--aggregate", _VOTES[chosen.name])
         for each in told.category or ():
             yield from ("--candidate", each)

@@ -13,13 +13,23 @@ from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described, read_statistic_population
 from hushed.cli._written import shares_files
 from hushed.errors import ParameterError, PrivateRowsAsPopulation
-from hushed.mechanisms import InverseSensitivity, Laplace, ProposeTest, Smooth, StableMode
+from hushed.mechanisms import (
+    InverseSensitivity,
+    Laplace,
+    NoisyMax,
+    ProposeTest,
+    Smooth,
+    StableMode,
+    TopK,
+)
 from hushed.mechanisms._smooth import HeavyNoise
 from hushed.populations import Population, Promise
 from hushed.sensitivity import global_sensitivity
 from hushed.statistics import Numeric, Statistic
 
-MechanismName = Literal["inverse", "smooth", "laplace", "propose-test", "stable-mode"]
+MechanismName = Literal[
+    "inverse", "smooth", "laplace", "propose-test", "stable-mode", "noisy-max", "top-k"
+]
 
 _KINDS: dict[str, Any] = {
     "inverse": InverseSensitivity,
@@ -34,8 +44,10 @@ _TAKEN = {
     "laplace": (),
     "propose-test": ("bound", "delta"),
     "stable-mode": ("delta",),
+    "noisy-max": (),
+    "top-k": ("k",),
 }
-_NEEDED = ("bound", "delta")
+_NEEDED = ("bound", "delta", "k")
 _SPELT = {"candidates": "--candidate"}
 
 
@@ -50,12 +62,16 @@ class Chosen:
             "Draw one of many public values; add noise in proportion to the smooth sensitivity, or "
             "Laplace noise for the whole range, which is best for a mean; "
             "propose a bound and test it, or tell the mode as it is: these two may refuse, which "
-            "is charged, too.",
+            "is charged, too; of a mode tell also how far ahead it is (noisy-max), or the best "
+            "categories (top-k).",
             NOISE,
         ),
     ] = "inverse"
     delta: Annotated[
         float | None, option("Slack of propose-test and stable-mode; in (0, 1).", NOISE)
+    ] = None
+    k: Annotated[
+        int | None, option("top-k: how many categories are chosen, together.", NOISE, "--k")
     ] = None
     bound: Annotated[
         float | None,
@@ -130,7 +146,7 @@ class Chosen:
 
     def make(self, statistic: Statistic, population: Population | None = None) -> Any:
         """Make the mechanism, or say why the statistic has none."""
-        given = {name: getattr(self, name) for name in ("delta", "bound", "noise", "tail")}
+        given = {name: getattr(self, name) for name in ("delta", "bound", "noise", "tail", "k")}
         given |= {"smoothing": self.smoothing, "candidates": self.candidates or None}
         taken = _TAKEN[self.mechanism]
         for name, value in given.items():
@@ -149,10 +165,32 @@ class Chosen:
             )
         if self.mechanism == "laplace":
             if not isinstance(statistic, Numeric):
-                raise ParameterError("categories are no numbers that noise could be added to")
+                raise ParameterError(
+                    "categories are no numbers that noise could be added to; noisy-max and top-k "
+                    "choose by how many rows hold each"
+                )
             return Laplace(global_sensitivity(statistic), epsilon=self.epsilon)
+        if self.mechanism in ("noisy-max", "top-k"):
+            return self._choose(statistic)
         stated = {name: value for name, value in given.items() if value is not None}
         return _KINDS[self.mechanism](statistic, epsilon=self.epsilon, **stated)
+
+    def _choose(self, statistic: Statistic) -> NoisyMax | TopK:
+        """Choose by the numbers of rows of the categories of a mode."""
+        if isinstance(statistic, Numeric):
+            raise ParameterError(
+                f"--mechanism {self.mechanism} chooses among the categories of a mode: give mode "
+                "and --category for each"
+            )
+        moved = global_sensitivity(statistic, "range")
+        if self.k is None:
+            return NoisyMax(moved, epsilon=self.epsilon)
+        if self.k > len(statistic.categories):
+            raise ParameterError(
+                f"--k must be at most the number of categories, {len(statistic.categories)}, got "
+                f"{self.k}"
+            )
+        return TopK(self.k, moved, epsilon=self.epsilon)
 
 
 def _option(name: str) -> str:

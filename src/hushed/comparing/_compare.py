@@ -65,6 +65,7 @@ def compare(
     low: float | None = None,
     high: float | None = None,
     candidates: Sequence[Any] | None = None,
+    labels: bool | None = None,
     worth: float = 2.0,
     trials: int = 200,
     seed: int = 0,
@@ -111,6 +112,10 @@ def compare(
         Public values to choose from, for the routes that choose. Texts, or truth values, are the
         labels that a function may answer with: give all of them. Then the error is the share of
         releases with another label than that of the whole table, a refusal counted as one.
+    labels : bool, optional
+        Whether the candidates are labels, none of which is nearer to one than to another. By
+        default they are where one of them is a text or a truth value; say True for numbers that
+        only name something, such as the candidates 1, 2 and 3 of a vote.
     worth : float, default 2
         How many times as large an error the stronger one of two promises may have, and still be
         recommended; 1 or more.
@@ -166,16 +171,16 @@ def compare(
     most = None if error is None else require_positive("error", error)
     if not isinstance(worth, int | float) or not 1 <= worth < math.inf:
         raise ParameterError(f"worth must be 1 or more, got {as_given(worth)}", parameter="worth")
-    labels = _read_labels(asked, candidates)
+    known_labels = _read_labels(asked, candidates, labels)
     question = Question(
         asked=asked,
         population=population,
         rows=known,
         gamma=require_probability("gamma", gamma),
         delta=_read_delta(delta),
-        candidates=None if labels is not None else _read_candidates(asked, candidates),
-        labels=labels,
-        span=_read_span(asked, low, high, labelled=labels is not None),
+        candidates=None if known_labels is not None else _read_candidates(asked, candidates),
+        labels=known_labels,
+        span=_read_span(asked, low, high, labelled=known_labels is not None),
         trials=require_count("trials", trials, least=2),
         seed=seed_from(seed),
         workers=workers,
@@ -249,12 +254,29 @@ def _assemble(
     )
 
 
-def _read_labels(asked: Any, candidates: Any) -> tuple[Category, ...] | None:
-    """Read what a function may answer with, if it is labels: texts, or truth values."""
+def _read_labels(asked: Any, candidates: Any, said: bool | None) -> tuple[Category, ...] | None:
+    """Read what a function may answer with, if it is labels: as said, else texts, truth values."""
+    if said is not None and not isinstance(said, bool):
+        raise ParameterError(
+            f"labels must be True or False, got {as_given(said)}", parameter="labels"
+        )
     listed = isinstance(candidates, Collection)
     if isinstance(asked, Statistic) or not listed:
+        if said:
+            raise ParameterError(
+                "labels=True is about what a function answers with: give a function, and all of "
+                "its labels as candidates; a vote is hs.statistics.mode, which has its categories",
+                parameter="labels",
+            )
         return None
-    if not any(isinstance(each, str | bool | np.bool_) for each in candidates):
+    named = any(isinstance(each, str | bool | np.bool_) for each in candidates)
+    if said is False and named:
+        raise ParameterError(
+            "a text or a truth value among the candidates is a label: leave labels=False out, or "
+            "give numbers",
+            parameter="labels",
+        )
+    if not (said or named):
         return None
     found: tuple[Category, ...] = Blocks(candidates, aggregate="votes").values
     return found

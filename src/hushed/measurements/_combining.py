@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hushed import privacy_loss
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_list
+from hushed._ground.numeric import LIBRARY, round_down, round_up
 from hushed.errors import ParameterError
 from hushed.measurements._losses import Loss, added, restated
 from hushed.measurements._record import Measurement
@@ -129,7 +132,7 @@ def parallel(step: Step[Any]) -> Step[Measurement]:
 
 
 def _split(inner: Measurement, rows: int, parts: int) -> dict[Measure, Loss]:
-    """Bound the loss over all ways to spread rows; of a curve only for one row."""
+    """Bound the loss over all ways to spread rows; of a curve, where nothing else is known."""
     known = [inner.known(Distance(share)) for share in range(rows + 1)]
     found: dict[Measure, Loss] = {}
     if rows <= 1:
@@ -137,12 +140,25 @@ def _split(inner: Measurement, rows: int, parts: int) -> dict[Measure, Loss]:
     for measure in (PURE, ZCDP):
         if all(measure in each for each in known):
             found[measure] = worst_split(_amount(known, measure), rows, parts)
+    curve = _stated(known[1], PRIVACY_PROFILE)
+    if not found and curve is not None:
+        return {PRIVACY_PROFILE: privacy_loss.profile(lambda level: _group(curve, level, rows))}
     if any(_stated(each, RENYI) is not None for each in known):
         bounds = [restated(each, RENYI) for each in known]
         found[RENYI] = lambda order: worst_split(
             lambda share: _at(bounds[share], order), rows, parts
         )
     return found
+
+
+def _group(curve: Any, level: float, rows: int) -> float:
+    """Bound delta where several rows differ, by that of one.
+
+    Each of them adds ``level / rows``, and what was lost before it grows by that: group privacy.
+    """
+    share = round_down(level / rows)
+    grown = rows if not share else math.expm1(level) / math.expm1(share)
+    return round_up(curve.delta(share) * grown, LIBRARY, ceiling=1.0)
 
 
 def _amount(known: Sequence[Any], measure: Measure) -> Callable[[int], float]:

@@ -15,6 +15,7 @@ from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.measurements._losses import losses_of
 from hushed.measurements._record import Measurement
+from hushed.mechanisms._exponential import ExponentialChoice
 from hushed.mechanisms._law import Law
 from hushed.mechanisms._registry import LAWS
 from hushed.spaces import Numbers, Space
@@ -146,7 +147,7 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
     kind: type[Law] = LAWS[law]
 
     def build(space: Space) -> Measurement:
-        dims = _count_scores(kind, space) if kind.selects else _count_numbers(kind, space)
+        dims = count_scores(law, space) if kind.selects else _count_numbers(kind, space)
         reach, made = kind.reach[space.metric.name], kind.of_scale(scale)
         made.loss(scale, dims)  # a grid that cannot be laid is refused now
         return Measurement(
@@ -174,12 +175,12 @@ def _count_numbers(law: type[Law], space: Space) -> int:
     return space.domain.dims or 1
 
 
-def _count_scores(law: type[Law], space: Space) -> int:
-    """Count the candidates of a vector of scores."""
-    if not isinstance(space.domain, Numbers) or space.metric.name not in law.reach:
+def count_scores(step: str, space: Space) -> int:
+    """Count the candidates of a vector of scores, in a distance that bounds how they move apart."""
+    if not isinstance(space.domain, Numbers) or space.metric.name not in ExponentialChoice.reach:
         wanted = "scores in the sup norm, the one-sided distance or the l1 norm"
         fix = "quantile_scores(...), or counts with norm='one-sided',"
-        raise refuse(law.name, space, wanted, fix)
+        raise refuse(step, space, wanted, fix)
     if space.domain.dims is None:
-        raise refuse(law.name, space, "a vector of scores", "quantile_scores(...)")
+        raise refuse(step, space, "a vector of scores", "quantile_scores(...)")
     return space.domain.dims

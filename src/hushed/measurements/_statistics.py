@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from collections.abc import Sequence
 
 from hushed._ground.calls import called_as
-from hushed._ground.decimals import decimal_of, stated_above
-from hushed.accounting._pure import pure_zcdp
-from hushed.measurements._losses import Loss, losses_of, pure_curve
+from hushed.measurements._losses import losses_of
 from hushed.measurements._record import Measurement
-from hushed.mechanisms import InverseSensitivity, Smooth
-from hushed.mechanisms._exponential import bounded_losses
+from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
+from hushed.mechanisms._on_statistic import Tested
+from hushed.mechanisms._registry import StatisticMechanism
 from hushed.mechanisms._smooth import HeavyNoise
-from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Distance, Measure, Space
-from hushed.statistics import Numeric, Statistic
+from hushed.spaces import PRIVACY_PROFILE, PURE, Space
+from hushed.statistics import Mode, Numeric, Statistic
 from hushed.transformations._chain import Step
 from hushed.transformations._matching import refuse, take_column
-
-_STEP = "inverse_sensitivity"
 
 
 @called_as(
@@ -64,20 +58,9 @@ def inverse_sensitivity(
     and the losses of all candidates lie within ``2 d (epsilon / 2)``. Lengths are whole numbers,
     which the grid of the draw does not move. Proof: docs/worst-case.md.
     """
-    mechanism = InverseSensitivity(statistic, epsilon=epsilon, candidates=candidates, prior=prior)
-
-    def build(space: Space) -> Measurement:
-        _check_column(_STEP, statistic, space)
-        return Measurement(
-            name=f"{_STEP}({statistic.kind}, epsilon={mechanism.epsilon:g})",
-            source=space,
-            measure=PURE,
-            draw=mechanism.draw,
-            known=lambda d_in: losses_of(bounded_losses(_add_rows(mechanism.epsilon, d_in))),
-            settings=(InverseSensitivity.name, mechanism),
-        )
-
-    return Step(_STEP, build)
+    return end_in(
+        InverseSensitivity(statistic, epsilon=epsilon, candidates=candidates, prior=prior)
+    )
 
 
 @called_as("hs.measurements.smooth(hs.statistics.median(rows=1000, low=0, high=100), epsilon=1.0)")
@@ -122,20 +105,118 @@ def smooth(
     Two tables of a space at distance d are joined by d steps of one row, through tables of the
     same space, and each step is pure epsilon whatever the rows are. Proof: docs/worst-case.md.
     """
-    mechanism = Smooth(statistic, epsilon=epsilon, noise=noise, tail=tail, smoothing=smoothing)
+    return end_in(Smooth(statistic, epsilon=epsilon, noise=noise, tail=tail, smoothing=smoothing))
+
+
+@called_as("hs.measurements.stable_mode(hs.statistics.mode(['a', 'b']), epsilon=1.0, delta=1e-6)")
+def stable_mode(statistic: Mode, *, epsilon: float, delta: float) -> Step[Measurement]:
+    """Tell the most frequent category as it is, or refuse, as `hushed.StableMode` does.
+
+    Parameters
+    ----------
+    statistic : Mode
+        From `hushed.statistics.mode`. Without ``rows`` it takes a column under rows added or
+        removed; with ``rows=N`` a column of N rows under rows replaced.
+    epsilon : float
+        Privacy loss of the test for each row that differs, in nats; finite, above 0. It stands for
+        its shortest decimal.
+    delta : float
+        Probability with which a category may be told though one row could change it; in (0, 1).
+
+    Returns
+    -------
+    Step
+        From any column to one of the categories, or to None if it was refused, which is an answer,
+        too. One row loses (epsilon, delta), d rows ``d epsilon`` and the probability with which a
+        table passes the test though d - 1 rows are all that can change: up to
+        ``exp((d - 1) epsilon) delta``.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism refuses a parameter.
+
+    Notes
+    -----
+    If d rows change the category, d - 1 at most can change and it stays the same, on either table:
+    so each passes with that probability, and the other one does not tell its category. Elsewhere
+    the test alone tells something, and loses epsilon for each row. Proof: docs/worst-case.md.
+
+    Examples
+    --------
+    >>> from hushed import statistics
+    >>> from hushed.spaces import SYMMETRIC, Cell, Column, Space
+    >>> votes = Space(domain=Column(cell=Cell(type="string")), metric=SYMMETRIC)
+    >>> winner = votes >> stable_mode(statistics.mode(["a", "b"]), epsilon=1.0, delta=1e-6)
+    >>> winner(["a"] * 500 + ["b"] * 100)
+    'a'
+    >>> print(f"{winner.map(1).delta(1.0):.3g} {winner.map(2).delta(2.0):.3g}")
+    1e-06 1.65e-06
+    """
+    return end_in(StableMode(statistic, epsilon=epsilon, delta=delta))
+
+
+@called_as(
+    "hs.measurements.propose_test(hs.statistics.median(low=0, high=100), bound=1.0, epsilon=1.0, "
+    "delta=1e-6)"
+)
+def propose_test(
+    statistic: Numeric, *, bound: float, epsilon: float, delta: float, split: float = 0.5
+) -> Step[Measurement]:
+    """Add noise for a bound that you propose, or refuse, as `hushed.ProposeTest` does.
+
+    Parameters
+    ----------
+    statistic : Quantile, TrimmedMean or InterquartileRange
+        From `hushed.statistics`. Without ``rows`` it takes a column under rows added or removed;
+        with ``rows=N`` a column of N rows under rows replaced.
+    bound : float
+        How far one row moves the statistic at most, as you guess, without the private rows.
+    epsilon : float
+        Privacy loss of test and answer together for each row that differs, in nats; finite, above
+        0. It stands for its shortest decimal.
+    delta : float
+        Probability with which a table may pass where the bound does not hold; in (0, 1).
+    split : float, default 0.5
+        Share of epsilon that pays for the test; in (0, 1).
+
+    Returns
+    -------
+    Step
+        From a column of numbers without missing values to a number in the range of the statistic,
+        or to None if it was refused, which is an answer, too. One row loses (epsilon, delta), d
+        rows ``d epsilon`` and the probability with which a table passes the test though d - 1
+        changed rows would exceed the bound: up to ``exp((d - 1) split epsilon) delta``.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism refuses a parameter.
+
+    Notes
+    -----
+    Either the bound holds at every one of d steps of one row, or d - 1 changed rows exceed it on
+    both tables, and each passes with that probability. Proof: docs/worst-case.md.
+    """
+    return end_in(ProposeTest(statistic, bound=bound, epsilon=epsilon, delta=delta, split=split))
+
+
+def end_in(mechanism: StatisticMechanism) -> Step[Measurement]:
+    """Make a step of a mechanism on a statistic."""
+    name = mechanism.name.replace("-", "_")
 
     def build(space: Space) -> Measurement:
-        _check_column(Smooth.name, statistic, space)
+        _check_column(name, mechanism.statistic, space)
         return Measurement(
-            name=f"{Smooth.name}({statistic.kind}, epsilon={mechanism.epsilon:g})",
+            name=f"{name}({mechanism.statistic.kind}, epsilon={mechanism.epsilon:g})",
             source=space,
-            measure=PURE,
+            measure=PRIVACY_PROFILE if isinstance(mechanism, Tested) else PURE,
             draw=mechanism.draw,
-            known=lambda d_in: _compute_pure(_add_rows(mechanism.epsilon, d_in)),
-            settings=(Smooth.name, mechanism),
+            known=lambda d_in: losses_of(mechanism.losses(d_in.value)),
+            settings=(mechanism.name, mechanism),
         )
 
-    return Step(Smooth.name, build)
+    return Step(name, build)
 
 
 def _check_column(step: str, statistic: Statistic, space: Space) -> None:
@@ -149,18 +230,3 @@ def _check_column(step: str, statistic: Statistic, space: Space) -> None:
     if rows is not None and (size != rows or metric != "change-one"):
         fix = "to_change_one()" if size == rows else f"resize({rows})"
         raise refuse(step, space, f"{rows} rows, of which some are replaced,", fix)
-
-
-def _add_rows(epsilon: float, d_in: Distance) -> Any:
-    """Bound the loss where so many rows differ: d times epsilon, exact as decimals."""
-    if d_in.value == math.inf:
-        return math.inf
-    return stated_above(decimal_of(epsilon) * Fraction(d_in.value))
-
-
-def _compute_pure(level: float) -> Mapping[Measure, Loss]:
-    """State a pure loss as every measure does."""
-    known: dict[Measure, Any] = {PURE: level, PRIVACY_PROFILE: pure_curve(level)}
-    if 0 < level < math.inf:
-        known[ZCDP] = pure_zcdp(level)
-    return losses_of(known)

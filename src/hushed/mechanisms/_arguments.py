@@ -47,7 +47,10 @@ def require_movement(movement: SensitivityBound, mechanism: str, *norms: Norm) -
 def _other_door(given: object) -> str:
     """Say what takes a statistic, if that was given."""
     if isinstance(given, Mode):
-        return "; a mode is released by hs.InverseSensitivity or hs.StableMode"
+        return (
+            "; a mode is released by hs.InverseSensitivity or hs.StableMode, or chosen here by the "
+            "numbers of rows, with hs.global_sensitivity(s)"
+        )
     if isinstance(given, Numeric):
         return (
             "; such a statistic is released by hs.InverseSensitivity or hs.Smooth, or here with "

@@ -17,6 +17,8 @@ from hushed._ground.checks import read_epsilon, require_probability
 from hushed._ground.printing import format_up
 from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
+from hushed.mechanisms._exponential import bounded_losses
+from hushed.mechanisms._law import Known
 from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.statistics import Mode, Numeric, Statistic
@@ -157,6 +159,10 @@ class InverseSensitivity(OnStatistic):
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
         return bounded_range(self.epsilon)
+
+    def losses(self, rows: float) -> Known:
+        """Epsilon, rho and curve where so many rows differ."""
+        return bounded_losses(self._level(rows))
 
     def accuracy(self, beta: float = 0.05) -> float:
         """Count the changed rows that explain the drawn value except with probability beta.

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Self
 
 from hushed import noise
 from hushed._ground.types import Floats
+from hushed.accounting._pure import pure_zcdp
 from hushed.errors import ParameterError
-from hushed.privacy_loss import PrivacyProfile
-from hushed.spaces import PURE, Measure, Norm
+from hushed.privacy_loss import PrivacyProfile, approximate
+from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP, Measure, Norm
 
 Known = Mapping[Measure, float | PrivacyProfile]
 
@@ -72,6 +73,12 @@ class Law:
     def draw(self, values: Floats) -> Any:
         """Noisy numbers, or the index of a candidate; `values` are finite doubles."""
         raise NotImplementedError
+
+
+def pure_losses(epsilon: float) -> Known:
+    """Epsilon, rho and curve of what is known to lose so much and no more."""
+    known: Known = {PURE: epsilon, PRIVACY_PROFILE: approximate(epsilon, 0.0)}
+    return {**known, ZCDP: pure_zcdp(epsilon)} if 0 < epsilon < math.inf else known
 
 
 def plain(released: Floats) -> float | Floats:

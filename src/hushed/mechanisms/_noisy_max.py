@@ -15,7 +15,7 @@ from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import COARSE, finite_above, round_up
-from hushed._ground.types import Integers
+from hushed._ground.types import Floats, Integers
 from hushed.errors import ParameterError
 from hushed.mechanisms._arguments import (
     bound_spread,
@@ -33,7 +33,7 @@ from hushed.noise._vectors import laplace_draws
 from hushed.privacy_loss import PrivacyProfile, randomised_response
 from hushed.spaces import Norm, SensitivityBound
 
-_GRID_BITS = 20
+NOISY_MAX_BITS = 20  # a scale of the noise is so many binary digits of steps
 
 
 @given_by("hs.release(scores, rows, hs.NoisyMax(sup_sensitivity, epsilon=1.0)).value")
@@ -133,13 +133,13 @@ class NoisyMax(Calibrated):
     def grid(self) -> int:
         """Scores are rounded down to multiples of ``2**grid``."""
         moved = self.sensitivity
-        return _lay(moved.value, moved.norm, self.epsilon, self.monotone, _GRID_BITS)[0]
+        return _lay(moved.value, moved.norm, self.epsilon, self.monotone, NOISY_MAX_BITS)[0]
 
     @property
     def noise_scale(self) -> Fraction:
         """Scale of the Laplace noise on each score, in steps of the grid; exact."""
         moved = self.sensitivity
-        return _lay(moved.value, moved.norm, self.epsilon, self.monotone, _GRID_BITS)[1]
+        return _lay(moved.value, moved.norm, self.epsilon, self.monotone, NOISY_MAX_BITS)[1]
 
     @property
     def scale(self) -> float:
@@ -169,11 +169,16 @@ class NoisyMax(Calibrated):
             raise ParameterError(
                 "scores must be one list of two numbers or more", parameter="scores"
             )
-        noisy = add_noise(list_steps(values, self.grid), self.noise_scale)
-        index = int(np.argmax(noisy))  # of equal ones the first
-        # Whoever comes first wins a tie: to be ahead of it takes one step more.
-        ahead = [int(part.max()) for part in (noisy[:index] + 1, noisy[index + 1 :]) if part.size]
-        return Winner(index=index, gap=to_double(int(noisy[index]) - max(ahead), self.grid))
+        return draw_winner(values, self.grid, self.noise_scale)
+
+
+def draw_winner(scores: Floats, grid: int, scale: Fraction) -> Winner:
+    """Choose by noise of a scale in steps of the grid, exact."""
+    noisy = add_noise(list_steps(scores, grid), scale)
+    index = int(np.argmax(noisy))  # of equal ones the first
+    # Whoever comes first wins a tie: to be ahead of it takes one step more.
+    ahead = [int(part.max()) for part in (noisy[:index] + 1, noisy[index + 1 :]) if part.size]
+    return Winner(index=index, gap=to_double(int(noisy[index]) - max(ahead), grid))
 
 
 def _find_lead(candidates: int, beta: float) -> float:

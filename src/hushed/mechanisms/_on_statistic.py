@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any, ClassVar, cast
 
+from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.guarantee import Guarantee
+from hushed.mechanisms._law import Known
 from hushed.mechanisms._stability import DistanceTest
 from hushed.privacy_loss import PrivacyProfile, approximate
+from hushed.spaces import PRIVACY_PROFILE
 
 
 class OnStatistic(Shown):
@@ -52,6 +57,28 @@ class OnStatistic(Shown):
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level."""
         raise NotImplementedError
+
+    def losses(self, rows: float) -> Known:
+        """State what is known of the loss where so many rows differ.
+
+        Parameters
+        ----------
+        rows : int or float
+            Rows added and removed, or replaced, as the statistic takes them; 0 or more, may be
+            infinite.
+
+        Returns
+        -------
+        dict
+            By measure: epsilon and rho as numbers, a curve; rounded up.
+        """
+        raise NotImplementedError
+
+    def _level(self, rows: float) -> float:
+        """Bound epsilon where so many rows differ: that of one row times their number."""
+        if rows == math.inf:
+            return math.inf
+        return stated_above(decimal_of(self.epsilon) * Fraction(rows))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -114,6 +141,10 @@ class Tested(OnStatistic):
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level, as far as epsilon and delta tell it."""
         return approximate(self.epsilon, self.delta)
+
+    def losses(self, rows: float) -> Known:
+        """Curve where so many rows differ; proof: docs/worst-case.md."""
+        return {PRIVACY_PROFILE: approximate(self._level(rows), self.test.delta_at(rows))}
 
     def _distance(self, rows: Any) -> int:
         """Rows that must change before the answer would not be safe."""

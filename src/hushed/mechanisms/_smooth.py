@@ -21,6 +21,7 @@ from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
+from hushed.mechanisms._law import Known, pure_losses
 from hushed.mechanisms._on_statistic import OnStatistic
 from hushed.populations import Population
 from hushed.populations._drawing import draw_rows
@@ -225,6 +226,10 @@ class Smooth(OnStatistic):
     def loss(self) -> PrivacyProfile:
         """Privacy loss at every level: that of any mechanism of pure epsilon."""
         return randomised_response(self.epsilon)
+
+    def losses(self, rows: float) -> Known:
+        """Epsilon, rho and curve where so many rows differ."""
+        return pure_losses(self._level(rows))
 
     def accuracy(self, beta: float = 0.05) -> float:
         """Error in units of the smooth sensitivity, exceeded with probability at most beta.

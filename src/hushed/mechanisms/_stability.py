@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -11,7 +12,7 @@ import mpmath
 
 from hushed import noise
 from hushed._ground.checks import require_probability
-from hushed._ground.decimals import read
+from hushed._ground.decimals import read, stated_above
 from hushed.errors import ParameterError
 from hushed.noise._scales import SMALLEST_SCALE
 
@@ -55,6 +56,24 @@ class DistanceTest:
             if missing >= 0:
                 return float(_tail(self.level, missing))
             return float(1 - _tail(self.level, -missing - 1))
+
+    def delta_at(self, rows: float) -> float:
+        """Probability with which a table passes that is fewer than so many rows from a jump.
+
+        Rounded up, never below that of fewer rows; for one row it is delta as it was given.
+        """
+        stated = stated_above(self.delta)
+        if rows <= 1:
+            return stated if rows else 0.0
+        if rows == math.inf:
+            return 1.0
+        missing = self.threshold - int(rows) + 1
+        with mpmath.workprec(_BITS):
+            tail = (
+                _tail(self.level, missing) if missing >= 0 else 1 - _tail(self.level, -1 - missing)
+            )
+            chance = Fraction(int(mpmath.ceil(mpmath.ldexp(tail, _BITS))), 1 << _BITS)
+        return max(stated, min(stated_above(chance), 1.0))
 
     def distance_for(self, beta: float) -> int:
         """Rows from which on the test fails with probability beta at most."""

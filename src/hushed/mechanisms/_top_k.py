@@ -30,10 +30,10 @@ from hushed.noise._joint import select_top
 from hushed.privacy_loss import PrivacyProfile, bounded_range
 from hushed.spaces import Norm, SensitivityBound
 
-_GRID_BITS = 30
+TOP_K_BITS = 30
 _FAR = 2.0**60  # steps that are counted in 64 bits, differences included
 MOST_PAIRS = 1 << 22  # places times candidates, which are listed
-_MOST_PLACES = 1 << 14
+MOST_PLACES = 1 << 14
 _LEAST_EPSILON = 2.0**-200
 
 
@@ -95,9 +95,9 @@ class TopK(Calibrated):
         object.__setattr__(self, "k", require_count("k", self.k))
         require_movement(self.sensitivity, "TopK", *self.norms)
         object.__setattr__(self, "epsilon", read_epsilon(self.epsilon))
-        if self.k > _MOST_PLACES or self.epsilon < _LEAST_EPSILON:
+        if self.k > MOST_PLACES or self.epsilon < _LEAST_EPSILON:
             raise ParameterError(
-                f"k must be {_MOST_PLACES} or less and epsilon 2**-200 or more, got k={self.k}, "
+                f"k must be {MOST_PLACES} or less and epsilon 2**-200 or more, got k={self.k}, "
                 f"epsilon={self.epsilon}"
             )
         require_monotone(self.monotone, self.sensitivity)
@@ -126,7 +126,7 @@ class TopK(Calibrated):
     @property
     def grid(self) -> int:
         """Scores are rounded down to multiples of ``2**grid``."""
-        return floor_log2(Fraction(self.sensitivity.value)) - _GRID_BITS
+        return floor_log2(Fraction(self.sensitivity.value)) - TOP_K_BITS
 
     @property
     def rate(self) -> Fraction:
@@ -195,7 +195,7 @@ def compute_rate(k: int, moved: float, norm: Norm, epsilon: float, monotone: boo
     most either way, and so does the largest of several differences: a range of 2 r. With one place
     all choices have the same ordered score in common, and r is enough.
     """
-    step = Fraction(2) ** (floor_log2(Fraction(moved)) - _GRID_BITS)
+    step = Fraction(2) ** (floor_log2(Fraction(moved)) - TOP_K_BITS)
     distance = math.ceil(Fraction(moved) / step)
     spread = bound_spread(distance, norm, monotone=monotone)
     return decimal_of(epsilon) / (spread if k == 1 else 2 * spread)

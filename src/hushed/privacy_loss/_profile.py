@@ -240,6 +240,8 @@ class PrivacyProfile(Shown):
         if self.family.delta(0.0) <= delta:
             return Bracket(low=0.0, high=0.0)
         high = smallest_level(self.family, delta)
+        if isinstance(self.family, DiscretePLD) and self.family.end is not None:
+            high = min(high, self.family.end)  # beyond it only what is infinite is left
         # At any lower level even the computed delta less all its rounding exceeds the slack.
         beyond = round_up(delta, 128)
         low = smallest_level(self.family, beyond, high) if beyond < 1.0 else 0.0

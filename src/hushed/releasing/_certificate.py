@@ -196,6 +196,9 @@ class Certificate(Shown):
         What `InverseSensitivity`, `Smooth`, `ProposeTest` or `StableMode` released, or what was
         released with its `global_sensitivity`, with its public range and number of rows; None for
         any other function.
+    chain : str
+        The steps of a chain whose rows the statistic was computed from, and the space that they
+        take. Empty if it was computed from the rows themselves, and of any other function.
     """
 
     __pydantic_config__ = _CLOSED
@@ -216,6 +219,7 @@ class Certificate(Shown):
     confirmed: Literal["", "bits", "rounding"] = ""
     unsearched: tuple[str, ...] = ()
     statistic: dict[str, Any] | None = None
+    chain: str = ""
 
     def __post_init__(self) -> None:
         check_agreement(self)
@@ -395,7 +399,9 @@ def certify(
     )
 
 
-def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Certificate:
+def certify_statistic(
+    mechanism: StatisticMechanism, *, charged: str = "", chain: str = ""
+) -> Certificate:
     """Write the certificate of a statistic, which holds for every table.
 
     Depends on no private value.
@@ -424,6 +430,7 @@ def certify_statistic(mechanism: StatisticMechanism, *, charged: str = "") -> Ce
         person=statistic.unit == "person",
         outside=describe_outside(statistic),
         statistic=statistic.description(),
+        chain=chain,
     )
 
 

@@ -60,6 +60,8 @@ def check_agreement(certificate: Certificate) -> None:
     else:
         wrong = _list_wrong(certificate)
     wrong += _of_told_values(certificate.mechanism)
+    if certificate.chain and certificate.mechanism.name not in STATISTIC_MECHANISMS:
+        wrong.append("chain is for a statistic: of any other function it stands in the argument")
     if wrong:
         raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
 

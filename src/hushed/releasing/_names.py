@@ -8,13 +8,19 @@ import numpy as np
 
 from hushed._ground.printing import flat
 from hushed.mechanisms import Winner
+from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._certificate import Certificate
 
 _CHOOSING = ("exponential", "noisy-max", "top-k")
 
 
 def names_of(certificate: Certificate) -> tuple[str, ...]:
-    """Give the names of a function's numbers; empty if it gave none on public tables."""
+    """Give the names of a function's numbers; empty if it gave none on public tables.
+
+    The numbers of rows of the categories of a mode are named by these.
+    """
+    if certificate.mechanism.name in CERTIFIED and certificate.statistic is not None:
+        return tuple(map(str, certificate.statistic.get("categories", ())))
     return () if certificate.sampling is None else certificate.sampling.names
 
 

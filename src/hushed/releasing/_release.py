@@ -49,7 +49,8 @@ from hushed.releasing._stated_error import StatedError
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
 from hushed.sensitivity import Sensitivity
-from hushed.statistics import Numeric, Statistic
+from hushed.statistics import Statistic
+from hushed.transformations import Transformation
 
 _MOST_NAMED = 20
 
@@ -120,7 +121,7 @@ class Release(Shown):
 
 @called_as("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0))")
 def release(
-    f: Callable[..., Any] | Statistic | Pool,
+    f: Callable[..., Any] | Statistic | Transformation | Pool,
     data: Any,
     mechanism: Mechanism | StatisticMechanism | Blocks | Posterior,
     ledger: Charges | None = None,
@@ -142,7 +143,9 @@ def release(
     f : callable, statistic or hushed.blocks.Pool
         The function whose sensitivity the mechanism was calibrated to, the statistic that it was
         made for, the ``log_likelihood`` of a `Posterior`, or for hs.Blocks a pool of processes
-        that know the function.
+        that know the function. For a mechanism on a statistic also a chain of
+        `hushed.transformations` to a column: the statistic is then computed from what it gives, of
+        which one row must change one row.
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers
@@ -229,8 +232,9 @@ def release(
         f, mechanism = _prepare_posterior(f, data, mechanism)
     if not callable(f):
         raise ParameterError(f"the first argument must be a function, got {type(f).__name__}")
-    if isinstance(f, Numeric):
+    if isinstance(f, Statistic):
         f.check(data)  # its size is public, and refused before the charge
+        refuse_private_candidates(getattr(f, "categories", None), data)
     admitted = admit_mechanism(mechanism)
     if admitted.name in SEARCHES:
         raise ParameterError(

@@ -12,7 +12,9 @@ from hushed._functions._gate import (
     refuse_private_candidates,
     refuse_private_choice,
     refuse_private_prior,
+    show_as_given,
 )
+from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._functions._silence import silence
 from hushed._ground.stops import watch_stops
 from hushed._rows._containers import as_table
@@ -21,8 +23,10 @@ from hushed.ledger._failures import write_failure
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
-from hushed.releasing._statistics import digest_question
+from hushed.releasing._statistics import check_chain, describe_chain, digest_question
 from hushed.releasing._stored import read_release, write_release
+from hushed.spaces._sizes import refuse_size
+from hushed.transformations import Transformation
 
 Released = tuple[Any, Certificate, int | None]
 
@@ -39,9 +43,13 @@ def release_statistic(
     outside: Outside,
 ) -> Released:
     """Charge, compute and draw; value, certificate and number of the charge."""
-    if type(statistic) is not type(mechanism.statistic) or statistic != mechanism.statistic:
+    chain = statistic if isinstance(statistic, Transformation) else None
+    if chain is not None:
+        check_chain(chain, mechanism)
+    elif type(statistic) is not type(mechanism.statistic) or statistic != mechanism.statistic:
         raise ParameterError(
-            "the mechanism was made for another statistic: give its own, mechanism.statistic"
+            "the mechanism was made for another statistic: give its own, mechanism.statistic, or "
+            "a chain of transformations to the column that it is computed from"
         )
     if outside != "clamp":
         raise ParameterError(
@@ -53,15 +61,21 @@ def release_statistic(
     refuse_private_prior(getattr(mechanism, "prior", None), data)
     refuse_private_candidates(getattr(mechanism, "candidates", None), data)
     refuse_private_candidates(getattr(mechanism.statistic, "categories", None), data)
-    mechanism.statistic.check(rows)
-    certify_statistic(mechanism).to_json()  # whatever it refuses is unpaid
-    question = "" if ledger is None else digest_question(mechanism)
+    named = ""
+    if chain is None:
+        mechanism.statistic.check(rows)
+    else:
+        refuse_carrying_steps(chain, data)
+        refuse_size(len(rows), chain.source.domain.size)
+        rows, named = show_as_given(rows, data), describe_chain(chain)
+    certify_statistic(mechanism, chain=named).to_json()  # whatever it refuses is unpaid
+    question = "" if ledger is None else digest_question(mechanism, chain)
     promise, law = mechanism.guarantee, mechanism.loss
     with explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
         return draw_and_store(
-            lambda: mechanism.draw(rows),
-            lambda: certify_statistic(mechanism, charged=paid.terms),
+            lambda: mechanism.draw(rows if chain is None else chain(rows)),
+            lambda: certify_statistic(mechanism, charged=paid.terms, chain=named),
             paid,
             "statistic",
         )

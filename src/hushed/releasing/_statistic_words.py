@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import format_down, format_exactly, format_up
+from hushed._ground.printing import flat, format_down, format_exactly, format_up
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.releasing._statistics import rebuild
 
@@ -93,9 +93,12 @@ def explain_reach(certificate: Certificate) -> str:
 
 def explain_bound(certificate: Certificate, moved: str) -> str:
     """Say whom noise for the largest movement on any table covers."""
+    it, its = "it", "its"
+    if "categories" in (certificate.statistic or {}):
+        it, its = f"these numbers, in the {certificate.norm} norm,", "their"
     reason = (
-        f"and one row moves it by at most {moved} on the worst table: its global sensitivity, for "
-        "which the mechanism was made"
+        f"and one row moves {it} by at most {moved} on the worst table: {its} global sensitivity, "
+        "for which the mechanism was made"
     )
     return _explain_reach(certificate, reason)
 
@@ -116,11 +119,24 @@ def _explain_reach(certificate: Certificate, reason: str) -> str:
         range_words = " Rows that hold none of the public categories did not count."
     shares = [each for each in ("q", "trim") if each in statistic and statistic.get("trim") != 0]
     share = "".join(f" ({each} {statistic[each]!r})" for each in shares)
+    limit, steps = "", ""
+    if certificate.chain:
+        limit = ", as far as each step before it does what it says of itself"
+        steps = f" of what these steps make of the rows: {flat(certificate.chain)}"
+        reason += ". One row more, less or replaced changes as much of what they make"
     return (
-        f"Whom it protects: this holds for every table and {person}; no population is assumed. "
-        f"Released was the {say_kind(statistic)}{share}, {reason}. "
+        f"Whom it protects: this holds for every table and {person}{limit}; no population is "
+        f"assumed. Released was {_say_released(certificate)}{share}{steps}, {reason}. "
         f"The number of rows {number}.{range_words}"
     )
+
+
+def _say_released(certificate: Certificate) -> str:
+    """Name the statistic; of a mode whose numbers were released or compared, these."""
+    statistic = certificate.statistic or {}
+    if "categories" not in statistic or certificate.mechanism.name in _REASONS:
+        return f"the {say_kind(statistic)}"
+    return f"what the numbers of rows of {len(statistic['categories'])} public categories say"
 
 
 def say_kind(statistic: Mapping[str, Any]) -> str:

@@ -7,7 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from hushed import noise
+from hushed._functions._fingerprints import look
 from hushed.errors import HushedError, ParameterError
+from hushed.measurements._statistics import end_in
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
 from hushed.mechanisms._inverse import WIDTH, rows_astray
 from hushed.mechanisms._registry import STATISTIC_MECHANISMS, StatisticMechanism
@@ -23,6 +25,7 @@ from hushed.statistics import Numeric, Statistic, from_description
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
+    from hushed.transformations import Transformation
 
 _LAWS = {"lomax": "two-sided Lomax noise", "t2": "Student noise of 2 degrees"}
 
@@ -61,10 +64,41 @@ def describe_outside(statistic: Statistic) -> Literal["clamp", "no range"]:
     return "clamp" if isinstance(statistic, Numeric) else "no range"
 
 
-def digest_question(mechanism: StatisticMechanism) -> str:
+def digest_question(mechanism: StatisticMechanism, chain: Transformation | None = None) -> str:
     """Digest what a release asks; the same for the same script in another process."""
-    facts = [mechanism.name, mechanism.statistic.description(), mechanism.parameters]
+    facts: list[Any] = [mechanism.name, mechanism.statistic.description(), mechanism.parameters]
+    if chain is not None:
+        facts += [describe_chain(chain), sorted(look(chain).marks.items())]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def check_chain(chain: Transformation, mechanism: StatisticMechanism) -> None:
+    """Refuse steps that do not fit, or after which one row is not one row any more."""
+    chain >> end_in(mechanism)  # refuses another column, size or relation
+    source, name = chain.source, mechanism.name.replace("-", "_")
+    advice = f"end the chain with measurements.{name}(...), and charge its guarantee()"
+    if source.metric.unit == "user" or getattr(source.domain, "least", None) is not None:
+        raise ParameterError(
+            "a statistic is certified for every table and for one row of it; the chain takes "
+            f"{source}: {advice}"
+        )
+    if source.neighbours != mechanism.statistic.neighbours:
+        raise ParameterError(
+            f"the statistic is for {mechanism.statistic.neighbours} neighbours, the chain takes "
+            f"{source}: {advice}"
+        )
+    counted_twice = source.metric.name == "symmetric" and source.neighbours == "replace-one"
+    moved = chain.map(2 if counted_twice else 1)
+    if moved.value != 1 or moved.terms:
+        raise ParameterError(
+            f"one row changes up to {moved.value:g} rows of what {chain.name} gives, and a "
+            f"statistic is certified for one: {advice}, which counts them all"
+        )
+
+
+def describe_chain(chain: Transformation) -> str:
+    """Name the steps before a statistic, and what they take."""
+    return f"{chain.name}, on {chain.source}"
 
 
 def is_rebuilt(certificate: Certificate) -> bool:

@@ -158,8 +158,10 @@ def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
 
 def _follow_statistic(known: Certificate) -> Verification:
     """Follow scale, accuracy and guarantee from a statistic and public choices."""
-    fresh = certify_statistic(rebuild(known))
+    fresh = certify_statistic(rebuild(known), chain=known.chain)
     unchecked: tuple[str, ...] = ("that this statistic was computed",)
+    if known.chain:
+        unchecked += ("the steps before it, and that one row changes one row of theirs",)
     if not is_rebuilt(known):  # whatever can be followed was followed when it was read
         fresh = replace(fresh, mechanism=known.mechanism)
         unchecked += ("the given candidates and prior, of which only a fingerprint is stated",)

@@ -143,7 +143,7 @@ def holds_always(certificate: Certificate) -> bool:
     """Whether hushed itself proved it for every table; a stated reason may leave tables out."""
     proven = ("blocks", ObjectiveDraw.name)
     return (
-        certificate.statistic is not None
+        (certificate.statistic is not None and not certificate.chain)
         or certificate.mechanism.name in proven
         or _counts_beyond(certificate)
     )

@@ -14,13 +14,13 @@ import numpy as np
 from hushed._ground.calls import called_as
 from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
-from hushed._ground.numeric import finite_above
+from hushed._ground.numeric import finite_above, root_above
 from hushed._ground.printing import as_given, format_exactly
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
-from hushed.spaces import Norm
-from hushed.statistics import Numeric
+from hushed.spaces import NORMS, Norm
+from hushed.statistics import Mode, Numeric
 from hushed.statistics._constructors import KINDS
 
 
@@ -77,15 +77,18 @@ def proven_sensitivity(
 
 
 @called_as("hs.global_sensitivity(hs.statistics.mean(rows=1000, low=0, high=100))")
-def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
+def global_sensitivity(statistic: Numeric | Mode, norm: Norm | None = None) -> Sensitivity:
     """Bound on the movement of a statistic on the worst table of its range.
 
     Parameters
     ----------
-    statistic : Numeric
-        Such as `hushed.statistics.mean`; it is released as a function of the rows.
-    norm : {"l1", "l2", "sup"}, default "l1"
-        Norm in which the movement is bounded; of one number all are equal.
+    statistic : Numeric or Mode
+        Such as `hushed.statistics.mean`; it is released as a function of the rows. Of a mode it is
+        the numbers of rows of its categories, by which hs.NoisyMax, hs.TopK or hs.Exponential
+        choose.
+    norm : {"l1", "l2", "sup", "range"}, optional
+        Norm in which the movement is bounded. Of one number l1, l2 and sup are equal, and l1 is
+        taken; of a mode it is sup, in which a row moves no number by more than 1.
 
     Returns
     -------
@@ -96,7 +99,7 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     Raises
     ------
     ParameterError
-        If it is no statistic of numbers.
+        If it is no statistic of hushed, or the norm is none of it.
 
     Notes
     -----
@@ -111,9 +114,11 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     0.365
     """
     # A subclass may compute anything: it is none of ours.
+    if type(statistic) is Mode:
+        return _bound_counts(statistic, "sup" if norm is None else norm)
     if not isinstance(statistic, Numeric) or type(statistic) not in KINDS.values():
         raise ParameterError(
-            "global_sensitivity takes a statistic of numbers such as hs.statistics.mean(...), got "
+            "global_sensitivity takes a statistic such as hs.statistics.mean(...), got "
             f"{type(statistic).__name__}; of a function state what you can prove, with "
             "hs.proven_sensitivity",
             parameter="statistic",
@@ -122,11 +127,26 @@ def global_sensitivity(statistic: Numeric, norm: Norm = "l1") -> Sensitivity:
     step = math.ulp(max(map(abs, statistic.span)))
     known = proven_sensitivity(
         finite_above(Fraction(statistic.global_sensitivity) + Fraction(step)),
-        norm,
+        "l1" if norm is None else norm,
         neighbours=statistic.neighbours,
         unit=statistic.unit,
         argument=f"global sensitivity of the {kind} of rows that are moved into "
         f"[{format_exactly(statistic.low)}, {format_exactly(statistic.high)}]",
+    )
+    return replace(known, statistic=statistic)
+
+
+def _bound_counts(statistic: Mode, norm: Norm) -> Sensitivity:
+    """Bound the movement of numbers of rows: a replaced row leaves one, and enters another."""
+    require_one_of("norm", norm, NORMS)
+    touched = Fraction(1 if statistic.rows is None else 2)
+    moved = {"l1": touched, "l2": root_above(int(touched)), "sup": Fraction(1), "range": touched}
+    known = proven_sensitivity(
+        finite_above(moved[norm]),
+        norm,
+        neighbours=statistic.neighbours,
+        unit=statistic.unit,
+        argument=f"a row counts for one of {len(statistic.categories)} public categories, or none",
     )
     return replace(known, statistic=statistic)
 

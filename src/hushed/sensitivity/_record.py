@@ -39,7 +39,7 @@ from hushed.sensitivity._remarks import (
 )
 from hushed.sensitivity._values import Row
 from hushed.spaces import NORMS, Norm
-from hushed.statistics import Numeric
+from hushed.statistics import Statistic
 
 # Rows drawn at once in batch mode: about what fits the second-level cache.
 BATCH_ROWS = 2**16
@@ -285,7 +285,7 @@ class Sensitivity(Shown):
     person : bool, default False
         True if the caller declared that each row is one person. Words then speak of people; the
         promise is the same.
-    statistic : Numeric, optional
+    statistic : Statistic, optional
         The statistic whose global sensitivity it is: nothing else is released with it.
     """
 
@@ -296,7 +296,7 @@ class Sensitivity(Shown):
     argument: str
     sampling: Sampling | None = field(default=None, repr=False)
     person: bool = False
-    statistic: Numeric | None = field(default=None, repr=False)
+    statistic: Statistic | None = field(default=None, repr=False)
 
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None

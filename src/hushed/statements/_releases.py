@@ -13,6 +13,7 @@ from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.mechanisms._bound_search import BoundSearch
+from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
@@ -83,6 +84,8 @@ def _name_ground(certificate: Certificate) -> str:
     """Name what a promise rests on that was stated, and neither proven nor sampled."""
     if certificate.mechanism.stated:
         return "the word of the author of the mechanism"
+    if certificate.chain:
+        return "what the steps before the statistic say of themselves"
     proven = certificate.sampling or holds_always(certificate)
     return "" if proven else "the reason that was given for the sensitivity"
 
@@ -114,8 +117,13 @@ def _check_value(value: Any, certificate: Certificate) -> None:
 
 
 def _is_in_range(value: Any, certificate: Certificate) -> bool:
-    """Whether a value lies in the public range, or among the categories, where there are some."""
+    """Whether a value lies in the public range, or among the categories, where there are some.
+
+    Noise for a global sensitivity may carry it out of the range.
+    """
     made = certificate.mechanism
+    if made.name not in STATISTIC_MECHANISMS and made.name != "blocks":
+        return True
     asked = made.parameters if made.name == "blocks" else certificate.statistic or {}
     named = dict[str, Any](asked)
     if value is None or not {"categories", "low"} & set(named):

@@ -75,6 +75,21 @@ class Mode(Described):
             counts[place_of(cell, places)] += 1
         return np.array(counts[:-1], dtype=np.int64)
 
+    def __call__(self, rows: Any) -> Integers:
+        """Count the rows of each category, as `count` does: a function of the rows like any other.
+
+        Parameters
+        ----------
+        rows : array, list or frame
+            One column.
+
+        Returns
+        -------
+        ndarray of int
+            Private, if the rows are.
+        """
+        return self.count(rows)
+
     def value(self, rows: Any) -> Category:
         """Most frequent category of a table."""
         return self.categories[int(np.argmax(self.count(rows)))]

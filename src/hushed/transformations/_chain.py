@@ -107,13 +107,13 @@ def _stranger(other: Any) -> str:
     if hasattr(other, "statistic"):
         return (
             f"the mechanism {type(other).__name__}: end the chain with "
-            "measurements.inverse_sensitivity(statistic, epsilon=...) or measurements.smooth, or "
-            "give the rows and the mechanism to release(...)"
+            "measurements.inverse_sensitivity(statistic, epsilon=...), smooth, stable_mode or "
+            "propose_test, or give the chain, the rows and the mechanism to release(...)"
         )
     if hasattr(other, "draw"):
         return (
             f"the mechanism {type(other).__name__}, which has a sensitivity of its own: end the "
-            "chain with measurements.laplace(scale) or another step of noise, or give the chain to "
+            "chain with measurements.laplace(scale), or top_k or noisy_max, or give the chain to "
             "release(...) as the function, and chain_sensitivity(chain) to the mechanism"
         )
     return (
