@@ -38,6 +38,10 @@ BEHIND = ("reference/", "decisions/", "changelog.md", "mutants.md")
 AMONG_THE_FIRST = ("reference/statistics.md", "reference/tables.md")
 BOOST = 1e-4
 
+# What a program printed; a line with words far apart is one of a table.
+OUTPUT = re.compile(r'(?<=<span class="filename">output</span>)<pre>.*?</pre>', re.S)
+PROSE = re.compile(r"^(?!.*\S {2,}\S).+$", re.M)
+
 # Pages that may come with other parts of the library: shown once they exist.
 OPTIONAL = {
     "How to": (
@@ -178,6 +182,17 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     if source.startswith(BEHIND) and source not in AMONG_THE_FIRST:
         page.meta.setdefault("search", {"boost": BOOST})
     return markdown
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Let long sentences in what a program printed go over several lines, but no tables."""
+
+    def fold(block: re.Match[str]) -> str:
+        head, opened, rest = block[0].partition("<code>")
+        text, closed, tail = rest.partition("</code>")
+        return head + opened + PROSE.sub(r'<span class="prose">\g<0></span>', text) + closed + tail
+
+    return OUTPUT.sub(fold, html)
 
 
 if __name__ == "__main__":

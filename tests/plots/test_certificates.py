@@ -1,7 +1,9 @@
 """Pages of certificates of every kind: nothing runs on them, and long ones are cut, not lost."""
 
+import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pyarrow as pa
 
 import hushed as hs
@@ -76,3 +78,51 @@ def test_a_long_cell_of_a_report_opens_to_the_whole_text(tmp_path):
     assert start.endswith(" ...")
     for row in answer.rows():
         assert f"{row['a']} {row['count']}" in groups
+
+
+def list_long_numbers(page):
+    """List numbers of more than eight digits that a page shows; its record is not looked at."""
+    text = Tags(page).text.partition("The certificate itself")[0]
+    return re.findall(r"(?<![\w.])\d+\.\d{8,}|(?<![\w.])\d\.\d{7,}(?:e-?\d+)?", text)
+
+
+def test_no_page_shows_sixteen_digits():
+    """A sensitivity read 9.92089539544395, a released sum 55.77608586664161; the file has both."""
+    third = hs.proven_sensitivity(1 / 3, argument="each row is in [0, 1/3]")
+    released = hs.release(np.sum, np.full(9, 0.2), hs.Laplace(third, epsilon=1.0))
+    found = hs.find_bound(np.linspace(0, 9, 200), epsilon=1.0)
+    for each in (released, found):
+        known = hs.certify(each)
+        for page in (certificate_page(known), certificate_page(each.certificate)):
+            assert list_long_numbers(page) == []
+    assert "0.333334 (l1)" in Tags(certificate_page(released.certificate)).text
+    assert str(released.value) in hs.certify(released).to_json()
+
+
+def test_a_large_number_is_written_out():
+    """To the unit, as in the answer of a query; six digits of a sum of pay were too few."""
+    one = hs.proven_sensitivity(1.0, argument="each row is in [0, 1]")
+    released = hs.release(np.sum, np.full(9, 1234567.25), hs.Laplace(one, epsilon=1.0))
+    assert f"{released.value:.0f}" in Tags(certificate_page(hs.certify(released))).text
+
+
+def test_times_and_counts_read_as_elsewhere_on_the_page():
+    """To the minute, and with commas: one page had 35000 beside 35,000."""
+    one = hs.proven_sensitivity(1.0, argument="each row is in [0, 1]")
+    page = certificate_page(
+        hs.release(np.sum, np.ones(9), hs.Laplace(one, epsilon=1.0)).certificate
+    )
+    shown = Tags(page).text.partition("The certificate itself")[0]
+    assert re.search(r"created\d{4}-\d\d-\d\d \d\d:\d\d UTC", shown)
+    pair = hs.auditing.Pair(rows=[1.0], neighbour=[0.0], name="a row")
+    report = hs.audit(noisy, [pair], claim=hs.Guarantee(epsilon=1.0), samples=20_000, batch=True)
+    text = Tags(certificate_page(hs.certify(report))).text.partition("The certificate itself")[0]
+    runs = f"{report.witness.counts.samples:,}"
+    assert text.count(runs) == 6  # two in the table, two for outsiders, two in the evidence
+    assert runs.replace(",", "") not in text
+    assert "the other one" not in text
+
+
+def noisy(rows, rng, size):
+    """A sum with noise."""
+    return rows[0] + rng.laplace(size=size)

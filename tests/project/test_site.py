@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 import typer
+from tests.served import chromium as chromium  # a fixture
+from tests.served import scrolls_sideways
 
 import hushed
 from hushed import cli
@@ -200,3 +202,48 @@ def test_search_shows_pages_for_readers_first(site, word):
     behind = [each.startswith(made) for each in found[2:]]
     assert behind == sorted(behind)
     assert "reference/client.html" in found[-sum(behind) :]
+
+
+# What makes a page hard to read: sentences that go out of sight, and pictures that were shrunk.
+CUT = r"""() => [...document.querySelectorAll(".highlight")]
+  .filter((each) => each.querySelector(":scope > .filename")?.textContent === "output")
+  .map((each) => each.querySelector("code"))
+  .filter((code) => code.scrollWidth > code.clientWidth + 1 &&
+    !code.innerText.split("\n").some((line) => /\S {2,}\S/.test(line)))
+  .map((code) => code.innerText.slice(0, 80))"""
+
+SHRUNK = """() => [...document.querySelectorAll("article p > img")].filter((each) =>
+    each.getBoundingClientRect().width < (each.src.endsWith(".svg") ? 0.99 : 0.65)
+      * each.naturalWidth).map((each) => each.src)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_are_read_without_going_sideways(site, chromium, width):
+    """Sentences that a program printed are folded, and words of pictures keep their size."""
+    page = chromium.new_page(viewport={"width": width, "height": 900})
+    made = ("reference", "decisions", "commands")  # many, from one mould: one of each
+    pages = [each for each in sorted(site.rglob("*.html")) if each.parent.name not in made]
+    pages = [each for each in pages if each.name != "404.html"]
+    pages += [sorted((site / each).glob("*.html"))[1] for each in made]
+    assert len(pages) > 60
+    seen = 0
+    for each in pages:
+        page.goto(each.as_uri())
+        assert not scrolls_sideways(page), each
+        assert page.evaluate(CUT) == [], each
+        assert page.evaluate(SHRUNK) == [], each
+        seen += page.locator(".prose").count()
+    assert seen > 100
+    page.close()
+
+
+@pytest.mark.slow
+def test_long_commands_are_seen_whole(site, chromium):
+    """In a window of a desktop they go on in the next line."""
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((site / "ledger.html").as_uri())
+    wide = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1).length"
+    assert page.locator(".language-console code").count() > 0
+    assert page.locator(".language-console code").evaluate_all(wide) == 0
+    page.close()

@@ -445,7 +445,8 @@ def test_a_certificate_says_what_a_search_leaves_as_a_rule():
         r"of which (\S+) rows or more lie beyond the first candidate, (\S+), and", text
     )
     assert float(enough[1]) >= 2 * plan.accuracy()
-    assert float(enough[2]) == plan.smallest
+    assert plan.smallest <= float(enough[2]) <= 1.001 * plan.smallest  # upwards, in few digits
+    assert len(enough[2]) < 10
 
 
 @pytest.mark.parametrize("rest", [0.0, -5.0, math.nan])

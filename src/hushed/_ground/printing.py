@@ -13,7 +13,7 @@ from itertools import islice
 from numbers import Number
 from typing import Any
 
-_WRITTEN_OUT = 1e15  # below, large numbers are printed without an exponent
+ROUNDED, WRITTEN_OUT = 1e5, 1e15  # between them, numbers are printed without an exponent
 _LONGEST = 100
 _MOST_BITS = 300  # of an integer that is told in full
 _COMPARED, _LONGEST_NAME = 1000, 200  # names that are compared, and their characters
@@ -56,6 +56,13 @@ def format_exactly(number: float, digits: int = 10) -> str:
     return short if float(short) == number else repr(number)
 
 
+def format_number(value: float) -> str:
+    """Format a released number with six digits; a large one without an exponent, to the unit."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.0f}" if ROUNDED <= abs(value) < WRITTEN_OUT else f"{value:.6g}"
+
+
 def _shown(level: float, digits: int, *, up: bool) -> str:
     nearest, exact = f"{level:.{digits}g}", Decimal(repr(float(level)))
     # Of decimals, not of doubles: below 1e-307 several decimals are one double.
@@ -65,7 +72,7 @@ def _shown(level: float, digits: int, *, up: bool) -> str:
         nearest = f"{float(rounded):.{digits}g}"
         if Decimal(nearest) != rounded:
             nearest = f"{rounded:.{digits}g}"
-    long = "e+" in nearest and abs(float(nearest)) < _WRITTEN_OUT
+    long = "e+" in nearest and abs(float(nearest)) < WRITTEN_OUT
     return f"{float(nearest):.0f}" if long else nearest
 
 

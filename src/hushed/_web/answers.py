@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from hushed._ground.printing import format_up, shown
+from hushed._ground.printing import format_number, format_up, shown
 from hushed._web.svg import Bar, Picture, draw_bars
 from hushed.tables import Answer
 from hushed.tables._answers import percent
@@ -95,7 +95,8 @@ def _draw(answer: Answer, name: str, bars: Sequence[Bar], what: str) -> Picture:
     cut = "" if len(bars) <= _MOST_BARS else f"; the first {_MOST_BARS} are drawn"
     lines = [("group", name, *(("from", "to") if barred else ()))]
     lines += [
-        (shown(each.name), *(_cells(each) if barred else (_number(each.value),))) for each in bars
+        (shown(each.name), *(_cells(each) if barred else (format_number(each.value),)))
+        for each in bars
     ]
     sentence = f"{shown(name)}{groups}{error}{cut}."
     if what:
@@ -105,12 +106,8 @@ def _draw(answer: Answer, name: str, bars: Sequence[Bar], what: str) -> Picture:
 
 def _cells(bar: Bar) -> tuple[str, ...]:
     if bar.low is None or bar.high is None:
-        return (_number(bar.value),)
+        return (format_number(bar.value),)
     return format_bar(bar.value, bar.low, bar.high)
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
 def _draw_histograms(answer: Answer, name: str, what: str) -> list[Picture]:

@@ -68,8 +68,8 @@ class Witness:
         c = self.counts
         return (
             f"pair: {flat(self.pair.name)}{self._describe_moved()}; event: {flat(self.event)}; "
-            f"seen {c.hits} times in {c.samples} on the {likelier}, {c.other_hits} times in "
-            f"{c.other_samples} on the {other}"
+            f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
+            f"{c.other_samples:,} on the {other}"
         )
 
     def _describe_moved(self) -> str:
@@ -253,7 +253,7 @@ class AuditReport(Shown):
                 self._describe_power(),
                 self._describe_unseen(),
                 self._describe_estimate(),
-                f"{self.samples} runs on each side over "
+                f"{self.samples:,} runs on each side over "
                 f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
                 f"{self.seed}, {self.seconds:.1f} s.",
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_number
 from hushed.mechanisms import Winner
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._certificate import Certificate
@@ -47,6 +47,6 @@ def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
 def list_named(value: Any, certificate: Certificate) -> list[tuple[str, str]]:
     """List what has a name: each number, or which candidates were chosen."""
     numbers = name_numbers(value, certificate)
-    found = [(flat(name), f"{number:.6g}") for name, number in numbers.items()]
+    found = [(flat(name), format_number(number)) for name, number in numbers.items()]
     chosen = name_chosen(value, certificate)
     return found + ([("chosen", ", ".join(map(flat, chosen)))] if chosen else [])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hushed._functions._environment import differences, packages_in
 from hushed._functions._settings import list_unwatched
 from hushed._ground.calls import called_as
-from hushed._ground.printing import flat, format_down, format_exactly, format_up
+from hushed._ground.printing import flat, format_down, format_up
 from hushed._ground.tensors import devices_in
 from hushed.errors import ParameterError
 from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
@@ -228,7 +228,8 @@ def _describe_usual(certificate: Certificate) -> str:
     rows = "people" if certificate.person else rows
     half, most = (format_up(search.usual_accuracy(beta), 4) for beta in (0.5, 0.05))
     enough = format_up(2 * search.accuracy(), 4)
-    first = format_exactly(search.smallest if search.side == "high" else -search.smallest)
+    # Beyond a larger one lie no more rows, so that what is said of the smallest one holds.
+    first = "-" * (search.side == "low") + format_up(search.smallest, 4)
     return (
         f" That is for the worst column. In one of which {enough} {rows} or more lie beyond the "
         f"first candidate, {first}, and where their number, once it is below that, falls at least "

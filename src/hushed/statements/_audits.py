@@ -22,6 +22,7 @@ def _read(text: str) -> Reading:
     """Read a report, whose bounds follow from its counts."""
     report = read_report(text)
     seen, claim = report.witness.counts, adapt_claim(report.claim)
+    likelier, other = report.witness.sides
     first, *rest = report.explain().split("\n\n")
     shown = "not refuted is not private" if report.verdict == "not refuted" else "certified"
     return Reading(
@@ -38,7 +39,7 @@ def _read(text: str) -> Reading:
                 f"{claim.quantity.lower()} of {format_up(report.minimum_detectable)} or more, in "
                 "an event as rare as this one",
             ),
-            ("runs on each side", str(report.samples)),
+            ("runs on each side", f"{report.samples:,}"),
             *list_failed(report),
         ),
         tables=(
@@ -46,8 +47,8 @@ def _read(text: str) -> Reading:
                 name="The event that was judged",
                 lines=(
                     ("input", "seen", "of"),
-                    (report.witness.likelier, str(seen.hits), str(seen.samples)),
-                    ("the other one", str(seen.other_hits), str(seen.other_samples)),
+                    (likelier, f"{seen.hits:,}", f"{seen.samples:,}"),
+                    (other, f"{seen.other_hits:,}", f"{seen.other_samples:,}"),
                 ),
             ),
         ),

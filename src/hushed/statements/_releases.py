@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hushed._ground.printing import flat, format_down, format_up, name_changed
+from hushed._ground.printing import flat, format_down, format_number, format_up, name_changed
 from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
@@ -22,7 +22,7 @@ from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
-from hushed.statements._words import describe_outsider
+from hushed.statements._words import describe_outsider, show_time
 
 _MOST_NUMBERS = 20
 _UNITS = {
@@ -204,10 +204,10 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         ("delta", format_up(g.delta)),
         ("gamma", f"{format_up(g.gamma)} ({g.protect})"),
         ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
-        ("sensitivity", f"{certificate.sensitivity!r} ({certificate.norm})"),
+        ("sensitivity", f"{format_up(certificate.sensitivity)} ({certificate.norm})"),
         ("mechanism", f"{made.name}{whose}, scale {scale}{unit}"),
         (f"{'margin' if certificate.error.margin else 'accuracy'} at 95 %", f"{accuracy}{unit}"),
-        ("created", flat(certificate.created)),
+        ("created", show_time(certificate.created)),
     )
 
 
@@ -244,11 +244,11 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
     if value is None:
         return (("value",), ("nothing: the release was refused, which is an answer, too",))
     if isinstance(value, Winner):
-        return (("chosen candidate", "gap"), (str(value.index), f"{value.gap:.6g}"))
+        return (("chosen candidate", "gap"), (str(value.index), format_number(value.gap)))
     if not isinstance(value, np.ndarray):
-        return (("value",), (flat(value),))
+        return (("value",), (format_number(value) if type(value) is float else flat(value),))
     numbers = value.ravel().tolist()
-    shown = [f"{each:.6g}" for each in numbers[:_MOST_NUMBERS]]
+    shown = [format_number(each) for each in numbers[:_MOST_NUMBERS]]
     more = len(numbers) - len(shown)
     rest = f" and {more} more, in the file" if more > 0 else ""
     return ((f"{len(numbers)} numbers",), (", ".join(shown) + rest,))

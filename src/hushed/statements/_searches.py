@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushed._ground.printing import format_exactly, format_up
+from hushed._ground.printing import format_exactly, format_number, format_up
 from hushed.releasing import AboveThreshold, Transcript
 from hushed.releasing._transcript import SCHEMA, read_transcript, write_transcript
 from hushed.statements._readings import Kind, Reading, Table
@@ -61,8 +61,9 @@ def _read(text: str) -> Reading:
 def _list_found(told: Transcript) -> Table:
     lines: list[tuple[str, ...]] = [("question", "gap to the threshold", "value")]
     for number, each in told.found.items():
-        value = "not paid for" if each.value is None else f"{each.value:.6g}"
-        lines.append((str(number), f"{each.gap:.6g}", value))
+        told_of = (each.gap, each.value)
+        cells = ("not paid for" if one is None else format_number(one) for one in told_of)
+        lines.append((str(number), *cells))
     if len(lines) == 1:
         lines.append(("none was found above", "", ""))
     return Table(name="What was found above", lines=tuple(lines))

@@ -18,11 +18,11 @@ from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
 from hushed.statements._kinds import kind_of_record, read_record
 from hushed.statements._readings import canonical, is_near
+from hushed.statements._words import show_time
 
 _SCHEMA, _VERSION = "hushed statement", 1
 _LONGEST = 50_000_000  # characters of a file
 _LONGEST_TEXT = 10_000
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
 _COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last digits
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -289,19 +289,13 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
         ("digest of the record", statement.record_digest),
     ]
     if entry is not None:
-        at = _show_time(entry.at)
+        at = show_time(entry.at)
         found.insert(3, ("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"))
         return found
-    found.insert(3, ("certified", _show_time(statement.created)))
+    found.insert(3, ("certified", show_time(statement.created)))
     if kind.charged:
         found.insert(3, ("ledger entry", "none is named"))
     return found
-
-
-def _show_time(at: str) -> str:
-    """Show a time to the minute, if it is one in UTC."""
-    found = _TIME.match(at)
-    return f"{found[1]} {found[2]} UTC" if found else at
 
 
 def digest_of(content: Any) -> str:

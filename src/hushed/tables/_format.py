@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
 
-from hushed._ground.printing import format_down, format_exactly, format_up, own_decimals, shown
+from hushed._ground.printing import (
+    ROUNDED,
+    WRITTEN_OUT,
+    format_down,
+    format_exactly,
+    format_number,
+    format_up,
+    own_decimals,
+    shown,
+)
 from hushed.tables._left_out import remark_of
 
 if TYPE_CHECKING:
     from hushed.tables._answers import Answer
 
-_ROUNDED, _WRITTEN_OUT = 1e5, 1e15
 _DIGITS = 6  # of a number, at most
 
 
@@ -58,10 +66,10 @@ def name_edges(edges: Mapping[str, Sequence[float]]) -> list[tuple[str, str]]:
 
 def _format_cell(value: Any, low: Any, high: Any) -> str:
     if isinstance(value, list):
-        text = " ".join(_format_number(each) for each in value)
+        text = " ".join(format_number(each) for each in value)
         return text if low is None else f"{text} ({_format_errors(value[0], low[0], high[0])})"
     if low is None:
-        return _format_number(value)
+        return format_number(value)
     value, low, high = format_bar(value, low, high)
     return f"{value} [{low}, {high}]"
 
@@ -87,7 +95,7 @@ def _format_bar(value: float, low: float, high: float) -> tuple[str, str, str]:
                 _round(low, places, ROUND_FLOOR),
                 _round(high, places, ROUND_CEILING),
             )
-    return _format_number(value), format_end(low, -1), format_end(high, 1)
+    return format_number(value), format_end(low, -1), format_end(high, 1)
 
 
 def _round(number: float, places: int, rounding: str) -> str:
@@ -105,13 +113,6 @@ def format_end(end: float, side: int) -> str:
     """Format an end of an error bar: not inside of it, for the bar would hold less often."""
     if isinstance(end, int):
         return str(end)
-    if _ROUNDED <= abs(end) < _WRITTEN_OUT:
+    if ROUNDED <= abs(end) < WRITTEN_OUT:
         return str(math.floor(end) if side < 0 else math.ceil(end))
     return format_down(end) if side < 0 else format_up(end)
-
-
-def _format_number(value: float) -> str:
-    """Format with six digits; large numbers without an exponent, as reports print them."""
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:.0f}" if _ROUNDED <= abs(value) < _WRITTEN_OUT else f"{value:.6g}"

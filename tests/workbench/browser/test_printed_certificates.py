@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.served import scrolls_sideways
 
 import hushed as hs
-from hushed.plots import certificate_page
+from hushed.plots import certificate_page, comparison_page
 
 pytestmark = pytest.mark.browser
 
@@ -69,3 +70,63 @@ def test_certificates_print_on_two_sides(chromium, tmp_path):
     }
     assert set(sides) == kinds
     assert all(1 <= count <= 2 for count in sides.values()), sides
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Pages with what is wide: a picture, a table of many columns, a list."""
+    box = hs.populations.Uniform(low=0, high=1)
+    small = hs.sample_sensitivity(mean, box, rows=5, gamma=0.1)
+    with hs.Ledger(f"sqlite:///{tmp_path_factory.mktemp('pages') / 'l.db'}") as book:
+        book.open_budget("rows", hs.Guarantee(epsilon=30, gamma=0.5))
+        laplace = hs.Laplace(small, epsilon=1)
+        released = hs.release(mean, np.full(5, 0.5), laplace, book, budget="rows", note=LONG * 10)
+        known = [hs.certify(released), hs.certify_budget(book, "rows")]
+    median = hs.statistics.median(rows=100, low=0, high=1)
+    compared = hs.compare(median, box, epsilon=1.0, trials=20)
+    return [*map(certificate_page, known), comparison_page(compared)]
+
+
+WIDE = """() => [...document.querySelectorAll("td, th, figure, p")].filter((each) =>
+    !each.closest(".scroll") && each.getBoundingClientRect().right > innerWidth)
+  .map((each) => each.textContent.slice(0, 60))"""
+
+SMALL = """() => [...document.querySelectorAll("svg text")].filter((each) => {
+    const to = each.getScreenCTM(), size = parseFloat(getComputedStyle(each).fontSize);
+    return each.getBBox().width && size * Math.hypot(to.a, to.b) < 8;
+  }).map((each) => each.textContent)"""
+
+
+def test_pages_are_read_on_a_telephone(chromium, pages):
+    """The words stay in the window; a table and a picture move by themselves, and can be read."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    for each in pages:
+        page.set_content(each)
+        assert not scrolls_sideways(page), page.title()
+        assert page.evaluate(WIDE) == [], page.title()
+        assert page.evaluate(SMALL) == [], page.title()
+    page.close()
+
+
+SIZES = """() => ["body", "footer"].map((each) =>
+    parseFloat(getComputedStyle(document.querySelector(each)).fontSize))"""
+
+GAPS = """() => [...document.querySelectorAll("h2 + p")].map((each) => {
+    const range = document.createRange(), text = each.firstChild;
+    const first = text.data.search(/\\S/);
+    range.setStart(text, first); range.setEnd(text, first + 1);
+    return range.getBoundingClientRect().top - each.getBoundingClientRect().top;})"""
+
+
+def test_what_is_printed_has_one_size_and_no_empty_lines(chromium, pages):
+    """The foot was larger than the text and went over to a second side; lists began a line late."""
+    page = chromium.new_page()
+    page.emulate_media(media="print")
+    for each in pages:
+        page.set_content(each)
+        body, foot = page.evaluate(SIZES)
+        assert foot < body, page.title()
+        assert max(page.evaluate(GAPS)) < body, page.title()
+        tall = page.locator("svg").first.bounding_box()["height"]
+        assert tall > 200, page.title()
+    page.close()

@@ -8,6 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
+from hushed._ground.printing import format_number
 from hushed._web.answers import describe_answer
 from hushed._web.rendering import download
 from hushed.releasing._names import list_named, name_numbers
@@ -101,7 +102,9 @@ def _describe(text: str) -> Any:
     if not is_release(text):
         return describe_answer(Answer.from_json(text), _LINES)
     value, certificate = read_release(text)
-    numbers: list[tuple[str, ...]] = [(f"{each:.6g}",) for each in np.atleast_1d(value).ravel()]
+    numbers: list[tuple[str, ...]] = [
+        (format_number(each),) for each in np.atleast_1d(value).ravel()
+    ]
     head: tuple[str, ...] = ("value",)
     if name_numbers(value, certificate):
         head, numbers = ("name", *head), [*list_named(value, certificate)]
