@@ -16,10 +16,12 @@ from typer.testing import CliRunner
 from hushed import Ledger, connect
 from hushed.cli import app
 from hushed.errors import Overspent
+from hushed.ledger._answers import empty_answer
+from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._audit import verify_trail
 from hushed.server._restoring import restore_server
-from hushed.server._schema import VERSION, fetch_all, require_version
+from hushed.server._schema import VERSION, fetch_all
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
 
@@ -228,23 +230,55 @@ def test_the_day_of_a_loss_is_over(tmp_path, clock):
         assert ask_all(team, fresh, "cd") == [201, 201]
 
 
-def test_a_server_of_the_version_before_goes_on(tmp_path):
-    """Its tables get the new columns once; what was there is as it was."""
-    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
-    with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
-        with writing(ledger) as connection:
-            for name in ("per_day", "day", "day_spent"):
-                connection.execute(f"ALTER TABLE hushed_s_grants DROP COLUMN {name}")
-            connection.execute("UPDATE hushed_s_state SET value = '3' WHERE name = 'version'")
-        with reading(ledger) as connection:
-            require_version(connection)
+def make_older(address):
+    """Make the tables of a server those of version 3."""
+    with Ledger(address, create=False) as ledger, writing(ledger) as connection:
+        for name in ("grants per_day", "grants day", "grants day_spent", "requests deleted_at"):
+            table, column = name.split()
+            run(connection, f"ALTER TABLE @.hushed_s_{table} DROP COLUMN {column}", {})
+        run(connection, "ALTER TABLE @.hushed_s_requests DROP COLUMN answer_sha256", {})
+        gone = "DROP TRIGGER hushed_emptied ON @.hushed_answers"
+        run(connection, "DROP TRIGGER hushed_answers_update", {}, gone)
+        guard = "BEFORE UPDATE ON {} {}"
+        here = guard.format("hushed_answers", "BEGIN SELECT RAISE(ABORT, 'append-only'); END")
+        there = guard.format("@.hushed_answers", "FOR EACH ROW EXECUTE FUNCTION @.hushed_refuse()")
+        there = "DROP TRIGGER hushed_keep ON @.hushed_answers; CREATE TRIGGER hushed_keep " + there
+        run(connection, f"CREATE TRIGGER hushed_answers_update {here}", {}, there)
+        run(connection, "UPDATE @.hushed_s_state SET value = '3' WHERE name = 'version'", {})
+
+
+def check_upgraded(folder, tokens):
+    """What was there is as it was; limits and deletions work, and nothing else is let in."""
     assert check_server(folder).problems == ()
     for team in open_team(folder, tokens):
         assert ask_all(team, team.ana, "a") == [201]
         assert limit(team, "ana", 0.1).json()["left_today"] == 0.0
-        with reading(team.desk.ledger) as connection:
-            found = fetch_all(connection, "SELECT value FROM hushed_s_state WHERE name = 'version'")
+        with writing(team.desk.ledger) as connection:
+            found = fetch_all(
+                connection, "SELECT value FROM @.hushed_s_state WHERE name = 'version'"
+            )
+            assert empty_answer(connection, "stays", 1)
         assert found == [{"value": VERSION}]
+        with (
+            pytest.raises(Exception, match="append-only"),
+            writing(team.desk.ledger) as connection,
+        ):
+            run(connection, "UPDATE @.hushed_answers SET body = 'x'", {})
+
+
+def test_a_server_of_the_version_before_goes_on(tmp_path):
+    """Its tables get what is new, once."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+    make_older(f"sqlite:///{folder}/hushed.db")
+    check_upgraded(folder, tokens)
+
+
+def test_a_server_of_the_version_before_goes_on_on_postgres(tmp_path, postgres_url, source):
+    """The same, in the database."""
+    folder = tmp_path / "stats"
+    tokens = make(folder, postgres_url, source)
+    make_older(postgres_url)
+    check_upgraded(folder, tokens)
 
 
 def test_it_is_the_same_on_postgres(tmp_path, postgres_url, source, clock):
