@@ -22,6 +22,7 @@ from hushed.errors import BadFunction, ParameterError
 Kind = Literal["batch", "scalar"]
 
 _DEPTH = 6
+_UNCHANGEABLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,18 @@ class Source:
     def draw(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
         """Draw independent outputs; a run that raised gives `Raised`.
 
-        Arrays are handed over read-only, for a mechanism that changes its rows cannot be judged.
+        Each call has rows of its own, or an array that is read-only: one that changes its rows
+        would leave the same ones to all later runs, whichever table they came from.
         """
-        given = _lock_rows(rows)
+        drawn = self.stream(rows, rng, size)
+        return drawn.copy() if isinstance(drawn, np.ndarray) else list(drawn)
+
+    def stream(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
+        """Draw the same, one by one: each is to be read before the next one may change it."""
+        give = _choose_copier(rows)
         if self.kind == "batch":
-            return self._draw_batch(given, rng, size)
-        return [self._draw_one(given, rng) for _ in range(size)]
+            return self._draw_batch(give(), rng, size)
+        return (self._draw_one(give(), rng) for _ in range(size))
 
     def _draw_one(self, rows: Any, rng: np.random.Generator) -> Any:
         try:
@@ -220,12 +227,20 @@ def _refuse_changes(cause: BaseException) -> None:
         ) from cause
 
 
-def _lock_rows(rows: Any) -> Any:
+def _choose_copier(rows: Any) -> Callable[[], Any]:
+    """Choose how each call gets rows that no other call can have changed."""
+    if isinstance(rows, np.ndarray) and not rows.dtype.hasobject:
+        view = _lock(rows.view())
+        return lambda: view
+    if type(rows) is list and _UNCHANGEABLE.issuperset(map(type, rows)):
+        return rows.copy
+    return lambda: _lock(copy.deepcopy(rows))
+
+
+def _lock(rows: Any) -> Any:
     if isinstance(rows, np.ndarray):
-        view = rows.view()
-        view.flags.writeable = False
-        return view
-    return copy.deepcopy(rows)
+        rows.flags.writeable = False
+    return rows
 
 
 def adapt_mechanism(mechanism: Any, *, batch: bool, workers: Workers) -> Source:

@@ -52,7 +52,7 @@ class Encoder:
         """
         if self.objects:
             rows = [_encode_object(output, self.width) for output in outputs]
-            encoded = np.array(rows).reshape(len(outputs), self.columns)
+            encoded = np.array(rows).reshape(len(rows), self.columns)
         elif _describe_form(outputs) == self.form:
             encoded = _flatten_array(outputs)
         else:
@@ -111,7 +111,7 @@ def _flatten_array(outputs: Any) -> Floats:
     flat = outputs.reshape(len(outputs), -1)
     if flat.dtype.kind == "c":
         flat = np.concatenate([flat.real, flat.imag], axis=1)
-    return np.asarray(flat.astype(np.float64, copy=False))
+    return np.array(flat, dtype=np.float64)  # a copy: the array may be used again
 
 
 def _is_exact(outputs: Any) -> bool:
