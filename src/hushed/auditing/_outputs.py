@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
-from hushed.auditing._digits import WHOLE
-from hushed.auditing._reading import FAILED, hash_text, read_object, require_open
+from hushed.auditing._digits import FAILED, WHOLE, hash_text
+from hushed.auditing._reading import read_object, require_open
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]

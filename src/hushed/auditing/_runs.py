@@ -21,9 +21,10 @@ from hushed.auditing._keeping import (
     describe_mechanism,
     refuse_global_generators,
 )
-from hushed.auditing._mechanisms import BatchRaised, Raised, Source
+from hushed.auditing._mechanisms import BatchRaised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder
 from hushed.auditing._pairs import Pair
+from hushed.auditing._programs import Raised
 from hushed.auditing._reading import read_object
 from hushed.auditing._scores import Event
 from hushed.engines._choice import Workers
