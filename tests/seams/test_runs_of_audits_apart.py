@@ -45,6 +45,11 @@ def overwrites_a_column(rows, rng):
     return take(value, rng)
 
 
+def overwrites_a_cell(rows, rng):
+    value, rows["a"].iloc[0][0] = rows["a"].iloc[0][0], 0.0
+    return take(value, rng)
+
+
 def cells(value):
     """An array of objects, each of which may be changed."""
     found = np.empty(1, dtype=object)
@@ -60,6 +65,7 @@ CHANGED = {
     "by key": (overwrites_a_key, lambda x: [{"a": x}]),
     "by attribute": (overwrites_an_attribute, lambda x: [Row(x)]),
     "in a frame": (overwrites_a_column, lambda x: pd.DataFrame({"a": [x]})),
+    "in a cell of a frame": (overwrites_a_cell, lambda x: pd.DataFrame({"a": [[x]]})),
 }
 
 
