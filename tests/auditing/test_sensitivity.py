@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hushed as hs
@@ -148,3 +149,19 @@ def test_rounding_is_not_called_a_counterexample():
     assert str(wrong).startswith("counterexample: the function moves farther")
     eased = hs.check_sensitivity(np.mean, 1 / 3, low=0, high=1, rows=3, tolerance=1e-9)
     assert not eased.exceeded
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda rows: {"a" if rows[0] else "b": 0.0},
+        lambda rows: pd.Series([0.0, 0.0], ["a", "b"] if rows[0] else ["b", "a"]),
+    ],
+)
+def test_names_that_change_are_a_counterexample(answer):
+    """No number moved, so that nothing was found; the names tell the tables apart."""
+    found = check_sensitivity(answer, 1.0, low=0, high=1, rows=3)
+    assert found.exceeded
+    assert found.cause == "shape"
+    assert found.largest == math.inf
+    assert "names of its numbers" in str(found)

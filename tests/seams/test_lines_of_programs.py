@@ -6,8 +6,8 @@ import pytest
 
 import hushed as hs
 from hushed.auditing import Command
+from hushed.auditing._programs import parse_line
 from hushed.auditing._reading import read_object
-from hushed.auditing._written import parse_line
 
 PROGRAM = """
 import json, random, sys

@@ -257,8 +257,8 @@ def test_sensitivity(
     -------
     SensitivityTest
         ``"refuted"`` or ``"not refuted"``, never verified, with the worst pair. Movements are
-        compared as exact fractions. An answer that changes its shape, or that fails on one of two
-        tables, moves infinitely far.
+        compared as exact fractions. An answer that changes its shape or names, or that fails on
+        one of two tables, moves infinitely far.
 
     Raises
     ------

@@ -14,9 +14,10 @@ import numpy as np
 from hushed._functions._fingerprints import look
 from hushed._functions._run_facts import describe_content, describe_here
 from hushed._ground.types import Floats
-from hushed.auditing._mechanisms import Command, Source, find_carried_generator
+from hushed.auditing._mechanisms import Source, find_carried_generator
 from hushed.auditing._outputs import Encoder
 from hushed.auditing._pairs import Pair
+from hushed.auditing._programs import Command
 from hushed.errors import BadFunction, ParameterError
 from hushed.runs._journal import Keep, Run, check_place
 

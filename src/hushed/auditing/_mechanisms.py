@@ -5,133 +5,24 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import json
+import pickle
 import random
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType
 from typing import Any, Literal
 
 import numpy as np
 
-from hushed._ground.calls import called_as
-from hushed.auditing._written import parse_line
+from hushed.auditing._programs import Command, Raised
 from hushed.engines._choice import Workers
-from hushed.errors import BadFunction, ParameterError
+from hushed.errors import BadFunction
 
 Kind = Literal["batch", "scalar"]
 
 _DEPTH = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The outcome of a run that ended in an exception.
-
-    Parameters
-    ----------
-    name : str
-        Type of the exception, or the exit status of a command.
-    reason : str, default ""
-        What else is known: its message, or the last line of a command's errors. No part of the
-        outcome: two runs that raised the same type are alike.
-    """
-
-    name: str
-    reason: str = field(default="", repr=False, compare=False)
-
-
-@called_as('hs.auditing.Command(["python", "mechanism.py"])')
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A program under audit: it reads one line for each run and answers with one line.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The program and its arguments; no shell is involved.
-    timeout : float, default 600
-        Seconds after which a bunch of runs is given up.
-
-    Raises
-    ------
-    ParameterError
-        If there are no arguments.
-
-    Notes
-    -----
-    A line read is one JSON object ``{"rows": ..., "seed": ...}``; the seed is a fresh 63-bit
-    number that the program may use or ignore. A line written is one JSON value; what is not JSON,
-    or has a key twice, counts as text. How it is written, as blanks and digits, is a part of the
-    output. A program has to flush each line: if it ends early, the run after the last complete
-    line is the one that failed, and the rest is run again in a new process.
-    """
-
-    arguments: Sequence[str]
-    timeout: float = 600.0
-
-    def __post_init__(self) -> None:
-        if isinstance(self.arguments, str) or not self.arguments:
-            raise ParameterError("a command is a list of its program and arguments, not empty")
-
-    def draw(self, rows: Any, rng: np.random.Generator, size: int) -> list[Any]:
-        """Run the program ``size`` times on the rows.
-
-        Parameters
-        ----------
-        rows : array or list
-            What JSON can hold.
-        rng : numpy.random.Generator
-            Source of the seeds.
-        size : int
-            Runs.
-
-        Returns
-        -------
-        list
-            What each run wrote, or `Raised` with the exit status.
-
-        Raises
-        ------
-        BadFunction
-            If the program cannot be started, takes too long, or answers with too many lines.
-        """
-        plain = rows.tolist() if isinstance(rows, np.ndarray) else rows
-        outputs: list[Any] = []
-        while len(outputs) < size:
-            wanted = size - len(outputs)
-            seeds = rng.integers(2**63 - 1, size=wanted).tolist()
-            lines = [json.dumps({"rows": plain, "seed": seed}) for seed in seeds]
-            answers, status, errors = self._run_batch("\n".join(lines) + "\n")
-            if len(answers) > wanted:
-                raise BadFunction(f"the command wrote {len(answers)} lines for {wanted} runs")
-            outputs += [parse_line(line) for line in answers]
-            if len(answers) < wanted:
-                outputs.append(Raised(f"exit status {status}", errors))
-        return outputs
-
-    def _run_batch(self, text: str) -> tuple[list[str], int, str]:
-        try:
-            done = subprocess.run(  # noqa: S603
-                list(self.arguments),
-                input=text.encode(),
-                capture_output=True,
-                timeout=self.timeout,
-                check=False,
-            )
-        except OSError as cause:
-            raise BadFunction(f"the command cannot be started: {cause}") from cause
-        except subprocess.TimeoutExpired as cause:
-            raise BadFunction(
-                f"the command took more than {self.timeout:g} seconds; it must end when its "
-                "input ends"
-            ) from cause
-        # Whatever the bytes are: ends of lines are not put in order, and none is dropped.
-        told, errors = (
-            each.decode("utf-8", "surrogateescape") for each in (done.stdout, done.stderr)
-        )
-        return told.split("\n")[:-1], done.returncode, (errors.strip().splitlines() or [""])[-1]
+_UNCHANGEABLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +40,18 @@ class Source:
     def draw(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
         """Draw independent outputs; a run that raised gives `Raised`.
 
-        Arrays are handed over read-only, for a mechanism that changes its rows cannot be judged.
+        Each call has rows of its own, or an array that is read-only: one that changes its rows
+        would leave the same ones to all later runs, whichever table they came from.
         """
-        given = _lock_rows(rows)
+        drawn = self.stream(rows, rng, size)
+        return drawn.copy() if isinstance(drawn, np.ndarray) else list(drawn)
+
+    def stream(self, rows: Any, rng: np.random.Generator, size: int) -> Any:
+        """Draw the same, one by one: each is to be read before the next one may change it."""
+        give = _choose_copier(rows)
         if self.kind == "batch":
-            return self._draw_batch(given, rng, size)
-        return [self._draw_one(given, rng) for _ in range(size)]
+            return self._draw_batch(give(), rng, size)
+        return (self._draw_one(give(), rng) for _ in range(size))
 
     def _draw_one(self, rows: Any, rng: np.random.Generator) -> Any:
         try:
@@ -222,12 +119,24 @@ def _refuse_changes(cause: BaseException) -> None:
         ) from cause
 
 
-def _lock_rows(rows: Any) -> Any:
+def _choose_copier(rows: Any) -> Callable[[], Any]:
+    """Choose how each call gets rows that no other call can have changed."""
+    if isinstance(rows, np.ndarray) and not rows.dtype.hasobject:
+        view = _lock(rows.view())
+        return lambda: view
+    if type(rows) is list and _UNCHANGEABLE.issuperset(map(type, rows)):
+        return rows.copy
+    with suppress(Exception):  # what pickle refuses
+        written = pickle.dumps(rows)  # quicker, and copies what lies in the cells of frames, too
+        pickle.loads(written)  # noqa: S301
+        return lambda: _lock(pickle.loads(written))  # noqa: S301
+    return lambda: _lock(copy.deepcopy(rows))
+
+
+def _lock(rows: Any) -> Any:
     if isinstance(rows, np.ndarray):
-        view = rows.view()
-        view.flags.writeable = False
-        return view
-    return copy.deepcopy(rows)
+        rows.flags.writeable = False
+    return rows
 
 
 def adapt_mechanism(mechanism: Any, *, batch: bool, workers: Workers) -> Source:

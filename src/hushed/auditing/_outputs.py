@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.printing import flat
-from hushed.auditing._digits import WHOLE
-from hushed.auditing._reading import FAILED, hash_text, read_object, require_open
+from hushed.auditing._digits import FAILED, WHOLE, hash_text
+from hushed.auditing._reading import read_object, require_open
 from hushed.errors import BadFunction
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Encoder:
         """
         if self.objects:
             rows = [_encode_object(output, self.width) for output in outputs]
-            encoded = np.array(rows).reshape(len(outputs), self.columns)
+            encoded = np.array(rows).reshape(len(rows), self.columns)
         elif _describe_form(outputs) == self.form:
             encoded = _flatten_array(outputs)
         else:
@@ -111,7 +111,7 @@ def _flatten_array(outputs: Any) -> Floats:
     flat = outputs.reshape(len(outputs), -1)
     if flat.dtype.kind == "c":
         flat = np.concatenate([flat.real, flat.imag], axis=1)
-    return np.asarray(flat.astype(np.float64, copy=False))
+    return np.array(flat, dtype=np.float64)  # a copy: the array may be used again
 
 
 def _is_exact(outputs: Any) -> bool:

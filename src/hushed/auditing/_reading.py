@@ -7,25 +7,18 @@ as a generator or a function does, is refused when an audit starts.
 from __future__ import annotations
 
 import dataclasses
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sized
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sized
 from enum import Enum
-from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 
-from hushed.auditing._digits import list_lower, list_written
-from hushed.auditing._mechanisms import Raised
+from hushed.auditing._digits import EXCEPTION, list_lower, list_numbers, list_written
 from hushed.auditing._opening import Hidden, list_attributes, open_parts, require_importable
-from hushed.auditing._written import NUMBER, Written
+from hushed.auditing._programs import NUMBER, Raised, Written
 from hushed.errors import BadFunction
 
 UNREADABLE = "unreadable"
-FAILED = 2.0**50  # added to the codes of exceptions, so that runs that failed can be counted
-_EXCEPTION = "exception "  # before their names; no type of an output has a blank in its name
 _DEEPEST = 50  # parts within parts; what holds itself has no end
 _LEAVES = 256  # numbers of an output that are kept
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), type(...), range})
@@ -37,7 +30,6 @@ _TOLD_BY_TEXT = frozenset(
 )
 _NUMBER = NUMBER
 _LONGEST = 10_000  # letters of the texts of an output that are looked through for numbers
-_ISO = datetime(1970, 1, 1)  # of all zones, which are left out: the whole text has them
 _SIMPLE_ARRAYS = frozenset("biufcSUmM")
 _COMMON_TYPES = frozenset({"float64", "int64", "bool", "object"})
 
@@ -199,7 +191,7 @@ def _note_cells(value: Any, held: Any, found: _Found) -> None:
         if kind in "SU":
             _note(cell, found)
         else:
-            found.leaves.extend(_list_numbers(cell))
+            found.leaves.extend(list_numbers(cell))
             found.lower.extend(list_lower(cell))
 
 
@@ -311,7 +303,7 @@ def _note(part: Any, found: _Found) -> None:
     if room > 0:
         held = part.value if isinstance(part, Enum) else part
         written = parts[1 : 2 * room : 2]
-        found.leaves.extend(_list_numbers(held))
+        found.leaves.extend(list_numbers(held))
         found.leaves.extend(map(float, written))
         found.lower.extend(list_lower(held))
         found.lower.extend(each for number in written for each in list_written(number))
@@ -330,45 +322,7 @@ def _split_text(part: Any, found: _Found) -> list[str]:
     return _NUMBER.split(first)
 
 
-def _list_numbers(part: Any) -> tuple[float, ...]:
-    """Numbers of a part: two of a complex one, NaN for what is none."""
-    if isinstance(part, complex | np.complexfloating):
-        return float(part.real), float(part.imag)
-    return (_convert_to_number(part),)
-
-
-def _convert_to_number(part: Any) -> float:
-    convert = next((each for kinds, each in _NUMBERS if isinstance(part, kinds)), None)
-    if convert is None:
-        return np.nan
-    try:
-        return float(convert(part))
-    except OverflowError:
-        return np.inf if part > 0 else -np.inf
-    except Exception:  # a signalling decimal, or a class of somebody's own
-        return np.nan
-
-
 def _name_type(output: Any) -> str:
     if isinstance(output, Raised):
-        return f"{_EXCEPTION}{output.name}"
+        return f"{EXCEPTION}{output.name}"
     return "None" if output is None else type(output).__name__
-
-
-def hash_text(text: str) -> float:
-    """Hash a text to 49 bits, so that a double holds it; equal codes can only merge events."""
-    content = text.encode("utf-8", "surrogatepass")
-    code = float(zlib.crc32(content) * 2**17 + zlib.adler32(content) % 2**17)
-    return code + FAILED if text.startswith(_EXCEPTION) else code
-
-
-_NUMBERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    ((np.datetime64, np.timedelta64), lambda part: part.astype(np.int64)),
-    ((bool, int, float, np.bool_, np.number, Decimal, Fraction), lambda part: part),
-    (str, hash_text),
-    (bytes, lambda part: hash_text(repr(part))),
-    (timedelta, timedelta.total_seconds),
-    (datetime, lambda part: (part.replace(tzinfo=None) - _ISO).total_seconds()),
-    (date, date.toordinal),
-    (time, lambda part: (datetime.combine(_ISO, part.replace(tzinfo=None)) - _ISO).total_seconds()),
-)

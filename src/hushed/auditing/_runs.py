@@ -21,9 +21,10 @@ from hushed.auditing._keeping import (
     describe_mechanism,
     refuse_global_generators,
 )
-from hushed.auditing._mechanisms import BatchRaised, Raised, Source
+from hushed.auditing._mechanisms import BatchRaised, Source
 from hushed.auditing._outputs import Encoder, choose_encoder
 from hushed.auditing._pairs import Pair
+from hushed.auditing._programs import Raised
 from hushed.auditing._reading import read_object
 from hushed.auditing._scores import Event
 from hushed.engines._choice import Workers
@@ -97,7 +98,7 @@ class Runs:
         def evaluate(generators: Iterator[np.random.Generator]) -> Floats:
             return np.stack(
                 [
-                    [encoder.encode(source.draw(side, rng, size)) for side in _list_sides(pair)]
+                    [encoder.encode(source.stream(side, rng, size)) for side in _list_sides(pair)]
                     for rng in generators
                 ]
             )
@@ -121,7 +122,7 @@ class Runs:
 
         def count_in_bins(rows: Any, rng: np.random.Generator) -> NDArray[np.int64]:
             # Column by column in memory, as scores read it.
-            encoded = np.asfortranarray(encoder.encode(source.draw(rows, rng, size)))
+            encoded = np.asfortranarray(encoder.encode(source.stream(rows, rng, size)))
             scores = event.sign * event.score.evaluate(encoded)
             found = np.bincount(np.searchsorted(edges, scores, side="right"), minlength=bins)
             return np.append(found, encoder.count_failed(encoded))

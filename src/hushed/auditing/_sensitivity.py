@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushed._functions._calls import answer
+from hushed._functions._calls import answer_named
 from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, require_count
 from hushed._ground.notebook import Shown
@@ -44,7 +44,8 @@ class SensitivityCheck(Shown):
     declared : float
         Declared sensitivity.
     largest : float
-        Largest movement found; infinite if the answer changes its shape or fails on one side.
+        Largest movement found; infinite if the answer changes its shape or names, or fails on one
+        side.
     norm : {"l1", "l2", "sup"}
         Norm of the movement.
     pair : Pair
@@ -81,7 +82,7 @@ class SensitivityCheck(Shown):
             )
         why = {
             "function": "the function moves farther than declared",
-            "shape": "the answer changes its shape, which shows in the output",
+            "shape": "the answer changes its shape, or the names of its numbers, which shows",
             "failure": "the function fails on one of the two, which shows in the output",
             "none": "",
         }[self.cause]
@@ -181,7 +182,7 @@ def check_sensitivity(
         if movement.size > best.size:
             best, pair = movement, candidate
     if best.size < math.inf and not answered:
-        answer(function, pair.rows.copy(), private=False)  # says what is wrong
+        answer_named(function, pair.rows.copy(), private=False)  # says what is wrong
         raise BadFunction("the function gave no finite answer for any of the tables tried")
     require_steady(function, best, pair, norm)
     return _make_verdict(best, pair, (limit, tolerance, norm, tried))
@@ -279,16 +280,17 @@ class Movement:
 
 def measure_movement(function: Callable[[Any], Any], pair: Pair, norm: Norm) -> Movement:
     """Movement of an answer between the two tables of a pair, exactly; its square for l2."""
-    answers: list[Floats | None] = []
+    answers: list[tuple[Floats, tuple[str, ...]] | None] = []
     for table in (pair.rows, pair.neighbour):
         try:
-            answers.append(answer(function, copy_rows(table), private=False))
+            answers.append(answer_named(function, copy_rows(table), private=False))
         except BadFunction:
             answers.append(None)
-    one, other = answers
-    if one is None or other is None:
-        return Movement(0.0 if one is other else math.inf, "failure")
-    if one.shape != other.shape:
+    first, second = answers
+    if first is None or second is None:
+        return Movement(0.0 if first is second else math.inf, "failure")
+    (one, names), (other, others) = first, second
+    if one.shape != other.shape or names != others:
         return Movement(math.inf, "shape")
     steps = [
         Fraction(a) - Fraction(b)

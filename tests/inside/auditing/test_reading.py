@@ -11,8 +11,8 @@ import pytest
 
 from hushed.auditing import _keeping, _reading
 from hushed.auditing._outputs import choose_encoder
+from hushed.auditing._programs import parse_line
 from hushed.auditing._reading import read_object
-from hushed.auditing._written import parse_line
 
 TEXT = "cost 1.5 " * 130
 
