@@ -83,6 +83,12 @@ _RELATION = (  # with its partitions, and tables that inherit from it, whose row
     "SELECT named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
     "ON c.oid = part.oid WHERE c.relkind = 'f') FROM named"
 )
+_DOMAINS = (
+    "SELECT a.attname, format_type(t.typbasetype, t.typtypmod) FROM pg_attribute a "
+    "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "JOIN pg_type t ON t.oid = a.atttypid WHERE n.nspname = %s AND c.relname = %s "
+    "AND a.attnum > 0 AND t.typtype = 'd'"
+)
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
     "CASE WHEN {0} BETWEEN TIMESTAMP WITH TIME ZONE '0001-01-01 00:00:00+00' "
@@ -189,7 +195,22 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         path, found = find_schemas(driver, name)
         first = ", ".join(map(quote_name, ["pg_catalog", *path]))
         driver.execute(f"SET LOCAL search_path TO {first}")
-        return backend.table(name, database=place or (found or "public",))
+        rows = backend.table(name, database=place or (found or "public",))
+        _check_domains(backend, rows)
+        return rows
+
+
+def _check_domains(backend: Any, rows: Any) -> None:
+    """Refuse a domain that Ibis reads by its name as a type that it is not: casts would fail.
+
+    What is raised is told as a column of a type that Ibis does not know.
+    """
+    read = backend.compiler.type_mapper.from_string
+    where = [rows.op().namespace.database, rows.op().name]
+    for column, base in backend.con.execute(_DOMAINS, where).fetchall():
+        seen = rows.schema()[column]
+        if not seen.is_unknown() and seen != read(base, nullable=seen.nullable):
+            raise TypeError(column)
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
