@@ -147,7 +147,7 @@ class TestTypes:
         """
         with psycopg.connect(postgres_url) as made:
             made.execute("CREATE DOMAIN short AS text")
-            made.execute("CREATE DOMAIN number AS numeric")
+            made.execute("CREATE DOMAIN number AS numeric(9, 2)")
             made.execute("CREATE DOMAIN positive AS int CHECK (value > 0)")
             made.execute("CREATE TABLE texts (c short, n int)")
             made.execute("CREATE TABLE numbers (c number, d positive)")

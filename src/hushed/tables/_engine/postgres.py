@@ -36,6 +36,7 @@ from hushed.tables._engine.dialect import (
     builtin_function,
     common_errors,
 )
+from hushed.tables._engine.normalisation import column_type
 
 _GRACE = 2.0  # seconds after which a server is overdue that was told the limit
 _PAUSE = 0.5  # seconds between attempts to cancel: one must not come to what follows
@@ -208,8 +209,8 @@ def _check_domains(backend: Any, rows: Any) -> None:
     read = backend.compiler.type_mapper.from_string
     where = [rows.op().namespace.database, rows.op().name]
     for column, base in backend.con.execute(_DOMAINS, where).fetchall():
-        seen = rows.schema()[column]
-        if not seen.is_unknown() and seen != read(base, nullable=seen.nullable):
+        seen = column_type(rows.schema()[column])
+        if seen not in ("other", column_type(read(base))):
             raise TypeError(column)
 
 
