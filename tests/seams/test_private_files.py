@@ -375,3 +375,14 @@ def test_no_decimal_that_is_none_makes_a_query_fail(tmp_path, kind, where, decla
     asked = table.filter("not is_null(x)").count()
     asked = asked if declared == "string" else asked.sum("x", low=0, high=1)
     assert asked.release(epsilon=100.0).value("count") <= 4
+
+
+def test_an_integer_of_128_bits_may_have_more_digits_than_a_decimal(tmp_path):
+    """Ibis takes it for a decimal of 38 digits, and the largest ones have 39."""
+    with duckdb.connect(str(tmp_path / "rows.db")) as made:
+        made.execute("CREATE TABLE rows (x HUGEINT)")
+        made.execute(f"INSERT INTO rows VALUES ({-(2**127)}), ({2**127 - 1}), (7)")
+    table = hs.table(f"duckdb:///{tmp_path}/rows.db", "rows")
+    answer = table.count().sum("x", low=-3, high=2).release(epsilon=1e5)
+    assert answer.value("count") == 3
+    assert abs(answer.value("sum_x") - 1) < 0.1

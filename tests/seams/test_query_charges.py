@@ -140,6 +140,24 @@ class TestTypes:
         with pytest.raises(ParameterError, match="query a view without it"):
             hs.table(postgres_url, "t")
 
+    def test_a_domain_is_no_other_type_of_its_name(self, postgres_url):
+        """Ibis takes "short" for integers of 16 bits: a text that is none kept a query from ending.
+
+        A domain of what its name says is read, and one whose name says nothing is left out.
+        """
+        with psycopg.connect(postgres_url) as made:
+            made.execute("CREATE DOMAIN short AS text")
+            made.execute("CREATE DOMAIN number AS numeric(9, 2)")
+            made.execute("CREATE DOMAIN positive AS int CHECK (value > 0)")
+            made.execute("CREATE TABLE texts (c short, n int)")
+            made.execute("CREATE TABLE numbers (c number, d positive)")
+            made.execute("INSERT INTO numbers VALUES (2.5, 1), (4, 2)")
+        with pytest.raises(ParameterError, match="query a view without it"):
+            hs.table(postgres_url, "texts")
+        found = hs.table(postgres_url, "numbers")
+        assert dict(found.columns) == {"c": "float", "d": "other"}
+        assert abs(found.sum("c", low=0, high=9).release(epsilon=1e4).value("sum_c") - 6.5) < 0.1
+
     @pytest.mark.slow
     def test_of_duckdb(self, tmp_path, ledger):
         with duckdb.connect(str(tmp_path / "t.db")) as made:

@@ -221,9 +221,10 @@ def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
 def _read_stored(quoted: str, dtype: Any) -> str:
     """Leave out a decimal below all of its digits, as Arrow may hold one: no cast takes the least.
 
-    Such a cell, of no column that DuckDB wrote, would keep a query from ending.
+    Such a cell, of no column that DuckDB wrote, would keep a query from ending. Without a fraction
+    it is an integer of 128 bits, which is cast whatever it is, and may have 39 digits.
     """
-    if not dtype.is_decimal() or dtype.precision is None or dtype.precision <= _SHORT:
+    if not dtype.is_decimal() or (dtype.precision or 0) <= _SHORT or not dtype.scale:
         return quoted
     whole, part = dtype.precision - dtype.scale, dtype.scale
     least = f"CAST('-{'9' * whole}.{'9' * part}' AS DECIMAL({dtype.precision}, {part}))"

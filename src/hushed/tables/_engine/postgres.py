@@ -36,6 +36,7 @@ from hushed.tables._engine.dialect import (
     builtin_function,
     common_errors,
 )
+from hushed.tables._engine.normalisation import column_type
 
 _GRACE = 2.0  # seconds after which a server is overdue that was told the limit
 _PAUSE = 0.5  # seconds between attempts to cancel: one must not come to what follows
@@ -82,6 +83,12 @@ _RELATION = (  # with its partitions, and tables that inherit from it, whose row
     "JOIN part ON i.inhparent = part.oid) "
     "SELECT named.relkind, named.relrowsecurity, EXISTS (SELECT FROM part JOIN pg_class c "
     "ON c.oid = part.oid WHERE c.relkind = 'f') FROM named"
+)
+_DOMAINS = (
+    "SELECT a.attname, format_type(t.typbasetype, t.typtypmod) FROM pg_attribute a "
+    "JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "JOIN pg_type t ON t.oid = a.atttypid WHERE n.nspname = %s AND c.relname = %s "
+    "AND a.attnum > 0 AND t.typtype = 'd'"
 )
 _VIEWS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 _SOME_ZONED = (
@@ -189,7 +196,22 @@ def _find_table(backend: Any, place: str, name: str) -> Any:
         path, found = find_schemas(driver, name)
         first = ", ".join(map(quote_name, ["pg_catalog", *path]))
         driver.execute(f"SET LOCAL search_path TO {first}")
-        return backend.table(name, database=place or (found or "public",))
+        rows = backend.table(name, database=place or (found or "public",))
+        _check_domains(backend, rows)
+        return rows
+
+
+def _check_domains(backend: Any, rows: Any) -> None:
+    """Refuse a domain that Ibis reads by its name as a type that it is not: casts would fail.
+
+    What is raised is told as a column of a type that Ibis does not know.
+    """
+    read = backend.compiler.type_mapper.from_string
+    where = [rows.op().namespace.database, rows.op().name]
+    for column, base in backend.con.execute(_DOMAINS, where).fetchall():
+        seen = column_type(rows.schema()[column])
+        if seen not in ("other", column_type(read(base))):
+            raise TypeError(column)
 
 
 def _warnings(backend: Any, place: str, name: str) -> tuple[str, ...]:
