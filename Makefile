@@ -64,6 +64,8 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 soak: $(VENV)/.dev           ## hundreds of kills and races: hours, not part of what each change must pass
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m benchmarks journal --kills 200
+	$(BIN)/python -m benchmarks serving --check
+	$(BIN)/python -m benchmarks endurance --check
 
 # Debian's browser, which Playwright drives, and what lists the reads of the server. ROOT: how to become root, if need be.
 CHROMIUM ?= /usr/bin/chromium
