@@ -64,6 +64,8 @@ slow: $(VENV)/.dev           ## the statistical and end-to-end tests
 soak: $(VENV)/.dev           ## hundreds of kills and races: hours, not part of what each change must pass
 	$(BIN)/python -m pytest -m soak
 	$(BIN)/python -m benchmarks journal --kills 200
+	$(BIN)/python -m benchmarks serving --check
+	$(BIN)/python -m benchmarks endurance --check
 
 # Debian's browser, which Playwright drives, and what lists the reads of the server. ROOT: how to become root, if need be.
 CHROMIUM ?= /usr/bin/chromium
@@ -74,20 +76,24 @@ $(CHROMIUM) $(STRACE):
 	$(ROOT) apt-get update --quiet
 	$(ROOT) apt-get install --yes --quiet --no-install-recommends $(notdir $@)
 
-# Debian's nginx is unpacked and not installed, for an installed one begins to serve the machine.
+# Debian's nginx and Caddy are unpacked and not installed, for an installed one begins to serve the machine.
 NGINX ?= build/nginx/usr/sbin/nginx
+CADDY ?= build/caddy/usr/bin/caddy
 
 $(STRACE): | $(CHROMIUM)  # one after the other: the package manager has one lock
 $(NGINX): | $(STRACE)
 	$(ROOT) apt-get update --quiet
 	mkdir -p build/nginx
 	cd build/nginx && rm -f *.deb && apt-get download --quiet nginx && dpkg -x *.deb .
+$(CADDY): | $(NGINX)
+	mkdir -p build/caddy
+	cd build/caddy && rm -f *.deb && apt-get download --quiet caddy && dpkg -x *.deb .
 
-browser: $(VENV)/.dev $(CHROMIUM) $(STRACE) $(NGINX)  ## the tests of the pages in a real browser, and behind nginx
+browser: $(VENV)/.dev $(CHROMIUM) $(STRACE) $(NGINX) $(CADDY)  ## the tests of the pages in a real browser, and behind proxies
 	$(BIN)/python -m pytest -m browser --no-skips tests/workbench
 	$(BIN)/python -m pytest -m browser --no-skips tests/server/browser
-	PATH="$(dir $(abspath $(NGINX))):$$PATH" \
-	  $(BIN)/python -m pytest -m slow --no-skips -k nginx tests/server/test_deployment.py
+	PATH="$(dir $(abspath $(NGINX))):$(dir $(abspath $(CADDY))):$$PATH" \
+	  $(BIN)/python -m pytest -m slow --no-skips -k "nginx or caddy" tests/server/test_deployment.py
 
 spark: $(SPARK)/.spark       ## the tests that ask Spark; one that is skipped fails
 	JAVA_HOME="$(CURDIR)/.ci/java" \

@@ -27,7 +27,7 @@ def first_lines() -> dict[str, str]:
     """What each benchmark is about, by name; read from its file, so that nothing is imported."""
     found = {}
     for module in sorted(pkgutil.iter_modules([str(FOLDER)]), key=lambda each: each.name):
-        if module.name != "__main__":
+        if not module.name.startswith("_"):
             file = f"{module.name}/__init__.py" if module.ispkg else f"{module.name}.py"
             text = ast.get_docstring(ast.parse((FOLDER / file).read_text()))
             found[module.name] = (text or "").partition("\n")[0]

@@ -24,6 +24,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks._bars import Bar, require
 from benchmarks.serving import QUERY, Analyst, all_of, children, high, make_folder, resident, start
 from hushed.server._app import open_desk
 from hushed.server._judging import Ask, judge, tell_run
@@ -31,11 +32,21 @@ from hushed.server._life import _charge, keep_answer
 from hushed.server._log import Log
 from hushed.server._people import find_caller, list_grants
 
+BARS = (
+    Bar("answered, 95th of 100", most=1.2, unit="s"),
+    Bar("memory of the server at the end", most=1.05, unit="times that of a tenth of the time"),
+    Bar("memory of its processes at the end", most=1.05, unit="times that of a tenth of the time"),
+    Bar("a charge, last hundred", most=1.5, unit="times the first hundred, 95th"),
+    Bar("ready again", most=5, unit="s"),
+    Bar("faults", most=0),
+)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=int, default=600, help="How long it is asked.")
     parser.add_argument("--rate", type=float, default=5.0, help="Questions a second.")
     parser.add_argument("--requests", type=int, default=10_000, help="In the ledger.")
+    parser.add_argument("--check", action="store_true", help="Fail if a bar is missed.")
 
 
 def ask_steadily(analysts, rate, seconds):
@@ -82,7 +93,13 @@ def hold_out(folder, port, tokens, rate, seconds):
     print(f"memory of its processes   {others:8.0f} MB, then {others_after:.0f} MB")
     print(f"told to wait              {sum(each.told_to_wait for each in analysts):8d} times")
     print(f"sent again                {sum(each.dropped for each in analysts):8d} times")
-    return lost + sum(each.faults for each in analysts)
+    faults = lost + sum(each.faults for each in analysts)
+    return {
+        "answered, 95th of 100": high(answers, 0.95),
+        "memory of the server at the end": after / before,
+        "memory of its processes at the end": others_after / others if others else 1.0,
+        "faults": faults,
+    }
 
 
 def fill(folder, tokens, count):
@@ -115,9 +132,10 @@ def grow(folder, port, tokens, count):
     seconds = fill(folder, tokens, count)
     size = file.with_name("hushed.db").stat().st_size
     print(f"{len(seconds)} requests, ledger of {size:,} bytes")
-    part = min(100, len(seconds) // 2)
+    part, grown = min(100, len(seconds) // 2), {}
     for what, taken in zip(("clock", "processor"), zip(*seconds, strict=True), strict=True):
         first, last = (high(each, 0.95) for each in (taken[:part], taken[-part:]))
+        grown[what] = last / first
         print(
             f"a charge, {what:16}95th of the first {part}: {1e3 * first:.1f} ms, of the last: "
             f"{1e3 * last:.1f} ms, which is {last / first:.2f} times as much"
@@ -132,18 +150,23 @@ def grow(folder, port, tokens, count):
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
-    return one.faults
+    charge = grown["processor"]  # by the clock it tells of others, too
+    return {"a charge, last hundred": charge, "ready again": ready, "faults": one.faults}
 
 
-def main(*, quick: bool, seconds: int, rate: float, requests: int) -> None:
+def main(*, quick: bool, seconds: int, rate: float, requests: int, check: bool = False) -> None:
     """Ask for minutes, and fill a ledger; each on a server of its own."""
     seconds, requests = (2, 20) if quick else (seconds, requests)
     print(f"{os.cpu_count()} cores, load of others {os.getloadavg()[0]:.1f}, SQLite")
-    faults = 0
+    faults, figures = 0, {}
     for work, told in ((hold_out, (rate, seconds)), (grow, (requests,))):
         if not told[-1]:  # nothing of this
             continue
         with tempfile.TemporaryDirectory() as name:
             folder, port, tokens = make_folder(Path(name), 2 if quick else 200)
-            faults += work(folder, port, tokens, *told)
+            found = work(folder, port, tokens, *told)
+            faults += found["faults"]
+            figures |= found
     print(f"faults                    {faults:8d}")
+    if check:
+        require(BARS, figures | {"faults": faults})

@@ -36,6 +36,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks._bars import Bar, require
 from hushed import Guarantee
 from hushed.server._config import read_settings
 from hushed.server._giving import set_quota
@@ -62,6 +63,15 @@ HOW = {
 MAKER = "benchmark"
 PATH = "/v1/datasets/stays"
 ASKED = f"{PATH}/requests"
+BARS = (
+    Bar("answers of 200 who wait", least=30, unit="a second"),
+    Bar("answered, 95th of 100", most=8, unit="s"),
+    Bar("told that it is charged, 95th", most=0.5, unit="s"),
+    Bar("stored answer, 95th", most=0.15, unit="s"),
+    Bar("price, 95th", most=0.2, unit="s"),
+    Bar("/livez, 99th", most=0.1, unit="s"),
+    Bar("faults", most=0),
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", help="Address of an empty database on PostgreSQL.")
     parser.add_argument("--web", type=int, default=1, help="Web processes; 2 need PostgreSQL.")
     parser.add_argument("--seconds", type=float, default=10.0, help="For each cheap request.")
+    parser.add_argument("--check", action="store_true", help="Fail if a bar is missed.")
 
 
 def free_port():
@@ -345,7 +356,10 @@ def ask_cheaply(process, port, analysts, seconds):
 
 
 def ask_all(process, analysts, each, how):
-    """Let all of them ask so many questions, one after the other; print how that went."""
+    """Let all of them ask so many questions, one after the other; print how that went.
+
+    Answers a second, and the seconds of 95 of 100 until they are answered, and told.
+    """
     for one in analysts:
         one.forget()
     spent, own = processor(process), processor_of(process.pid)
@@ -362,22 +376,26 @@ def ask_all(process, analysts, each, how):
     )
     looks = len(all_of(analysts, "look"))
     print(f"asked again               {looks / number:8.1f} times for an answer")
+    return number / taken, high(answers, 0.95), high(charges, 0.95) if charges else None
 
 
 def measure(process, port, tokens, each, turns, seconds):
-    """Ask, read and price; print how long it took."""
+    """Ask, read and price; print how long it took, and give the figures that have a bar."""
     analysts = [Analyst(port, token, i) for i, token in enumerate(tokens)]
     stop, alive = threading.Event(), []
     watching = threading.Thread(target=watch, args=(port, stop, alive))
     watching.start()
-    ask_all(process, analysts, each, "waiting")
-    for how in ("new", "told 202", "looking"):
-        ask_all(process, analysts, 1, how)
+    rate, answered, _ = ask_all(process, analysts, each, "waiting")
+    told_after = {
+        how: ask_all(process, analysts, 1, how)[2] for how in ("new", "told 202", "looking")
+    }
     together(analysts, Analyst.read)
-    print(f"stored answer, 95th       {1e3 * high(all_of(analysts, 'stored'), 0.95):8.0f} ms")
+    stored = high(all_of(analysts, "stored"), 0.95)
+    print(f"stored answer, 95th       {1e3 * stored:8.0f} ms")
     some = analysts[:50]
     together(some, Analyst.quote)
-    print(f"price, {len(some)} at once, 95th {1e3 * high(all_of(some, 'quote'), 0.95):8.0f} ms")
+    priced = high(all_of(some, "quote"), 0.95)
+    print(f"price, {len(some)} at once, 95th {1e3 * priced:8.0f} ms")
     stop.set()
     watching.join()
     print(f"/livez, 99th of 100       {1e3 * high(alive, 0.99):8.0f} ms")
@@ -389,7 +407,9 @@ def measure(process, port, tokens, each, turns, seconds):
     print(f"one alone, answered       {1e3 * statistics.median(alone.seconds['answer']):8.0f} ms")
     told = sum(one.told_to_wait for one in (*analysts, alone))
     print(f"told to come back later   {told:8d} times")
-    return sum(one.faults for one in (*analysts, alone))
+    faults = sum(one.faults for one in (*analysts, alone))
+    found = (rate, answered, told_after["told 202"], stored, priced, high(alive, 0.99), faults)
+    return dict(zip((bar.name for bar in BARS), found, strict=True))
 
 
 def main(
@@ -400,6 +420,7 @@ def main(
     ledger: str | None = None,
     web: int = 1,
     seconds: float = 10.0,
+    check: bool = False,
 ) -> None:
     """Serve, ask, and start again; a quick run does not."""
     if quick:
@@ -411,7 +432,7 @@ def main(
         process, ready = start(folder, port, web)
         try:
             before = resident(process.pid)
-            faults = measure(process, port, tokens, each, 2 if quick else 10, seconds)
+            figures = measure(process, port, tokens, each, 2 if quick else 10, seconds)
             after = resident(process.pid)
             print(f"memory                    {before:8.0f} MB, then {after:.0f} MB")
             others = [resident(each) for each in children(process)]
@@ -427,4 +448,6 @@ def main(
         finally:
             process.kill()
             process.wait()
-    print(f"faults                    {faults:8d}")
+    print(f"faults                    {figures['faults']:8d}")
+    if check:
+        require(BARS, figures)

@@ -274,7 +274,7 @@ def _fail(error):
     def fail(*_):
         raise error
 
-    return _set(_life, "reading", fail)
+    return _set(_life, "reading_in_turn", fail)
 
 
 SETUPS = {

@@ -15,12 +15,14 @@ import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import datetime, timedelta
 from inspect import Parameter, signature
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import urllib3
+from scipy.stats import chi2_contingency
 from tests.server.conftest import CANARY, QUERY, Here, make_folder, open_team
 from tests.server.test_kills import process_of
 
@@ -34,8 +36,9 @@ from hushed.server._log import Log
 from hushed.server._metrics import write_metrics
 from hushed.server._problems import CODES
 from hushed.server._reading import answer
+from hushed.server._requests import find_request
 from hushed.server._runners import take_answer
-from hushed.server._setup import invite
+from hushed.server._setup import confirm_dataset, invite
 from hushed.server._sources import Source
 from hushed.server._tokens import Scope
 from hushed.server._worker import judge
@@ -86,6 +89,73 @@ def _foreign_errors():
     kinds |= {ArithmeticError, AssertionError, EOFError, ImportError, KeyError, ZeroDivisionError}
     kinds |= {sqlite3.OperationalError, sqlalchemy.exc.SQLAlchemyError}
     return [kind(f"driver: {CANARY}") for kind in sorted(kinds, key=str)]
+
+
+LONGER = 0.4  # seconds that somebody's rows take
+
+
+class Slow(Here):
+    """Reads rows, and takes a while longer if one person is among them."""
+
+    def answer(self, told):
+        if f"P99,=cmd{CANARY}" in Path(told["source"]["address"]).read_text():
+            time.sleep(LONGER)
+        return super().answer(told)
+
+
+def ask_neighbour(place, grid, number, *, there):
+    """After how many steps each answer can be read, of a table with somebody, or without."""
+    tokens, steps = make_folder(place, settings=f"answer_grid = {grid}"), []
+    file, rows = place / "stats" / "hushed.toml", place / "stays.csv"
+    text = file.read_text().replace("open_per_person = 10", "open_per_person = 1000")
+    file.write_text(text.replace("requests_per_minute = 120", "requests_per_minute = 100000"))
+    if not there:
+        rows.write_text(rows.read_text().partition("P99,")[0])
+        confirm_dataset(place / "stats", "stays")
+    for team in open_team(place / "stats", tokens):
+        team.desk.runners = Slow()
+        for i in range(number):
+            made = team.ask(team.ana, f"k{i}", wait=0, epsilon=0.001).json()
+            run = team.desk.queue.find(made["id"])
+            if run is not None:
+                run.result(120)
+            found = find_request(team.desk.ledger, made["id"])
+            begun, seen = map(datetime.fromisoformat, (found.charged_at, found.readable_at))
+            steps.append((seen - begun) / timedelta(seconds=grid))
+    return steps
+
+
+def differ(one, other):
+    """Whether a chi-square test at 1 % tells them apart: how many are above the middle of all."""
+    middle = statistics.median([*one, *other])
+    table = [
+        [sum(each > middle for each in side), sum(each <= middle for each in side)]
+        for side in (one, other)
+    ]
+    if not sum(above for above, _ in table):
+        return False  # all take the same
+    return bool(chi2_contingency(table).pvalue < 0.01)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(25, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+)
+def test_1_times_of_neighbours_do_not_differ_on_a_grid_above_every_run(tmp_path, number):
+    """With a step that every run fits into; with a short one, the same two tables are told apart.
+
+    A run that takes longer because of somebody is the worst that rows can do. Where both take one
+    step, nothing is left to compare, and the test raises no alarm; a machine on which runs take
+    more than a step at times raises one in 100 runs.
+    """
+    for grid, told_apart in ((600.0, False), (0.1, True)):
+        times = [
+            ask_neighbour(tmp_path / f"{grid} {there}", grid, number, there=there)
+            for there in (True, False)
+        ]
+        for steps in times:
+            assert len(steps) == number
+            assert all(each >= 1 and each == int(each) for each in steps)
+        assert differ(*times) is told_apart
 
 
 @pytest.mark.parametrize(
