@@ -101,4 +101,4 @@ def test_certify_says_what_it_takes(folder: Path) -> None:
 def test_runs_are_not_looked_for_in_a_file(folder: Path) -> None:
     end = ended("runs", "list", "stays.csv", cwd=folder)
     assert end.returncode == 2
-    assert "runs are kept in a folder, and stays.csv is a file" in end.stderr
+    assert "stays.csv is no folder, and runs are kept in one" in end.stderr

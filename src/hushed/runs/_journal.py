@@ -242,7 +242,7 @@ def open_place(keep: Keep) -> Place:
             parameter="keep",
         ) from None
     if folder.is_file():
-        raise ParameterError(f"runs are kept in a folder, and {folder.name} is a file")
+        raise ParameterError(f"{folder.name} is no folder, and runs are kept in one")
     return Folder(folder)
 
 
