@@ -370,3 +370,19 @@ def test_every_category_of_a_mode_may_win():
     """Where one could not, the certificate would say too much of how exact the answer is."""
     with pytest.raises(ParameterError, match="leave it out"):
         hs.InverseSensitivity(hs.statistics.mode(["a", "b"]), epsilon=1.0, prior=[0, 1])
+
+
+def test_a_list_of_texts_is_released_as_one_of_low_ends_and_the_certificate_says_so():
+    """A refusal would tell of rows, unpaid; so no word depends on them, and the page says so."""
+    median = hs.statistics.median(low=5, high=100)
+    mechanism = hs.InverseSensitivity(median, epsilon=50.0)
+    texts = hs.release(median, ["80", "90"] * 20, mechanism)
+    numbers = hs.release(median, [80.0, 90.0] * 20, mechanism)
+    assert texts.value < 6
+    assert numbers.value > 75
+    told = texts.certificate.explain()
+    assert told == numbers.certificate.explain()
+    assert "a text (also one of digits), counted as the low end" in told
+    assert "In a list, or a column of objects, even all rows may be such" in told
+    with pytest.raises(BadRows, match="column of numbers"):  # this type is public
+        hs.release(median, np.array(["80", "90"] * 20), mechanism)

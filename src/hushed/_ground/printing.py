@@ -21,6 +21,7 @@ _MONEY_DIGITS = 400  # no double has more
 # What a spreadsheet runs begins so; also in full width, or small.
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
+_LEDGER = re.compile(r"(sqlite|postgresql|postgres):/", re.IGNORECASE)
 
 Spelling = Callable[[str, object], str]  # how an argument is written, from its name and value
 
@@ -200,8 +201,15 @@ def suggest(name: object, known: Iterable[str]) -> str:
 
 
 def name_missing(path: object) -> str:
-    """Name a file that is not there, and what stands beside it under nearly the same name."""
-    return plain_path(path) + suggest_path(path)
+    """Name a file that is not there, and what is: a folder, an address, or nearly the same name."""
+    named = plain_path(path)
+    if os.path.isdir(str(path)):
+        return f"{named}, for that is a folder: name a file in it"
+    if _LEDGER.match(str(path)):  # one slash less is left of it in a path
+        return (
+            f"{named}, for that is the address of a ledger: hushed ledger show and report read one"
+        )
+    return named + suggest_path(path)
 
 
 def suggest_path(path: object) -> str:
@@ -212,7 +220,7 @@ def suggest_path(path: object) -> str:
     beside: list[str] = []
     with suppress(OSError, ValueError), os.scandir(folder or ".") as there:
         names = (each.name for each in islice(there, _COMPARED))
-        beside = [each for each in names if not _MAY_BE_SECRET.search(each)]
+        beside = [each for each in names if each != name and not _MAY_BE_SECRET.search(each)]
     return suggest(name, sorted(beside))
 
 

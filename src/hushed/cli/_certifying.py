@@ -14,16 +14,16 @@ import typer
 
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
-from hushed._ground.printing import name_missing
 from hushed._ground.whole_files import write_whole
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
 from hushed.cli._options import BudgetArgument, BudgetOption, JsonOption, LedgerArgument, option
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.cli._panels import CONTEXT, LEDGER, NOISE, OUTPUT
+from hushed.cli._record_files import read_record
 from hushed.cli._records import take_records
 from hushed.cli._written import files_of
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import ParameterError
 from hushed.statements import public_key
 from hushed.statements import sign as sign_statement
 from hushed.statements._certifying import certify_record
@@ -31,6 +31,11 @@ from hushed.statements._signing import is_signed, read_unchecked
 from hushed.statements._statement import is_statement
 
 _STOPPED = "stopped; nothing was charged"
+_ANSWER = (
+    "certify takes what --out of hushed query wrote; for an answer that a ledger stores say "
+    "--ledger ADDRESS --budget NAME --entry NUMBER, as hushed ledger show ADDRESS lists them"
+)
+_PART = "study takes certificates, which --out of hushed certify writes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +95,7 @@ def certify(
                 "name the file of an answer, or --ledger, --budget and --entry, all three"
             )
         if answer is not None:
-            record = _read(answer)
+            record = read_record(answer, _ANSWER)
             if is_signed(record) or is_statement(record):
                 key = " --key KEY.pub" if is_signed(record) else ""
                 raise ParameterError(
@@ -162,14 +167,5 @@ def _name(entry: str) -> int | str:
 
 def _read_statement(path: Path) -> hs.Statement:
     """Read a certificate that is a part of a study; who signed it is not looked at."""
-    text = _read(path)
+    text = read_record(path, _PART)
     return read_unchecked(text) if is_signed(text) else hs.Statement.from_json(text)
-
-
-def _read(path: Path) -> str:
-    if not path.is_file():
-        raise NotFound(f"there is no file {name_missing(path)}")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ParameterError(f"{path.name} is no answer or certificate: not UTF-8") from None

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.numerals import is_whole_number
-from hushed._ground.printing import name_missing
 from hushed._rows import _containers as containers
 from hushed.cli._outcome import print_note
 from hushed.cli._tables import (
@@ -34,8 +33,9 @@ from hushed.cli._tables import (
     number_columns,
     read_number,
     read_parquet,
+    require_table,
 )
-from hushed.errors import BadRows, NotFound, ParameterError
+from hushed.errors import BadRows, ParameterError
 from hushed.populations import Population, PublicTable
 
 _SAVE_LINES = "save it with a line feed at the end of each"
@@ -224,8 +224,7 @@ def _read(
     A column that is called by its name says that there are names. The number of columns is that of
     the header, else the given one, and never told from rows.
     """
-    if not path.is_file():
-        raise NotFound(f"there is no file {name_missing(path)}")
+    require_table(path)
     stated = header is not None or is_parquet(path)
     told = header
     if not stated and any(name is not None and not is_whole_number(name) for name in named):

@@ -51,7 +51,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ParameterError(f"{path.name} is not a TOML file: not text in UTF-8") from None
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         raise NotFound(f"there is no file {name_missing(path)}") from None
     except OSError as error:
         raise NotFound(f"{path.name} cannot be read: {error.strerror}") from None

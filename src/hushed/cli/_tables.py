@@ -18,6 +18,41 @@ from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
 Frame = Literal["numpy", "pandas", "polars"]
 
+# Endings of what people give by mistake. Any other is taken for CSV, as many endings of it are.
+_NO_TABLES = frozenset(
+    [
+        ".db",
+        ".sqlite",
+        ".sqlite3",
+        ".duckdb",
+        ".json",
+        ".jsonl",
+        ".py",
+        ".ipynb",
+        ".arrow",
+        ".feather",
+        ".xlsx",
+        ".xls",
+        ".ods",
+        ".zip",
+        ".gz",
+        ".tar",
+        ".pdf",
+        ".html",
+        ".svg",
+        ".png",
+        ".pub",
+        ".key",
+        ".pem",
+        ".toml",
+        ".bin",
+        ".npy",
+        ".npz",
+        ".pkl",
+        ".joblib",
+    ]
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
@@ -51,8 +86,7 @@ def read_table(
 
 def read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[list[Any]]]:
     """Read names and rows of a file; one row or more, all of one width."""
-    if not path.is_file():
-        raise NotFound(f"there is no file {name_missing(path)}")
+    require_table(path)
     columns, cells = read_parquet(path, header) if is_parquet(path) else _csv(path, header)
     if not cells:
         raise BadRows(f"{path.name} has no rows")
@@ -64,6 +98,17 @@ def read_column(path: Path, column: str | None, *, header: bool | None, text: bo
     """Read one public column of a file: an array of numbers, or a list of texts."""
     columns, cells = read_cells(path, header)
     return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
+
+
+def require_table(path: Path) -> None:
+    """Refuse a file that is not there, or no table by its name: nothing in it is looked at."""
+    if not path.is_file():
+        raise NotFound(f"there is no file {name_missing(path)}")
+    if path.suffix.lower() in _NO_TABLES:
+        raise ParameterError(
+            f"{path.name} is no table by its name: give a CSV file, or a Parquet file that ends in "
+            ".parquet; hushed query reads databases, too"
+        )
 
 
 def is_parquet(path: Path) -> bool:

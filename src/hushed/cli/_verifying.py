@@ -13,7 +13,6 @@ import typer
 
 import hushed as hs
 from hushed._functions._loading import read_function
-from hushed._ground.printing import name_missing
 from hushed._ground.whole_files import write_whole
 from hushed.cli._delivery import check_files
 from hushed.cli._inputs import in_blocks, read_population
@@ -30,6 +29,7 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS
+from hushed.cli._record_files import read_record
 from hushed.cli._tables import Frame
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import NotFound, ParameterError
@@ -40,6 +40,8 @@ from hushed.statements import open_signed
 from hushed.statements._kinds import kind_of_record
 from hushed.statements._signing import is_signed, read_unchecked
 from hushed.statements._statement import is_statement
+
+_TAKES = "verify takes a certificate: what --out of hushed certify, release and others wrote"
 
 
 def verify(
@@ -95,7 +97,7 @@ def verify(
     with finish(json=json, refused=BAD_USE) as result:
         named = inputs_of(certificate, key, function, population)
         check_files(None, html, (*named, *files_of(ledger)), force=force)
-        text = _read_text(certificate)
+        text = read_record(certificate, _TAKES)
         pem = None if key is None else read_key(key)
         known = _read_certificate(text, pem)
         inner = known.subject.certificate if _is_release(known) else known
@@ -158,15 +160,6 @@ def _open(ledger: str | None) -> Iterator[hs.Ledger | None]:
         return
     with hs.Ledger(ledger, create=False) as book:
         yield book
-
-
-def _read_text(path: Path) -> str:
-    if not path.is_file():
-        raise NotFound(f"there is no file {name_missing(path)}")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ParameterError(f"{path.name} is not a certificate: not text in UTF-8") from None
 
 
 def _read_certificate(text: str, key: bytes | None) -> Any:

@@ -149,7 +149,9 @@ def release(
     data : array, list or frame
         The private rows, in the container and number that were sampled. Not changed: the function
         sees a copy, in the sampled types; a cell that cannot be copied is shown as it is. Integers
-        beyond 2**53 become the nearest doubles where doubles were sampled.
+        beyond 2**53 become the nearest doubles where doubles were sampled. For a statistic, a cell
+        of a list that is no number counts as the low end, and nobody is told, for that is private;
+        the type of an array or of a column is public, and one of texts is refused.
     mechanism : Mechanism
         The calibrated mechanism: hs.Laplace, hs.Gaussian, hs.Exponential, hs.TopK, hs.NoisyMax,
         hs.Bernstein, hs.InverseSensitivity, hs.Smooth, hs.ProposeTest, hs.StableMode, hs.Blocks,

@@ -112,8 +112,9 @@ def _explain_reach(certificate: Certificate, reason: str) -> str:
     if "low" in statistic:
         range_words = (
             f" Each row was moved into [{format_exactly(statistic['low'])}, "
-            f"{format_exactly(statistic['high'])}] by itself; what is not a number counted as the "
-            "low end."
+            f"{format_exactly(statistic['high'])}] by itself; what is not a number, such as a "
+            "missing value or a text (also one of digits), counted as the low end. In a list, or "
+            "a column of objects, even all rows may be such: to refuse them would tell of rows."
         )
     elif "categories" in statistic:
         range_words = " Rows that hold none of the public categories did not count."

@@ -235,12 +235,15 @@ def open_place(keep: Keep) -> Place:
     if "://" in path and not path.startswith("file://"):
         return open_store(path)
     try:
-        return Folder(Path(path.removeprefix("file://")).expanduser().absolute())
+        folder = Path(path.removeprefix("file://")).expanduser().absolute()
     except RuntimeError:  # nobody of that name
         raise ParameterError(
             f"keep={path!r} names the home folder of a user whom this computer does not know",
             parameter="keep",
         ) from None
+    if folder.is_file():
+        raise ParameterError(f"{folder.name} is no folder, and runs are kept in one")
+    return Folder(folder)
 
 
 def write_facts(place: Place, run: Run) -> None:

@@ -1,0 +1,21 @@
+"""Files of answers and certificates, which a command takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hushed._ground.printing import name_missing
+from hushed.errors import NotFound, ParameterError
+
+
+def read_record(path: Path, takes: str) -> str:
+    """Read a file of JSON; what is none is refused with what the command takes."""
+    if not path.is_file():
+        raise NotFound(f"there is no file {name_missing(path)}. {takes}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if not text.lstrip().startswith("{"):
+        raise ParameterError(f"{path.name} is no answer or certificate: it is not JSON. {takes}")
+    return text

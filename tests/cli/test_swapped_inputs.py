@@ -1,0 +1,104 @@
+"""What a command is given in the wrong place is refused in words, and nothing private is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.commands import ended
+
+import hushed as hs
+
+SECRET = "Mergelstetten"
+HOLDS = f"city,cost\nBonn,4711.5\n{SECRET},70.25\n"
+# What each command is given, and where; {} is what is swapped.
+COMMANDS = {
+    "query": "query {} --count --epsilon 1",
+    "statistic": "statistic median {} --column cost --low 0 --high 9 --epsilon 1",
+    "release": "release {} f.py:f --header --population uniform:0,1 --gamma 0.3 --epsilon 1",
+    "population": "release stays.csv f.py:f --header --population {} --gamma 0.3 --epsilon 1",
+    "blocks": "blocks {} f.py:f --header --low 0 --high 1 --epsilon 2",
+    "find-bound": "find-bound {} --column cost --epsilon 0.5",
+    "verify": "verify {}",
+    "certify": "certify {}",
+    "study": "study {}",
+    "report": "report {} b",
+    "ledger": "ledger show {} b",
+    "charge": "query stays.csv --count --epsilon 1 --budget b --ledger {}",
+    "question": "query stays.csv --epsilon 1 --file {}",
+    "key": "keys show {}",
+}
+FILES = (
+    "sqlite:///x.db", "x.db", "stays.csv", "cert.json", "folder", "empty.csv", "binary.bin",
+    "https://example.org/x.csv", "nothere.csv", "f.py",
+)  # fmt: skip
+# What each of them takes; a question that is empty has no aggregate, which is said.
+RIGHT = {
+    ("query", "stays.csv"), ("statistic", "stays.csv"), ("find-bound", "stays.csv"),
+    ("verify", "cert.json"), ("study", "cert.json"), ("report", "sqlite:///x.db"),
+    ("ledger", "sqlite:///x.db"), ("charge", "sqlite:///x.db"), ("release", "stays.csv"),
+    ("blocks", "stays.csv"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swapped")
+    (folder / "folder").mkdir()
+    (folder / "empty.csv").write_text("")
+    (folder / "binary.bin").write_bytes(bytes(range(256)) + SECRET.encode())
+    (folder / "stays.csv").write_text(HOLDS)
+    (folder / "f.py").write_text("def f(rows): return float(rows.mean())\n")
+    limit = hs.Guarantee(epsilon=5.0, neighbours="add-remove")
+    with pytest.MonkeyPatch.context() as patch, hs.Ledger(f"sqlite:///{folder}/x.db") as ledger:
+        patch.chdir(folder)
+        ledger.open_budget("b", limit)
+        answer = hs.table("stays.csv").count().release(epsilon=0.5, ledger=ledger, budget="b")
+    (folder / "cert.json").write_text(hs.certify(answer).to_json())
+    return folder
+
+
+def _entries(folder: Path) -> int:
+    with hs.Ledger(f"sqlite:///{folder}/x.db") as ledger:
+        return ledger.balance("b").entries
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_what_is_given_in_the_wrong_place_is_refused(name: str, folder: Path) -> None:
+    """Exit code 2 (1 for the private rows as public ones), one error, no private cell."""
+    before = _entries(folder)
+    never = ("Traceback", SECRET, "4711", "did you mean 'folder'")
+    for given in FILES:
+        if (name, given) in RIGHT:
+            continue
+        end = ended(*COMMANDS[name].format(given).split(), cwd=folder)
+        told = end.stderr
+        assert end.returncode == (1 if (name, given) == ("population", "stays.csv") else 2), given
+        assert not end.stdout, given
+        assert "Error: " in told or ": " in told.splitlines()[-1]
+        assert not [each for each in never if each in told], given
+    assert _entries(folder) == before
+
+
+@pytest.mark.parametrize("command", ["certify", "verify", "study", "release", "blocks"])
+def test_the_address_of_a_ledger_is_known_as_one(command: str, folder: Path) -> None:
+    """And what reads a ledger is named."""
+    end = ended(*COMMANDS[command].format("sqlite:///x.db").split(), cwd=folder)
+    told = " ".join(end.stderr.split())
+    assert "that is the address of a ledger: hushed ledger show and report read one" in told
+
+
+def test_certify_says_what_it_takes(folder: Path) -> None:
+    for given in ("sqlite:///x.db", "x.db", "stays.csv", "folder", "binary.bin", "empty.csv"):
+        told = " ".join(ended("certify", given, cwd=folder).stderr.split())
+        assert "certify takes what --out of hushed query wrote" in told, given
+        assert "--ledger ADDRESS --budget NAME --entry NUMBER" in told, given
+    told = " ".join(ended("verify", "stays.csv", cwd=folder).stderr.split())
+    assert told.startswith("ParameterError: stays.csv is no answer or certificate: it is not JSON.")
+
+
+def test_runs_are_not_looked_for_in_a_file(folder: Path) -> None:
+    end = ended("runs", "list", "stays.csv", cwd=folder)
+    assert end.returncode == 2
+    assert "stays.csv is no folder, and runs are kept in one" in end.stderr
