@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import hushed as hs
 from hushed.cli import app
-from hushed.errors import BadRows, ParameterError, ZeroSensitivity
+from hushed.errors import BadRows, ParameterError, PrivateRowsAsPopulation, ZeroSensitivity
 
 KEYS = ("a", "b", "c")
 VOTES = ["b"] * 900 + ["a"] * 400 + ["?"] * 50
@@ -143,3 +143,12 @@ def test_the_command_refuses_what_does_not_fit(ask, words, message):
     told = ask(*words)
     assert told.exit_code == 2
     assert message in " ".join(told.stderr.split())
+
+
+def test_categories_that_are_the_private_rows_are_refused():
+    """The names beside the answer would be the rows themselves."""
+    rows = ["anna", "bert", "carl"]
+    s = hs.statistics.mode(rows)
+    made = hs.NoisyMax(hs.global_sensitivity(s, "range"), epsilon=1.0)
+    with pytest.raises(PrivateRowsAsPopulation, match="private rows"):
+        hs.release(s, rows, made)

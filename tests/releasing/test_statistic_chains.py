@@ -153,6 +153,22 @@ def test_what_does_not_fit_is_refused_with_what_would(ledger):
     assert ledger.balance("stays").spent.epsilon == 0
 
 
+@pytest.mark.parametrize(
+    ("chain", "mechanism"),
+    [
+        (AGES >> t.sum_of() >> m.laplace(50.0), "laplace"),
+        (AGES >> m.smooth(MEDIAN, epsilon=0.5), "smooth"),
+    ],
+)
+def test_a_chain_that_ends_in_noise_is_no_function_to_release(chain, mechanism, ledger):
+    """Its answers move without bound, whatever sensitivity goes with it; nothing is charged."""
+    moved = m.chain_sensitivity(AGES >> t.sum_of())
+    made = hs.Laplace(moved, epsilon=0.5) if mechanism == "laplace" else MADE["smooth"][1]
+    with pytest.raises(ParameterError, match="ends in noise already"):
+        hs.release(chain, ROWS, made, ledger=ledger, budget="stays")
+    assert ledger.balance("stays").spent.epsilon == 0
+
+
 def test_rows_that_the_steps_refuse_stay_paid_and_hidden(ledger):
     """A cell that no step allows for is found after the charge; its value is not told."""
     strict = Space(domain=Table.of({"age": Cell(low=0, high=100)}), metric=SYMMETRIC)

@@ -118,10 +118,10 @@ def test_the_bound_of_a_statistic_releases_nothing_else(other, tmp_path):
         hs.transformations.from_sensitivity(other, s)
 
 
-@pytest.mark.parametrize("given", [np.mean, hs.statistics.mode(["a", "b"]), 1.0, None])
-def test_what_is_no_statistic_of_numbers_is_refused(given):
+@pytest.mark.parametrize("given", [np.mean, ["a", "b"], 1.0, None])
+def test_what_is_no_statistic_is_refused(given):
     """The message says what to do."""
-    with pytest.raises(ParameterError, match="takes a statistic of numbers"):
+    with pytest.raises(ParameterError, match="takes a statistic such as"):
         hs.global_sensitivity(given)
 
 

@@ -90,3 +90,27 @@ def test_a_plain_sum_is_no_oracle_for_itself():
     assert max(map(abs, moved)) > 0
     bound = t.summation_error(len(table), largest=1e9 + 1)
     assert max(map(abs, moved)) <= 2 * bound < math.inf
+
+
+TEXTS = Space(domain=Column(cell=Cell(type="string")), metric=SYMMETRIC)
+COUNTS = TEXTS >> t.histogram(["a", "b", "c"], norm="one-sided")
+MODE = hs.statistics.mode(["a", "b"])
+VOTES = ["a", "b"], ["a", "b", "b"]
+STABLE = TEXTS >> m.stable_mode(MODE, epsilon=1.0, delta=0.05)
+# A chain, what it may lose, and the same step with so little noise that this is not kept.
+CHOICES = {
+    "winner": (COUNTS >> m.noisy_max(1.0), COUNTS >> m.noisy_max(0.3)),
+    "top k": (COUNTS >> m.top_k(2, 2.0), COUNTS >> m.top_k(2, 0.25)),
+    "stable mode": (STABLE, TEXTS >> m.stable_mode(MODE, epsilon=1.0, delta=0.3)),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_the_auditor_refutes_choices_with_too_little_noise_alone(name):
+    """What a chain promises is not refuted, and the same claim is where there is less noise."""
+    chain, broken = CHOICES[name]
+    claim = chain.guarantee(1, delta=0.05 if name == "stable mode" else 0.0)
+    asked = {"claim": claim, "samples": 6000, "confidence": SURE, "workers": 1}
+    pairs = [VOTES, (["a"] * 2, ["a"] * 3), (["a", "c"], ["a", "b", "c"])]
+    assert hs.audit(chain, pairs=pairs, **asked).verdict == "not refuted"
+    assert hs.audit(broken, pairs=pairs, **asked).verdict == "violated"

@@ -34,6 +34,7 @@ from hushed.errors import (
 from hushed.ledger._failures import write_failure
 from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
+from hushed.measurements import Measurement
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, StatisticMechanism
@@ -197,6 +198,7 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
+    _refuse_noisy(f)
     # A subclass may draw anything: it is none of ours.
     if (
         isinstance(mechanism, StatisticMechanism)
@@ -262,6 +264,16 @@ def release(
             return _read_stored(paid, paid.kept)
         return _evaluate_and_store(
             f, rows, admitted, paid, outside=outside, confirmed=agreed, unsearched=hidden
+        )
+
+
+def _refuse_noisy(f: object) -> None:
+    """Refuse a chain that ends in noise: no sensitivity bounds how far its answers move."""
+    if isinstance(f, Measurement):
+        raise ParameterError(
+            f"{f.name} ends in noise already, and how far its answers move is not bounded: give "
+            "the chain before the noise, or call the whole one on the rows and charge its "
+            "guarantee()"
         )
 
 
