@@ -1,5 +1,7 @@
 """Records that a person meets in passing: one line, words and a card; no address, no long lists."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,11 @@ def test_a_step_shows_no_address():
 def test_a_sensitivity_says_its_gamma_in_its_line():
     """Without which the number means little."""
     assert "gamma 0" in repr(MOVED)
+
+
+def test_cards_show_few_digits_and_plain_times(shown):
+    """A value had sixteen digits, and a time those of a microsecond."""
+    one = hs.release(np.sum, np.full(9, 0.2), hs.Laplace(MOVED, epsilon=1.0))
+    assert re.search(r"<td>-?\d+(\.\d{1,9})?(e-\d+)?</td>", one._repr_html_())
+    assert str(one.value) not in one._repr_html_().partition("<details>")[0]
+    assert re.search(r"<td>\d{4}-\d\d-\d\d \d\d:\d\d UTC</td>", shown["entry"]._repr_html_())

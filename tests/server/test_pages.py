@@ -369,7 +369,7 @@ def test_a_share_is_set_aside_on_a_page_and_charged_alone(team):
     made = bo.ask(0.3)
     waiting = sam.get("approvals").text
     assert "share of bo" in waiting
-    assert "budget stays" not in waiting
+    assert "budget 'stays'" not in html.unescape(waiting)
     sam.post(f"requests/{made}/approve", {"price": price_of(waiting, made)})
     assert len(team.desk.ledger.entries("stays/bo/2")) == 1
     assert team.desk.ledger.balance("stays").epsilon_left == left
@@ -435,7 +435,7 @@ def test_a_budget_that_was_used_meanwhile_is_told_and_the_request_goes_on_waitin
     found = sam.post(f"requests/{second}/approve", {"price": prices[1]})
     assert found.status_code == 409
     assert "The request of bo goes on waiting" in found.text
-    assert "Does not fit the budget stays: epsilon 0.5 of 1 is left" in found.text
+    assert "Does not fit the budget 'stays': epsilon 0.5 of 1 is left" in html.unescape(found.text)
     assert team.charges() == 1
 
 
@@ -547,3 +547,15 @@ def test_a_link_from_elsewhere_goes_on_to_the_page(quiet):
     assert '<a href="/pages/requests/abc">' in found.text
     odd = stranger(quiet).get('requests/"><img>', headers=elsewhere)
     assert "<img" not in odd.text
+
+
+def test_limits_are_plain_numbers_and_long_names_of_fields_have_room(team):
+    """It read "at most epsilon 1.0", and four lines of a word each above a field."""
+    ana = enter(team, "ana")
+    for page in ("datasets", "datasets/stays"):
+        assert re.search(r"costs at most epsilon \d+(\.\d*[1-9])?[.;](?!\d)", ana.get(page).text), (
+            page
+        )
+    form = ana.get("datasets/stays/question").text
+    for field in ("max_rows", "max_groups"):
+        assert re.search(rf'<div class="field">\s*<label for="{field}">', form), field

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
@@ -190,3 +191,14 @@ def test_a_request_that_is_late_writes_nothing(tmp_path):
     assert drafts.get(draft.id).fields == wanted
     drafts.change(draft.id, {"noise": "laplace"}, prefix="question.")
     assert drafts.get(draft.id).fields == wanted | {"question.noise": "laplace"}
+
+
+@pytest.mark.slow
+def test_the_name_of_a_budget_is_told_from_the_sentence_around_it(asked):
+    """It read "Used of the budget stays: 0", where stays is a name."""
+    client, draft, _ = asked
+    count = {"stat.1.kind": "count", "epsilon": "0.5", "moved": "epsilon"}
+    found = client.post(f"/tables/{draft.id}/question", data=count)
+    assert "Used of the budget 'stays': 0, then 0.5 of 1." in unescape(found.text)
+    described = client.post(f"/tables/{draft.id}/data/live", data=DATA, headers=PART)
+    assert "charged to the budget 'stays'." in unescape(described.text)

@@ -392,3 +392,11 @@ def test_a_password_that_only_an_address_can_hold_is_refused():
     with pytest.raises(ParameterError, match="key file") as refused:
         split_ledger(bench)
     assert "secret" not in str(refused.value)
+
+
+def test_a_check_of_a_population_asks_for_no_function(browser):
+    """Its form said what "the function" is given, and there is none."""
+    page = browser.get(begin(browser, "populations")).text
+    assert "The rows are read as" in page
+    assert "The function is given" not in page
+    assert "The function is given" in browser.get(begin(browser, "functions")).text

@@ -29,7 +29,8 @@ _STYLE = (
     ".hushed-card .facts th{font-weight:400;opacity:.75;white-space:nowrap}"
     ".hushed-card>svg{display:block;margin:.4em 0}"  # side by side their words would touch
     ".hushed-card .rows th{border-bottom:1px solid currentColor}"
-    ".hushed-card p{white-space:pre-line;margin:.3em 0}"
+    ".hushed-card p{white-space:pre-wrap;margin:.3em 0}"  # what is indented stays so
+    ".hushed-card .rows svg{max-width:160px;height:auto}"  # or the words beside it are squeezed
     ".hushed-card svg text{fill:currentColor;font-size:11px}</style>"
 )
 

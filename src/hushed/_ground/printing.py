@@ -20,6 +20,7 @@ _COMPARED, _LONGEST_NAME = 1000, 200  # names that are compared, and their chara
 _MONEY_DIGITS = 400  # no double has more
 # What a spreadsheet runs begins so; also in full width, or small.
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 _LEDGER = re.compile(r"(sqlite|postgresql|postgres):/", re.IGNORECASE)
 
@@ -119,6 +120,12 @@ def flat(text: object) -> str:
     if told.isprintable():
         return told
     return "".join(each if each.isprintable() else " " for each in told)
+
+
+def show_time(at: str) -> str:
+    """Show a time to the minute, if it is one in UTC."""
+    found = _TIME.match(at)
+    return f"{found[1]} {found[2]} UTC" if found else flat(at)
 
 
 def tame_cell(text: str) -> str:

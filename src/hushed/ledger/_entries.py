@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hushed._ground.notebook import Card, Shown, card_of_facts
-from hushed._ground.printing import flat, format_up, name_changed
+from hushed._ground.printing import flat, format_up, name_changed, show_time
 from hushed.accounting._filters import Cost, FilterMethod, PrivacyFilter
 from hushed.errors import DamagedLedger, HushedError
 from hushed.guarantee import Guarantee
@@ -103,7 +103,7 @@ class Entry(Shown):
             ("charged", f"epsilon {format_up(charged.epsilon)}, delta {format_up(charged.delta)}"),
             ("gamma", format_up(charged.gamma)),
             ("for", f"{name_changed(charged.unit, charged.distance)}, {charged.neighbours}"),
-            ("at", flat(self.at)),
+            ("at", show_time(self.at)),
             ("note", flat(self.note)),
         ]
         if self.key is not None:

@@ -22,7 +22,7 @@ from hushed._functions._gate import (
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, format_number
 from hushed.blocks import Blocks, Pool
 from hushed.errors import (
     BadFunction,
@@ -108,7 +108,10 @@ class Release(Shown):
         value = np.array2string(np.asarray(self.value), threshold=20, precision=8)
         scalar = self.value is None or isinstance(self.value, str) or np.ndim(self.value) == 0
         named = list_named(self.value, self.certificate)
-        known = [] if self.named else [("value", flat(self.value) if scalar else value)]
+        if scalar:
+            real = isinstance(self.value, float)
+            value = format_number(self.value) if real else flat(self.value)
+        known = [] if self.named else [("value", value)]
         known += named[:_MOST_NAMED]
         if (more := len(named) - _MOST_NAMED) > 0:
             known.append(("and", f"{more} more, in .named"))

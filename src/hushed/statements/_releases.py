@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hushed._ground.printing import flat, format_down, format_number, format_up, name_changed
+from hushed._ground.printing import (
+    flat,
+    format_down,
+    format_number,
+    format_up,
+    name_changed,
+    show_time,
+)
 from hushed.errors import DamagedLedger, HushedError, ParameterError
 from hushed.mechanisms import InverseSensitivity, Winner
 from hushed.mechanisms._bernstein import BernsteinPolynomial
@@ -22,7 +29,7 @@ from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
-from hushed.statements._words import describe_outsider, show_time
+from hushed.statements._words import describe_outsider
 
 _MOST_NUMBERS = 20
 _UNITS = {

@@ -12,13 +12,12 @@ from hushed._ground.calls import given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import flat
+from hushed._ground.printing import flat, show_time
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
 from hushed.statements._kinds import kind_of_record, read_record
 from hushed.statements._readings import canonical, is_near
-from hushed.statements._words import show_time
 
 _SCHEMA, _VERSION = "hushed statement", 1
 _LONGEST = 50_000_000  # characters of a file

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 
 from hushed._ground.decimals import upper_double
@@ -16,14 +15,7 @@ _SAME_PERSON = (
     " A person has to be the same one in all of them, by whatever column each release knows people"
 )
 _OTHERS = {"user": "the rows of all others", "row": "all other rows"}
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
 _ONE = {"user": "one person with all rows", "row": "one row"}
-
-
-def show_time(at: str) -> str:
-    """Show a time to the minute, if it is one in UTC."""
-    found = _TIME.match(at)
-    return f"{found[1]} {found[2]} UTC" if found else flat(at)
 
 
 def describe_promise(promise: Guarantee) -> str:

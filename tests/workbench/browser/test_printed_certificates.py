@@ -130,3 +130,24 @@ def test_what_is_printed_has_one_size_and_no_empty_lines(chromium, pages):
         tall = page.locator("svg").first.bounding_box()["height"]
         assert tall > 200, page.title()
     page.close()
+
+
+def test_a_picture_of_a_line_leaves_room_for_words_and_indents_stay(chromium, tmp_path):
+    """A gauge squeezed the words of a ledger, and what is indented in a query began at the left."""
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        book.open_budget("rows", hs.Guarantee(epsilon=30, neighbours="add-remove"))
+        card = book._repr_html_()
+    query = hs.Query.of(hs.table(pa.table({"a": [1]})).count())._repr_html_()
+    page = chromium.new_page(viewport={"width": 900, "height": 600})
+    page.set_content(f"<!doctype html><body>{card}{query}")
+    heights = page.locator(".rows td, .rows th").evaluate_all(
+        "all => all.map((each) => each.getClientRects()[0].height)"
+    )
+    assert max(heights) < 30  # one line
+    left = """(each) => [...each.firstChild.data.matchAll(/\\n *\\S/g)].map((found) => {
+        const range = document.createRange(), end = found.index + found[0].length;
+        range.setStart(each.firstChild, end - 1); range.setEnd(each.firstChild, end);
+        return range.getBoundingClientRect().left;})"""
+    places = page.locator(".hushed-card p").first.evaluate(left)
+    assert len(set(places)) > 1
+    page.close()

@@ -122,7 +122,7 @@ class _Pages:
             share = _step(self.house, grant.budget, f"share of {told.asker}", judged)
             # A share that is set aside was charged to the budget when it was given.
             aside = budget == grant.budget
-            own = None if aside else _step(self.house, budget, f"budget {shown(budget)}", judged)
+            own = None if aside else _step(self.house, budget, f"budget '{shown(budget)}'", judged)
         except Problem as problem:
             return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
         daily, epsilon, why = grant.daily, judged.guarantee.epsilon, ""

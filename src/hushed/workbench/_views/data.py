@@ -266,8 +266,8 @@ def _say(described: Described) -> str:
     """Say what is described, in one sentence."""
     whom = "each person, with all rows" if described.table.user is not None else "each row"
     used = len(described.kinds)
-    paid = f"charged to {shown(described.budget)}" if described.budget else "charged to no budget"
+    budget = f"the budget '{shown(described.budget)}'" if described.budget else "no budget"
     return (
         f"{used} column{'s' * (used > 1)} can be asked about; protected is {whom}; "
-        f"what is released is {paid}."
+        f"what is released is charged to {budget}."
     )

@@ -61,7 +61,7 @@ def find_price(ledger: Ledger, budget: str, question: Question, quote: Quote) ->
         free = "" if helps else " To look at answers that are stored costs nothing (History)."
         return Price(
             sentence=f"This does not fit: {left_now}{slack} is left of the "
-            f"budget {shown(budget)}; this costs {cost}.{free}",
+            f"budget '{shown(budget)}'; this costs {cost}.{free}",
             after=error.message,
             fits=False,
             largest=left_now if helps else "",
@@ -69,7 +69,7 @@ def find_price(ledger: Ledger, budget: str, question: Question, quote: Quote) ->
         )
     left: Balance = priced.left
     return Price(
-        sentence=f"Price: {cost}. Used of the budget {shown(budget)}: {used}, then "
+        sentence=f"Price: {cost}. Used of the budget '{shown(budget)}': {used}, then "
         f"{format_up(left.spent.epsilon, 4)} of {limit}.",
         after=_say_left(left, epsilon, delta),
         gauge=_draw(before, left),
