@@ -31,5 +31,6 @@ def _cut_for_paper(table: Any, cell: str) -> str:
     shown = table.lines[: table.most + 1]
     if sum(min(len(each), _MOST_CELL) for line in shown for each in line) <= _MOST_LETTERS:
         return cut_text(cell, _MOST_CELL)
-    long = sum(any(len(each) > _LINE / 2 for each in column) for column in zip(*shown, strict=False))
+    columns = zip(*shown, strict=False)
+    long = sum(any(len(each) > _LINE / 2 for each in column) for column in columns)
     return cut_text(cell, _LINE // max(long, 2))
