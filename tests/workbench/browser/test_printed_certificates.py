@@ -150,4 +150,27 @@ def test_a_picture_of_a_line_leaves_room_for_words_and_indents_stay(chromium, tm
         return range.getBoundingClientRect().left;})"""
     places = page.locator(".hushed-card p").first.evaluate(left)
     assert len(set(places)) > 1
+
+
+def test_a_report_and_a_study_of_many_long_notes_print_on_two_sides(chromium, tmp_path):
+    """Sixty charges, each with a note of its own of 900 letters; paper shows how each begins."""
+    notes = [f"number {i}: {LONG * 30}" for i in range(60)]
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
+        book.open_budget("rows", hs.Guarantee(epsilon=99), note=LONG * 30)
+        for number, note in enumerate(notes):
+            book.charge("rows", hs.Guarantee(epsilon=1 + number / 1000), note=note)
+        report = hs.certify_budget(book, "rows", data=LONG * 10, actor="Ada", note=LONG * 30)
+    count = hs.table(pa.table({"a": ["x"] * 5})).count()
+    parts = [hs.certify(count.release(epsilon=1), data=LONG * 20, note=each) for each in notes[:40]]
+    study = hs.certify_study(parts, data=LONG * 10, note=LONG * 30, actor="Ada")
+    page = chromium.new_page()
+    for each in (report, study):
+        page.emulate_media(media="print")
+        page.set_content(certificate_page(each))
+        assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 2
+        shown = page.inner_text("table.released")
+        assert "number 30: a remark" in shown
+        assert LONG.strip() not in shown
+        page.emulate_media(media="screen")
+        assert LONG.strip() in page.inner_text("table.released")
     page.close()
