@@ -20,7 +20,7 @@ from hushed.server import _keys, _rotating
 from hushed.server._audit import verify_trail
 from hushed.server._restoring import restore_server
 from hushed.server._rotating import change_key
-from hushed.server._setup import check_server
+from hushed.server._setup import check_server, make_server
 from hushed.statements import key_id, open_signed, public_key
 
 pytestmark = pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_client_that_has_a_key_takes_no_other(tmp_path, monkeypatch):
                 connect("https://stats.example.org", team.ana, key=wrong, **more)
 
 
-STEPS = ["replace_file", "write_former", "set_own", "commit", "install_key"]
+STEPS = ["replace_file", "write_former", "set_own", "commit", "find_key"]
 INSIDE = ["public", "chmod", "private"]
 
 
@@ -148,7 +148,7 @@ def die_at(monkeypatch, step):
             return Cut()
 
         monkeypatch.setattr(_rotating, "telling", tell)
-        monkeypatch.setattr(_rotating, "install_key", die)
+        monkeypatch.setattr(_rotating, "find_key", die)
     elif step in STEPS:
         monkeypatch.setattr(_rotating, step, die)
     elif step == "public":
@@ -186,7 +186,33 @@ def test_a_change_that_is_cut_off_leaves_a_server_that_starts(tmp_path, step):
         assert check_server(folder).problems == ()
         if turn == 0:
             change_key(folder)
-    assert len(known) == (3 if step in ("install_key", *INSIDE) else 2)
+    assert len(known) == (3 if step in ("find_key", *INSIDE) else 2)
+
+
+def test_a_key_that_cannot_be_put_in_its_place_is_never_written_over(tmp_path, monkeypatch):
+    """The folder lets no file be replaced: the server has its new key, and no second change."""
+    tokens, folder = make_folder(tmp_path), tmp_path / "stats"
+
+    def refuse(_):
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_keys, "install_key", refuse)
+        old, new = change_key(folder)
+        with pytest.raises(LedgerUnavailable, match="look at the rights of the folder"):
+            change_key(folder)
+        for team in open_team(folder, tokens):
+            assert [each["kid"] for each in keys_of(team)] == [new, old]
+    assert change_key(folder)[0] == new
+    for team in open_team(folder, tokens):
+        assert [each["kid"] for each in keys_of(team)][1:] == [new, old]
+
+
+def test_a_new_server_takes_no_keys_of_an_old_one(tmp_path):
+    """Whoever clears a folder by half is told: else foreign keys would count as its own."""
+    tmp_path.joinpath("server.keys").write_text("[]")
+    with pytest.raises(ParameterError, match=r"server\.keys exists"):
+        make_server(tmp_path)
 
 
 def test_a_server_that_runs_keeps_its_key(tmp_path):
@@ -244,7 +270,7 @@ def test_it_is_the_same_on_postgres(tmp_path, postgres_url, source):
     for team in open_team(folder, tokens):
         _, before = certificate(team, "before")
     with pytest.MonkeyPatch.context() as patch:
-        die_at(patch, "install_key")
+        die_at(patch, "find_key")
         with pytest.raises(Killed):
             change_key(folder)
     for team in open_team(folder, tokens):

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hushed._ground.printing import plain_path
+from hushed.errors import LedgerUnavailable
 from hushed.ledger._migrations import now
 from hushed.ledger._together import reading
 from hushed.server._alone import serving_alone, set_own
 from hushed.server._audit import add_event, telling
 from hushed.server._disk import replace_file
-from hushed.server._keys import NEXT, install_key, list_keys, name_key, write_former
+from hushed.server._keys import (
+    KEY_FILE,
+    NEXT,
+    find_key,
+    list_keys,
+    name_key,
+    read_key,
+    write_former,
+)
 from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 from hushed.statements import make_key
@@ -24,6 +34,11 @@ def change_key(folder: Path) -> tuple[str, str]:
     """
     _, ledger, key = open_own(folder)
     with ledger, serving_alone(ledger):
+        if read_key(folder) != key:  # else the only copy of it would be written over
+            raise LedgerUnavailable(
+                f"{plain_path(folder / KEY_FILE)} cannot be replaced, and the change before is not "
+                "ended: look at the rights of the folder, and try again"
+            )
         with reading(ledger) as connection:
             old, *former = list_keys(connection, folder, key)
         made, _ = make_key()
@@ -32,5 +47,5 @@ def change_key(folder: Path) -> tuple[str, str]:
         with telling(ledger) as connection:
             set_own(connection, name_key(made))
             add_event(connection, actor=MACHINE, action="changed the key", about=name_key(made))
-        install_key(folder)
+        find_key(folder, name_key(made))  # which another command may have put in its place
     return old.kid, name_key(made)

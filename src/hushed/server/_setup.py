@@ -41,7 +41,7 @@ from hushed.server._datasets import (
     say_untyped,
 )
 from hushed.server._giving import Given, Wanted, give_shares
-from hushed.server._keys import KEY_FILE, PUBLIC, list_keys, read_key
+from hushed.server._keys import FORMER, KEY_FILE, NEXT, PUBLIC, list_keys, read_key
 from hushed.server._mark import write_mark
 from hushed.server._opening import mark_path, open_own
 from hushed.server._people import (
@@ -105,7 +105,7 @@ class Check:
 
 def make_server(folder: Path, url: str | None = None) -> str:
     """Make folder, settings, key and tables; the digest of the public key."""
-    for name in (FILE, KEY_FILE):
+    for name in (FILE, KEY_FILE, NEXT, FORMER):
         if (folder / name).exists():
             raise ParameterError(f"{plain_path(folder / name)} exists: there is a server already")
     text = _NEW
