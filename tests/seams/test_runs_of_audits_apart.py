@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hushed.errors import BadFunction
 from hushed.testing import assert_private
 
 
@@ -75,6 +76,25 @@ def test_a_mechanism_that_changes_its_rows_is_judged_by_rows_of_each_run(name):
     mechanism, table = CHANGED[name]
     with pytest.raises(AssertionError, match="VIOLATED"):
         assert_private(mechanism, [(table(1.0), table(0.0))], claim=1.0, samples=600, bits=False)
+
+
+def unlocks(rows, rng):
+    while rows.base is not None and isinstance(rows.base, np.ndarray):
+        rows = rows.base
+    rows.flags.writeable = True
+    return overwrites(rows, rng)
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_an_array_is_not_unlocked(batch):
+    """Each call that tries it fails, and so does the audit."""
+
+    def mechanism(rows, rng, *size):
+        return np.full(size, unlocks(rows, rng)) if batch else unlocks(rows, rng)
+
+    pairs = [(np.array([1.0]), np.array([0.0]))]
+    with pytest.raises(BadFunction):
+        assert_private(mechanism, pairs, claim=1.0, samples=600, batch=batch, workers=1)
 
 
 @pytest.mark.parametrize("own", [lambda: np.zeros(1), lambda: [0.0], lambda: {0: 0.0}, dict])

@@ -122,8 +122,10 @@ def _refuse_changes(cause: BaseException) -> None:
 def _choose_copier(rows: Any) -> Callable[[], Any]:
     """Choose how each call gets rows that no other call can have changed."""
     if isinstance(rows, np.ndarray) and not rows.dtype.hasobject:
-        view = _lock(rows.view())
-        return lambda: view
+        plain = type(rows) is np.ndarray and rows.nbytes
+        # Over bytes nobody can unlock it.
+        held = np.frombuffer(rows.tobytes(), rows.dtype).reshape(rows.shape) if plain else None
+        return lambda: _lock(rows.copy()) if held is None else held.view()
     if type(rows) is list and _UNCHANGEABLE.issuperset(map(type, rows)):
         return rows.copy
     with suppress(Exception):  # what pickle refuses
