@@ -271,7 +271,7 @@ def test_the_mark_tells_of_every_budget_and_reads_those_that_were_charged(tmp_pa
             assert found.keys() == entries.keys()
             for name, listed in entries.items():
                 sums = [
-                    sum(Fraction(getattr(each.guarantee, what)) for each in listed)
+                    sum(Fraction(repr(getattr(each.guarantee, what))) for each in listed)
                     for what in ("epsilon", "delta")
                 ]
                 told = found[name]

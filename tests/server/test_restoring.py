@@ -357,7 +357,7 @@ def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, sou
         assert team.ask(team.ana, "two", epsilon=0.2).status_code == 201
     head = read_mark(folder / "server.mark")
     spent = _restoring.read_spent(folder / "server.mark")
-    assert spent["stays"].epsilon == Fraction(0.1) + Fraction(0.2)
+    assert spent["stays"].epsilon == Fraction(3, 10)
     more = Spent(entries=4, epsilon=spent["stays"].epsilon + Fraction(1, 4), delta=Fraction(0))
     write_mark(folder / "server.mark", (head[0] + 5, head[1]), spent | {"stays": more})
     with pytest.raises(DamagedLedger, match="--accept-loss"):
