@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 from tests.server.conftest import CANARY, open_team
 from tests.server.functions import CODE, register
 
+import hushed as hs
 from hushed import Guarantee
 from hushed.errors import ParameterError
 from hushed.server._requests import find_request
 from hushed.server._setup import add_dataset, check_server, invite, make_server
 from hushed.server._tokens import Scope
+from hushed.tables._whole import read_columns
 
 pytestmark = pytest.mark.slow
 
@@ -56,3 +59,22 @@ def test_a_function_is_released_on_rows_of_a_database(tmp_path, postgres_url, so
         assert [each.guarantee.epsilon for each in team.desk.ledger.entries("stays")] == [0.5, 0.5]
         assert team.desk.ledger.balance("stays").gamma_used > 0
         assert CANARY not in str(value) + str(failed) + team.logged.getvalue()
+
+
+def test_the_rows_of_a_person_come_in_an_order_of_their_own(postgres_url, source):
+    """However they are stored, which the rows of others decide, too."""
+    found = []
+    for turn in ("ASC", "DESC"):
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute("CREATE TABLE other AS SELECT * FROM stays WHERE cost < 50")
+            owner.execute("INSERT INTO other SELECT 'P1', ward, -1 - cost FROM other")
+            owner.execute("TRUNCATE stays")
+            owner.execute(f"INSERT INTO stays SELECT * FROM other ORDER BY cost {turn}")
+            owner.execute("DROP TABLE other")
+        table = hs.table(source, "stays", user="patient")
+        read = read_columns(table, ["cost", "patient", "ward"], 60)
+        found.append(list(zip(read["patient"], read["cost"], read["ward"], strict=True)))
+        with psycopg.connect(postgres_url, autocommit=True) as owner:
+            owner.execute("DELETE FROM stays WHERE cost < 0")
+    assert len(found[0]) == 120
+    assert found[0] == found[1] == sorted(found[0])

@@ -73,6 +73,8 @@ class Dialect:
     # process that serves people who may see no row. Nothing where the login decides that. With
     # ``ordered=True`` rows come in the order in which they are stored.
     confine: Callable[..., None] = field(default=lambda *_, **__: None, repr=False)
+    # Whether rows come in the order in which they are stored, where it was confined to that.
+    keeps_order: bool = field(default=False, repr=False)
     # Lock that a query on a new connection holds.
     lock: Callable[[], Any] = field(default=RLock, repr=False)
     # For each kind of column a total cast in its SQL: it fails on no value.

@@ -315,6 +315,7 @@ DUCKDB = Dialect(
     list_tables=_list_tables,
     warnings=_warnings,
     confine=_confine,
+    keeps_order=True,
     forms=_FORMS,
     readings=_READINGS,
     read_spelling=read_spelling,
