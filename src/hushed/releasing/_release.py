@@ -42,6 +42,7 @@ from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
+from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, names_of
 from hushed.releasing._pricing import confirm_function
@@ -255,6 +256,7 @@ def release(
     if sampling is None:
         refuse_carrying_steps(f, data)
         rows = show_as_given(rows, data)
+    refuse_layout(f, rows)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed, _ = confirm_function(f, admitted, unsearched=hidden)
