@@ -8,7 +8,7 @@ import pytest
 import hushed as hs
 from hushed import measurements as m
 from hushed import transformations as t
-from hushed.errors import BadRows
+from hushed.errors import BadFunction, BadRows
 from hushed.spaces import CHANGE_ONE, SYMMETRIC, Cell, Column, Space, Table, Vectors
 
 AGE = Cell(low=0, high=100)
@@ -105,3 +105,14 @@ def test_rows_that_fit_are_taken_by_functions():
     made = hs.Gaussian(m.chain_sensitivity(POINTS), epsilon=0.5, delta=1e-7)
     for rows in (np.ones((3, 2)), [[1.0, 0.5]]):
         hs.release(POINTS, rows, made)
+
+
+def test_words_do_not_say_of_a_chain_what_holds_for_rows_alone():
+    """It gives numbers and no others: where a row is a text, nothing is released."""
+    words = hs.release(COLUMN, [31.0, 64.0], MEDIAN).certificate.explain()
+    assert "Each row that they make was moved into [0, 100] by itself." in words
+    assert "low end" not in words
+    with pytest.raises(BadFunction):
+        hs.release(COLUMN, ["31", "64"], MEDIAN)
+    words = hs.release(hs.statistics.median(low=0, high=100), ["31", "64"], MEDIAN)
+    assert "counted as the low end" in words.certificate.explain()
