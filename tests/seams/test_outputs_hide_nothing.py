@@ -183,6 +183,35 @@ def test_whole_noise_of_any_size_is_not_accused():
     assert found.verdict == "not refuted"
 
 
+class Callable:
+    """Has a name as functions have, and does not lie in a module under it."""
+
+    __name__ = "callable"
+
+    def __call__(self):
+        return 0
+
+
+@pytest.mark.parametrize("value", [np.add, Callable()], ids=["ufunc", "instance"])
+def test_what_can_be_called_and_hides_what_it_holds_is_named(value):
+    """As such, and not by an error of the reader."""
+    with pytest.raises(BadFunction) as refused:
+        hs.audit(lambda rows, rng: value, PAIRS, claim=hs.Guarantee(epsilon=1.0), samples=300)
+    assert f"holds a {type(value).__name__}: an audit cannot look into it" in str(refused.value)
+
+
+def test_labels_of_pandas_are_read_with_those_that_no_row_has():
+    """They were refused: an array stands where pickle has attributes elsewhere."""
+
+    def tells(rows, rng):
+        return pd.Categorical(["a", "a"], categories=["a", "b"][: 1 + rows[0]])
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(tells, PAIRS, claim=1.0, samples=600, workers=1)
+    read = [read_object(pd.Categorical(each)) for each in (["a", "b"], ["b", "a"], ["a", "b"])]
+    assert read[0] == read[2] != read[1]
+
+
 def test_a_class_that_lies_in_no_module_is_refused():
     """Its name does not tell what it holds."""
     with pytest.raises(BadFunction, match="an audit cannot look into it"):

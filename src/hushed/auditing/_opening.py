@@ -143,7 +143,7 @@ def _open_object(value: Any) -> dict[str, Any]:
         return {"name": reduced}
     _, given, state, *rest = (*reduced, None)[: max(len(reduced), 3)]
     if isinstance(state, tuple) and len(state) == 2:  # attributes, and slots
-        halves = [each or {} for each in state]
+        halves = [{} if each is None else each for each in state]
         state = halves[0] | halves[1] if all(isinstance(each, dict) for each in halves) else state
     plain = tuple(each for each in given if not isinstance(each, type))
     parts: dict[str, Any] = {"given": plain} if plain else {}
@@ -164,8 +164,8 @@ def require_importable(value: Any) -> None:
     Hidden
         If it does not, or is a function that holds something.
     """
-    found: Any = sys.modules.get(value.__module__ or "")
-    for each in value.__qualname__.split("."):
+    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
+    for each in getattr(value, "__qualname__", "").split("."):
         found = getattr(found, each, None)
     if found is not value or not (isinstance(value, type) or not getattr(value, "__dict__", None)):
         raise Hidden("class" if isinstance(value, type) else type(value).__name__)
