@@ -187,7 +187,8 @@ def release(
     ------
     BadRows
         If the table is empty, its size or columns are not those that were sampled, or its types do
-        not convert to them without loss (of 64-bit integers beyond 2**53 aside).
+        not convert to them without loss (of 64-bit integers beyond 2**53 aside); or if its columns
+        or public size are not those that a chain takes. All of it before the charge.
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so, or a prior
         was made from them.
