@@ -1,7 +1,9 @@
 """Whatever else an output holds beside its noisy number is read, and what no double holds of it."""
 
 import collections
+import copy
 import datetime
+import enum
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed.auditing._reading import read_object
+from hushed.auditing._reading import read_object, require_open
 from hushed.errors import BadFunction
 from hushed.testing import assert_private
 
@@ -210,6 +212,16 @@ def test_labels_of_pandas_are_read_with_those_that_no_row_has():
         assert_private(tells, PAIRS, claim=1.0, samples=600, workers=1)
     read = [read_object(pd.Categorical(each)) for each in (["a", "b"], ["b", "a"], ["a", "b"])]
     assert read[0] == read[2] != read[1]
+
+
+def test_one_label_of_arrow_and_a_member_of_a_local_enumeration_are_read():
+    """Both were refused: an entry has a place and no places, and a member knows its class."""
+    told = pa.array(["a", "b"]).dictionary_encode()
+    level = enum.IntEnum("level", "LOW HIGH")
+    for one, other in ((told[0], told[1]), (level.LOW, level.HIGH)):
+        require_open([one, other])
+        assert read_object(one) != read_object(other)
+        assert read_object(one) == read_object(copy.copy(one))
 
 
 def test_a_class_that_lies_in_no_module_is_refused():
