@@ -152,3 +152,15 @@ def test_categories_that_are_the_private_rows_are_refused():
     made = hs.NoisyMax(hs.global_sensitivity(s, "range"), epsilon=1.0)
     with pytest.raises(PrivateRowsAsPopulation, match="private rows"):
         hs.release(s, rows, made)
+
+
+@pytest.mark.parametrize("categories", [[1, "1"], ["True", True], ["a", "b"]])
+def test_no_number_is_lost_where_categories_are_written_alike(categories):
+    """One name stood for two, and the first number was not shown."""
+    s = hs.statistics.mode(categories)
+    votes = categories[:1] * 900
+    made = hs.Laplace(hs.global_sensitivity(s, "l1"), epsilon=1.0)
+    released = hs.release(s, votes, made)
+    assert list(released.named.values()) == released.value.tolist()
+    chosen = hs.release(s, votes, hs.NoisyMax(hs.global_sensitivity(s), epsilon=1.0)).chosen
+    assert chosen == tuple(released.named)[:1]

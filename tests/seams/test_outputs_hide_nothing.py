@@ -1,7 +1,9 @@
 """Whatever else an output holds beside its noisy number is read, and what no double holds of it."""
 
 import collections
+import copy
 import datetime
+import enum
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hushed as hs
-from hushed.auditing._reading import read_object
+from hushed.auditing._reading import read_object, require_open
 from hushed.errors import BadFunction
 from hushed.testing import assert_private
 
@@ -181,6 +183,45 @@ def test_whole_noise_of_any_size_is_not_accused():
     claim = hs.Guarantee(epsilon=0.7)  # log 2 in truth
     found = hs.audit(noisy, PAIRS, claim=claim, samples=2000, workers=1)
     assert found.verdict == "not refuted"
+
+
+class Callable:
+    """Has a name as functions have, and does not lie in a module under it."""
+
+    __name__ = "callable"
+
+    def __call__(self):
+        return 0
+
+
+@pytest.mark.parametrize("value", [np.add, Callable()], ids=["ufunc", "instance"])
+def test_what_can_be_called_and_hides_what_it_holds_is_named(value):
+    """As such, and not by an error of the reader."""
+    with pytest.raises(BadFunction) as refused:
+        hs.audit(lambda rows, rng: value, PAIRS, claim=hs.Guarantee(epsilon=1.0), samples=300)
+    assert f"holds a {type(value).__name__}: an audit cannot look into it" in str(refused.value)
+
+
+def test_labels_of_pandas_are_read_with_those_that_no_row_has():
+    """They were refused: an array stands where pickle has attributes elsewhere."""
+
+    def tells(rows, rng):
+        return pd.Categorical(["a", "a"], categories=["a", "b"][: 1 + rows[0]])
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(tells, PAIRS, claim=1.0, samples=600, workers=1)
+    read = [read_object(pd.Categorical(each)) for each in (["a", "b"], ["b", "a"], ["a", "b"])]
+    assert read[0] == read[2] != read[1]
+
+
+def test_one_label_of_arrow_and_a_member_of_a_local_enumeration_are_read():
+    """Both were refused: an entry has a place and no places, and a member knows its class."""
+    told = pa.array(["a", "b"]).dictionary_encode()
+    level = enum.IntEnum("level", "LOW HIGH")
+    for one, other in ((told[0], told[1]), (level.LOW, level.HIGH)):
+        require_open([one, other])
+        assert read_object(one) != read_object(other)
+        assert read_object(one) == read_object(copy.copy(one))
 
 
 def test_a_class_that_lies_in_no_module_is_refused():

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
+from enum import Enum
 from types import MemberDescriptorType
 from typing import Any
 
@@ -60,6 +61,8 @@ def list_attributes(value: Any) -> dict[str, Any]:
     attributes = getattr(value, "__dict__", None) or {}
     if isinstance(value, np.ma.MaskedArray):  # of which its mask is read as such
         attributes = {name: each for name, each in attributes.items() if name != "_mask"}
+    if isinstance(value, Enum):  # of whose class its type tells, wherever that lies
+        attributes = {name: each for name, each in attributes.items() if name != "__objclass__"}
     return found | attributes
 
 
@@ -72,8 +75,8 @@ def _open_arrow(value: Any) -> dict[str, Any] | None:
     if hasattr(value, "chunks"):
         return {"type": str(value.type), "chunks": list(value.chunks)}
     if hasattr(value, "dictionary"):  # which may have more entries than are used
-        both = {"places": value.indices, "entries": value.dictionary}
-        return {"type": str(value.type)} | both
+        places = value.indices if hasattr(value, "indices") else value.index  # of all, or of one
+        return {"type": str(value.type), "places": places, "entries": value.dictionary}
     read = next((n for n in ("to_pylist", "as_py") if hasattr(value, n)), None)
     if read is None:
         return None
@@ -143,7 +146,7 @@ def _open_object(value: Any) -> dict[str, Any]:
         return {"name": reduced}
     _, given, state, *rest = (*reduced, None)[: max(len(reduced), 3)]
     if isinstance(state, tuple) and len(state) == 2:  # attributes, and slots
-        halves = [each or {} for each in state]
+        halves = [{} if each is None else each for each in state]
         state = halves[0] | halves[1] if all(isinstance(each, dict) for each in halves) else state
     plain = tuple(each for each in given if not isinstance(each, type))
     parts: dict[str, Any] = {"given": plain} if plain else {}
@@ -164,8 +167,8 @@ def require_importable(value: Any) -> None:
     Hidden
         If it does not, or is a function that holds something.
     """
-    found: Any = sys.modules.get(value.__module__ or "")
-    for each in value.__qualname__.split("."):
+    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
+    for each in getattr(value, "__qualname__", "").split("."):
         found = getattr(found, each, None)
     if found is not value or not (isinstance(value, type) or not getattr(value, "__dict__", None)):
         raise Hidden("class" if isinstance(value, type) else type(value).__name__)

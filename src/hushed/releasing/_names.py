@@ -17,10 +17,12 @@ _CHOOSING = ("exponential", "noisy-max", "top-k")
 def names_of(certificate: Certificate) -> tuple[str, ...]:
     """Give the names of a function's numbers; empty if it gave none on public tables.
 
-    The numbers of rows of the categories of a mode are named by these.
+    The numbers of rows of the categories of a mode are named by these: 1 and "1" are two.
     """
     if certificate.mechanism.name in CERTIFIED and certificate.statistic is not None:
-        return tuple(map(str, certificate.statistic.get("categories", ())))
+        categories = certificate.statistic.get("categories", ())
+        names = tuple(map(str, categories))
+        return names if len(set(names)) == len(names) else tuple(map(repr, categories))
     return () if certificate.sampling is None else certificate.sampling.names
 
 

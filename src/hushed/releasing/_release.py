@@ -42,6 +42,7 @@ from hushed.posterior import Posterior
 from hushed.releasing._blocks import name_function
 from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
+from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, names_of
 from hushed.releasing._pricing import confirm_function
@@ -186,7 +187,8 @@ def release(
     ------
     BadRows
         If the table is empty, its size or columns are not those that were sampled, or its types do
-        not convert to them without loss (of 64-bit integers beyond 2**53 aside).
+        not convert to them without loss (of 64-bit integers beyond 2**53 aside); or if its columns
+        or public size are not those that a chain takes. All of it before the charge.
     PrivateRowsAsPopulation
         If the private rows served as the public population without being declared so, or a prior
         was made from them.
@@ -255,6 +257,7 @@ def release(
     if sampling is None:
         refuse_carrying_steps(f, data)
         rows = show_as_given(rows, data)
+    refuse_layout(f, rows)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed, _ = confirm_function(f, admitted, unsearched=hidden)

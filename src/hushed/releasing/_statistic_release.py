@@ -23,9 +23,11 @@ from hushed.ledger._failures import write_failure
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
+from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._statistics import check_chain, describe_chain, digest_question
 from hushed.releasing._stored import read_release, write_release
-from hushed.spaces._sizes import refuse_size
+from hushed.spaces import Column
+from hushed.statistics._values import only_column
 from hushed.transformations import Transformation
 
 Released = tuple[Any, Certificate, int | None]
@@ -66,8 +68,10 @@ def release_statistic(
         mechanism.statistic.check(rows)
     else:
         refuse_carrying_steps(chain, data)
-        refuse_size(len(rows), chain.source.domain.size)
         rows, named = show_as_given(rows, data), describe_chain(chain)
+        if isinstance(chain.source.domain, Column):
+            rows = only_column(rows)  # a statistic takes a frame of one, too
+        refuse_layout(chain, rows)
     certify_statistic(mechanism, chain=named).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_question(mechanism, chain)
     promise, law = mechanism.guarantee, mechanism.loss

@@ -110,12 +110,7 @@ def _explain_reach(certificate: Certificate, reason: str) -> str:
     person = "every person" if certificate.person else "every row"
     range_words = ""
     if "low" in statistic:
-        range_words = (
-            f" Each row was moved into [{format_exactly(statistic['low'])}, "
-            f"{format_exactly(statistic['high'])}] by itself; what is not a number, such as a "
-            "missing value or a text (also one of digits), counted as the low end. In a list, or "
-            "a column of objects, even all rows may be such: to refuse them would tell of rows."
-        )
+        range_words = _say_range(statistic, whose=" that they make" if certificate.chain else "")
     elif "categories" in statistic:
         range_words = " Rows that hold none of the public categories did not count."
     shares = [each for each in ("q", "trim") if each in statistic and statistic.get("trim") != 0]
@@ -129,6 +124,19 @@ def _explain_reach(certificate: Certificate, reason: str) -> str:
         f"Whom it protects: this holds for every table and {person}{limit}; no population is "
         f"assumed. Released was {_say_released(certificate)}{share}{steps}, {reason}. "
         f"The number of rows {number}.{range_words}"
+    )
+
+
+def _say_range(statistic: Mapping[str, Any], whose: str) -> str:
+    """Say what was done with rows outside of the range; a chain gives numbers alone."""
+    ends = f"[{format_exactly(statistic['low'])}, {format_exactly(statistic['high'])}]"
+    moved = f" Each row{whose} was moved into {ends} by itself"
+    if whose:
+        return f"{moved}."
+    return (
+        f"{moved}; what is not a number, such as a missing value or a text (also one of digits), "
+        "counted as the low end. In a list, or a column of objects, even all rows may be such: to "
+        "refuse them would tell of rows."
     )
 
 

@@ -184,18 +184,23 @@ class Table(_Readable):
 
     def check(self, data: Any) -> dict[str, NDArray[Any]]:
         """Read the declared columns and refuse what is not in the domain."""
-        if not hasattr(data, "keys") and not hasattr(data, "columns"):
-            raise BadRows(f"expected columns by name, a mapping or a frame: {self}")
-        names = list(data.columns if hasattr(data, "columns") else data.keys())
-        absent = [name for name, _ in self.columns if name not in names]
-        if absent:
-            raise BadRows(f"the table has no column {absent[0]!r}, which was declared")
+        refuse_columns(self, data)
         read = {name: cell.check(data[name], name=name) for name, cell in self.columns}
         lengths = {len(values) for values in read.values()}
         if len(lengths) != 1:
             raise BadRows("the columns differ in length")
         refuse_size(lengths.pop(), self.size, self.least)
         return read
+
+
+def refuse_columns(table: Table, data: Any) -> None:
+    """Refuse data without the declared columns, which is public; no cell is looked at."""
+    if not hasattr(data, "keys") and not hasattr(data, "columns"):
+        raise BadRows(f"expected columns by name, a mapping or a frame: {table}")
+    names = list(data.columns if hasattr(data, "columns") else data.keys())
+    absent = [name for name, _ in table.columns if name not in names]
+    if absent:
+        raise BadRows(f"the table has no column {absent[0]!r}, which was declared")
 
 
 @called_as('hs.spaces.Vectors(dims=3, norm="l2", bound=1.0)')
