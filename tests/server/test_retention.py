@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as times
 import hashlib
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -14,7 +15,7 @@ from tests.server.test_on_postgres import make
 from tests.server.test_pages import enter
 from typer.testing import CliRunner
 
-from hushed import Ledger, connect
+from hushed import Ledger, certify_budget, connect, statements, verify
 from hushed.cli import app
 from hushed.errors import NotFound, QueryFailed
 from hushed.ledger._rows import run
@@ -26,6 +27,7 @@ from hushed.server._restoring import restore_server
 from hushed.server._retention import Retention, delete_answers
 from hushed.server._schema import fetch_all
 from hushed.server._setup import check_server
+from hushed.workbench._views.recent import list_charges
 
 pytestmark = pytest.mark.slow
 clock = test_clocks.clock
@@ -202,6 +204,25 @@ def test_a_budget_with_deleted_answers_is_verified_and_exported(team, clock):
         assert done.exit_code == 0, done.output
     with Ledger(url) as ledger:
         assert ledger.answer("stays", 2) is not None
+
+
+def test_what_was_saved_is_still_compared_with_the_ledger(team, clock, tmp_path):
+    """By the digest that stays; a budget with deleted answers is reported, and the bench opens."""
+    key = statements.public_key(team.desk.key)
+    made = [team.ask(team.ana, each).json()["id"] for each in ("saved", "other")]
+    paths = [f"/v1/requests/{each}/certificate" for each in made]
+    saved, other = (
+        statements.open_signed(team.send("GET", each, team.ana).text, key) for each in paths
+    )
+    report = certify_budget(team.desk.ledger, "stays")
+    clock.shift = 11 * DAY
+    assert look_again(team) == 2
+    for each in (saved, report, certify_budget(team.desk.ledger, "stays")):
+        found = verify(each, ledger=team.desk.ledger)
+        assert "holds: the ledger has what was charged, and what it paid for" in str(found), found
+    found = verify(replace(saved, record=other.record), ledger=team.desk.ledger)
+    assert "whose digest is of another text" in str(found)
+    assert [each.answered for each in list_charges(team.desk.ledger, "stays", ())] == [False] * 2
 
 
 def test_it_is_the_same_on_postgres(tmp_path, postgres_url, source, clock):
