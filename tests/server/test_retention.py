@@ -118,6 +118,20 @@ def test_what_is_old_is_deleted_and_all_else_stays(team, clock, monkeypatch, tmp
     assert ana.get(f"requests/{old}/files/json").status_code == 410
 
 
+def test_the_digest_is_for_those_who_may_read_the_answer(team, clock):
+    """Of one number it tells the number to whoever tries: a steward who reads none has none."""
+    old = check_deleted(team, clock)
+    for path in ("v1/requests", f"v1/requests/{old}"):
+        own, kept = (team.send("GET", f"/{path}", each) for each in (team.ana, team.sam))
+        assert ('answer_sha256":null' in kept.text, 'deleted_at":"20' in kept.text) == (True, True)
+        found = own.json() if path.endswith(old) else own.json()["items"][-1]
+        assert len(found["answer_sha256"]) == 64
+        assert found["answer_sha256"] not in kept.text
+    assert found["answer_sha256"] in enter(team, "ana").get(f"requests/{old}").text
+    page = enter(team, "sam", "steward").get(f"requests/{old}").text
+    assert ("The answer was deleted" in page, "SHA-256" in page) == (True, False)
+
+
 def test_by_default_nothing_is_deleted(tmp_path, clock):
     """Without the setting the oldest answer is read after a hundred years."""
     for team in open_team(tmp_path / "stats", make_folder(tmp_path)):
