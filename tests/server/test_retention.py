@@ -169,6 +169,35 @@ def test_the_sweeper_deletes_with_the_first_look_and_then_by_the_hour(team, cloc
     assert looks == []
 
 
+def test_a_sweep_deletes_some_and_the_next_one_goes_on(team, clock, monkeypatch):
+    """Where there are many, what was charged before a crash does not wait for all of them."""
+    made = [team.ask(team.ana, each).json()["id"] for each in "abc"]
+    clock.shift = 11 * DAY
+    team.desk.retention = Retention()
+    monkeypatch.setattr("hushed.server._retention._AT_ONCE", 2)
+    gone = []
+    for _ in range(3):
+        sweep(team.desk)
+        found = [find_request(team.desk.ledger, each).deleted_at is not None for each in made]
+        gone.append(found)
+    assert gone == [[True, True, False], [True] * 3, [True] * 3]
+
+
+def test_a_damaged_answer_keeps_no_other_one(team, clock):
+    """Somebody has written into the file: the log names the request, and the rest is deleted."""
+    made = [team.ask(team.ana, each).json()["id"] for each in "abc"]
+    with writing(team.desk.ledger) as connection:
+        run(connection, "DROP TRIGGER hushed_answers_update", {})
+        run(connection, "UPDATE @.hushed_answers SET body = 'x' WHERE number = 1", {})
+    clock.shift = 11 * DAY
+    assert look_again(team) == 2
+    team.desk.retention.go_on()
+    assert delete_answers(team.desk) == 0
+    found = [find_request(team.desk.ledger, each).deleted_at is not None for each in made]
+    assert found == [False, True, True]
+    assert team.logged.getvalue().count("an answer is damaged, and not deleted") == 1
+
+
 def test_tables_let_nothing_else_be_changed(team, clock):
     """An answer may be emptied; no other text is put in its place, and no row goes."""
     check_deleted(team, clock)
