@@ -43,18 +43,18 @@ def _read_token(named: str | Path) -> str:
         path = path.expanduser()
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
-            if os.name == "posix" and found.st_mode & 0o077:
-                raise ParameterError(
-                    f"others may read or change the token in {plain_path(path)}: chmod 600 it, and "
-                    "ask your steward for another token if somebody may have read it",
-                    parameter="token_file",
-                )
             content = file.read(_LONGEST) if stat.S_ISREG(found.st_mode) else b""
     except (OSError, RuntimeError, ValueError) as error:  # no such home; a zero byte in its name
         why = getattr(error, "strerror", None) or "there is no such place"
         raise NotFound(
             f"{plain_path(path)}, the file of the token, cannot be read ({why})"
         ) from None
+    if os.name == "posix" and found.st_mode & 0o077:
+        raise ParameterError(
+            f"others may read or change the token in {plain_path(path)}: chmod 600 it, and "
+            "ask your steward for another token if somebody may have read it",
+            parameter="token_file",
+        )
     text = content.decode("ascii", errors="replace").strip()
     if not text.startswith(_BEGIN) or not text.isascii() or len(text.split()) != 1:
         raise ParameterError(
