@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from math import inf, nan
 
 
 @dataclass(frozen=True)
@@ -11,8 +12,8 @@ class Bar:
     """A figure that has to be at most so large, or at least."""
 
     name: str
-    most: float = float("inf")
-    least: float = float("-inf")
+    most: float = inf
+    least: float = -inf
     unit: str = ""
 
     def holds(self, found):
@@ -20,7 +21,7 @@ class Bar:
         return self.least <= found <= self.most
 
     def tell(self, found):
-        wanted = f"at most {self.most:g}" if self.least == float("-inf") else f"{self.least:g}"
+        wanted = f"at most {self.most:g}" if self.least == -inf else f"at least {self.least:g}"
         told = "passed" if self.holds(found) else "MISSED"
         return f"{told}  {self.name:34} {found:10.3f} {self.unit}, wanted: {wanted}"
 
@@ -29,7 +30,7 @@ def compare(bars, figures):
     """Print every figure beside its bar; how many are missed, what was not measured among them."""
     missed = 0
     for bar in bars:
-        found = figures.get(bar.name, float("nan"))
+        found = figures.get(bar.name, nan)
         missed += not bar.holds(found)
         print(bar.tell(found))
     return missed

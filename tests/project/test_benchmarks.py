@@ -194,7 +194,9 @@ class TestBars:
         told = importlib.import_module(f"benchmarks.{name}").BARS
         good = {each: passes for each, (passes, _) in WANTED[name].items()}
         bars.require(told, good)
-        assert capsys.readouterr().out.count("passed") == len(good) == len(told)
+        out = capsys.readouterr().out
+        assert out.count("passed") == len(good) == len(told)
+        assert out.count("wanted: at least ") == sum(each.most == math.inf for each in told)
         for each, (_, missed) in WANTED[name].items():
             for worse in (good | {each: missed}, {k: v for k, v in good.items() if k != each}):
                 with pytest.raises(SystemExit, match=f"1 of {len(good)} bars"):

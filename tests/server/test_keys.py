@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
+from contextlib import closing
 
 import pytest
 from tests.server.conftest import make_folder, open_team
@@ -17,7 +19,9 @@ from hushed.cli import app
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError, Refusal
 from hushed.ledger._together import reading
 from hushed.server import _keys, _rotating
+from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
+from hushed.server._log import Log
 from hushed.server._restoring import restore_server
 from hushed.server._rotating import change_key
 from hushed.server._setup import check_server, make_server
@@ -225,6 +229,35 @@ def test_a_server_that_runs_keeps_its_key(tmp_path):
             change_key(folder)
         certificate(team, "one")
     assert (folder / "server.key").read_bytes() == before
+
+
+def test_a_server_that_starts_meanwhile_does_not_sign_with_the_old_key(tmp_path):
+    """It reads the key, opens its data sets for a while, and only then keeps others out."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    with closing(open_desk(folder, Log(io.StringIO()))) as desk:
+        change_key(folder)
+        with pytest.raises(LedgerUnavailable, match="was changed while it started"):
+            desk.serve_alone()
+    with closing(open_desk(folder, Log(io.StringIO()))) as desk:
+        desk.serve_alone()
+
+
+def test_two_changes_at_once_are_one_after_the_other(tmp_path, monkeypatch):
+    """The second one has read the key by then: it changes the one that counts when it is alone."""
+    make_folder(tmp_path)
+    folder, alone, done = tmp_path / "stats", _rotating.serving_alone, []
+
+    def serving_alone(ledger):
+        monkeypatch.setattr(_rotating, "serving_alone", alone)
+        done.append(change_key(folder))
+        return alone(ledger)
+
+    monkeypatch.setattr(_rotating, "serving_alone", serving_alone)
+    done.append(change_key(folder))
+    assert done[0][1] == done[1][0]
+    facts = " ".join(check_server(folder).facts)
+    assert all(each in facts for each in (*done[0], done[1][1]))
 
 
 def test_an_older_copy_gets_the_new_key_by_the_restoration(tmp_path):

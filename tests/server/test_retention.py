@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as times
 import hashlib
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -14,7 +15,7 @@ from tests.server.test_on_postgres import make
 from tests.server.test_pages import enter
 from typer.testing import CliRunner
 
-from hushed import Ledger, connect
+from hushed import Ledger, certify_budget, connect, statements, verify
 from hushed.cli import app
 from hushed.errors import NotFound, QueryFailed
 from hushed.ledger._rows import run
@@ -26,6 +27,7 @@ from hushed.server._restoring import restore_server
 from hushed.server._retention import Retention, delete_answers
 from hushed.server._schema import fetch_all
 from hushed.server._setup import check_server
+from hushed.workbench._views.recent import list_charges
 
 pytestmark = pytest.mark.slow
 clock = test_clocks.clock
@@ -116,6 +118,20 @@ def test_what_is_old_is_deleted_and_all_else_stays(team, clock, monkeypatch, tmp
     assert ana.get(f"requests/{old}/files/json").status_code == 410
 
 
+def test_the_digest_is_for_those_who_may_read_the_answer(team, clock):
+    """Of one number it tells the number to whoever tries: a steward who reads none has none."""
+    old = check_deleted(team, clock)
+    for path in ("v1/requests", f"v1/requests/{old}"):
+        own, kept = (team.send("GET", f"/{path}", each) for each in (team.ana, team.sam))
+        assert ('answer_sha256":null' in kept.text, 'deleted_at":"20' in kept.text) == (True, True)
+        found = own.json() if path.endswith(old) else own.json()["items"][-1]
+        assert len(found["answer_sha256"]) == 64
+        assert found["answer_sha256"] not in kept.text
+    assert found["answer_sha256"] in enter(team, "ana").get(f"requests/{old}").text
+    page = enter(team, "sam", "steward").get(f"requests/{old}").text
+    assert ("The answer was deleted" in page, "SHA-256" in page) == (True, False)
+
+
 def test_by_default_nothing_is_deleted(tmp_path, clock):
     """Without the setting the oldest answer is read after a hundred years."""
     for team in open_team(tmp_path / "stats", make_folder(tmp_path)):
@@ -151,6 +167,35 @@ def test_the_sweeper_deletes_with_the_first_look_and_then_by_the_hour(team, cloc
     for _ in range(3):
         sweep(team.desk)
     assert looks == []
+
+
+def test_a_sweep_deletes_some_and_the_next_one_goes_on(team, clock, monkeypatch):
+    """Where there are many, what was charged before a crash does not wait for all of them."""
+    made = [team.ask(team.ana, each).json()["id"] for each in "abc"]
+    clock.shift = 11 * DAY
+    team.desk.retention = Retention()
+    monkeypatch.setattr("hushed.server._retention._AT_ONCE", 2)
+    gone = []
+    for _ in range(3):
+        sweep(team.desk)
+        found = [find_request(team.desk.ledger, each).deleted_at is not None for each in made]
+        gone.append(found)
+    assert gone == [[True, True, False], [True] * 3, [True] * 3]
+
+
+def test_a_damaged_answer_keeps_no_other_one(team, clock):
+    """Somebody has written into the file: the log names the request, and the rest is deleted."""
+    made = [team.ask(team.ana, each).json()["id"] for each in "abc"]
+    with writing(team.desk.ledger) as connection:
+        run(connection, "DROP TRIGGER hushed_answers_update", {})
+        run(connection, "UPDATE @.hushed_answers SET body = 'x' WHERE number = 1", {})
+    clock.shift = 11 * DAY
+    assert look_again(team) == 2
+    team.desk.retention.go_on()
+    assert delete_answers(team.desk) == 0
+    found = [find_request(team.desk.ledger, each).deleted_at is not None for each in made]
+    assert found == [False, True, True]
+    assert team.logged.getvalue().count("an answer is damaged, and not deleted") == 1
 
 
 def test_tables_let_nothing_else_be_changed(team, clock):
@@ -202,6 +247,25 @@ def test_a_budget_with_deleted_answers_is_verified_and_exported(team, clock):
         assert done.exit_code == 0, done.output
     with Ledger(url) as ledger:
         assert ledger.answer("stays", 2) is not None
+
+
+def test_what_was_saved_is_still_compared_with_the_ledger(team, clock, tmp_path):
+    """By the digest that stays; a budget with deleted answers is reported, and the bench opens."""
+    key = statements.public_key(team.desk.key)
+    made = [team.ask(team.ana, each).json()["id"] for each in ("saved", "other")]
+    paths = [f"/v1/requests/{each}/certificate" for each in made]
+    saved, other = (
+        statements.open_signed(team.send("GET", each, team.ana).text, key) for each in paths
+    )
+    report = certify_budget(team.desk.ledger, "stays")
+    clock.shift = 11 * DAY
+    assert look_again(team) == 2
+    for each in (saved, report, certify_budget(team.desk.ledger, "stays")):
+        found = verify(each, ledger=team.desk.ledger)
+        assert "holds: the ledger has what was charged, and what it paid for" in str(found), found
+    found = verify(replace(saved, record=other.record), ledger=team.desk.ledger)
+    assert "whose digest is of another text" in str(found)
+    assert [each.answered for each in list_charges(team.desk.ledger, "stays", ())] == [False] * 2
 
 
 def test_it_is_the_same_on_postgres(tmp_path, postgres_url, source, clock):

@@ -71,7 +71,13 @@ def test_a_file_that_others_may_touch_is_refused(tmp_path, mode):
 def test_no_message_shows_a_token(tmp_path):
     """A token in the wrong place, two of them, none, no file, a folder: each refusal is clear."""
     tries = [
-        ({"token_file": TOKEN}, "give it as token"),
+        *(
+            ({"token_file": each}, "give it as token")
+            for each in (TOKEN, f" {TOKEN}", f"Bearer {TOKEN}", f'"{TOKEN}"', f"{tmp_path}/{TOKEN}")
+        ),
+        ({"token_file": "~nobody-of-this-name/token"}, "cannot be read"),
+        ({"token_file": "a\0b"}, "cannot be read"),
+        ({"token_file": ""}, "the file of the token, cannot be read (Is a directory)"),
         ({"token_file": write(tmp_path / "two", f"{TOKEN}\n{TOKEN}\n")}, "more than one"),
         ({"token_file": write(tmp_path / "long", TOKEN + " " * 5000 + TOKEN)}, None),
         ({"token_file": write(tmp_path / "none", "")}, "holds no token"),

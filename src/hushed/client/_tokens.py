@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
-from hushed._ground.printing import name_missing, plain_path
+from hushed._ground.printing import plain_path
 from hushed.errors import NotFound, ParameterError
 
 _LONGEST = 4096  # bytes of the file that are read
 _BEGIN = "hsh_"  # of every token
+_TOKEN = re.compile(f"{_BEGIN}[0-9A-Za-z]{{12}}_")
 
 
 def find_token(token: str | None, token_file: str | Path | None) -> str:
@@ -31,26 +33,28 @@ def find_token(token: str | None, token_file: str | Path | None) -> str:
 
 def _read_token(named: str | Path) -> str:
     """Read a file that only its owner may read, as it was when it was opened."""
-    if str(named).startswith(_BEGIN):  # which no message may show
+    if _TOKEN.search(str(named)):  # which no message may show
         raise ParameterError(
             "token_file is the name of a file, and this is a token: give it as token",
             parameter="token_file",
         )
-    path = Path(named).expanduser()
+    path = Path(named)
     try:
+        path = path.expanduser()
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
-            if os.name == "posix" and found.st_mode & 0o077:
-                raise ParameterError(
-                    f"others may read or change the token in {plain_path(path)}: chmod 600 it, and "
-                    "ask your steward for another token if somebody may have read it",
-                    parameter="token_file",
-                )
             content = file.read(_LONGEST) if stat.S_ISREG(found.st_mode) else b""
-    except OSError as error:
+    except (OSError, RuntimeError, ValueError) as error:  # no such home; a zero byte in its name
+        why = getattr(error, "strerror", None) or "there is no such place"
         raise NotFound(
-            f"the file of the token {name_missing(path)} cannot be read ({error.strerror})"
+            f"{plain_path(path)}, the file of the token, cannot be read ({why})"
         ) from None
+    if os.name == "posix" and found.st_mode & 0o077:
+        raise ParameterError(
+            f"others may read or change the token in {plain_path(path)}: chmod 600 it, and "
+            "ask your steward for another token if somebody may have read it",
+            parameter="token_file",
+        )
     text = content.decode("ascii", errors="replace").strip()
     if not text.startswith(_BEGIN) or not text.isascii() or len(text.split()) != 1:
         raise ParameterError(

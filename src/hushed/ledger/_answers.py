@@ -36,18 +36,10 @@ def insert_answer(connection: Transaction, entry: Entry, body: str) -> None:
 
 def answer_at(connection: Transaction, name: str, number: int) -> str | None:
     """Answer of an entry."""
-    row = run(
-        connection,
-        "SELECT a.body, a.digest, e.digest FROM @.hushed_answers a JOIN @.hushed_entries e "
-        "ON e.budget = a.budget AND e.number = a.number "
-        "WHERE a.budget = :name AND a.number = :number",
-        {"name": name, "number": number},
-        "SELECT body, digest, entry "
-        "FROM @.hushed_answer(CAST(:name AS text), CAST(:number AS integer))",
-    ).fetchone()
+    row = _find(connection, name, number)
     if row is None:
         return None
-    body, link, before = map(str, row)
+    body, link, before = row
     if digest(before, body) != link and body == "":  # what a server does when its time is over
         raise NotFound(
             f"the answer of entry {number} of budget {name!r} was deleted after the time for which "
@@ -59,6 +51,26 @@ def answer_at(connection: Transaction, name: str, number: int) -> str | None:
             "does not fit"
         )
     return body
+
+
+def was_answer(connection: Transaction, name: str, number: int, text: str) -> bool:
+    """Whether a text is the answer of an entry, or was: its digest stays when it is deleted."""
+    row = _find(connection, name, number)
+    return row is not None and digest(row[2], text) == row[1]
+
+
+def _find(connection: Transaction, name: str, number: int) -> tuple[str, str, str] | None:
+    """Find the text of an answer, its digest, and that of its entry."""
+    row = run(
+        connection,
+        "SELECT a.body, a.digest, e.digest FROM @.hushed_answers a JOIN @.hushed_entries e "
+        "ON e.budget = a.budget AND e.number = a.number "
+        "WHERE a.budget = :name AND a.number = :number",
+        {"name": name, "number": number},
+        "SELECT body, digest, entry "
+        "FROM @.hushed_answer(CAST(:name AS text), CAST(:number AS integer))",
+    ).fetchone()
+    return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
 
 
 def empty_answer(connection: Transaction, name: str, number: int) -> str:

@@ -34,13 +34,18 @@ def set_own(connection: Transaction, keyid: str) -> None:
     run(connection, "UPDATE @.hushed_s_state SET value = :key WHERE name = 'key'", {"key": keyid})
 
 
+def find_owner(connection: Transaction) -> str:
+    """Find the name of the key that counts for a ledger."""
+    row = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'key'", {}).fetchone()
+    return "" if row is None else str(row[0])
+
+
 def require_own(connection: Transaction, folder: Path, *, former: bool = False) -> bytes:
     """Refuse the ledger of a server that has another key; the private key of this one.
 
     A ledger of a former key is an older copy, which is put back and not opened.
     """
-    row = run(connection, "SELECT value FROM @.hushed_s_state WHERE name = 'key'", {}).fetchone()
-    keyid = "" if row is None else str(row[0])
+    keyid = find_owner(connection)
     key = find_key(folder, keyid)
     if name_key(key) == keyid:
         return key

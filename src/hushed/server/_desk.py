@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from hushed.errors import HushedError, LedgerUnavailable, NotFound
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
-from hushed.server._alone import serving_alone
+from hushed.server._alone import find_owner, serving_alone
 from hushed.server._audit import told_after, trail_head
 from hushed.server._config import Settings
 from hushed.server._datasets import Dataset
 from hushed.server._disk import one_by_one
 from hushed.server._functions import Function
-from hushed.server._keys import PublicKey
+from hushed.server._keys import PublicKey, name_key
 from hushed.server._log import Log
 from hushed.server._mark import Tally, check_mark, read_mark, write_mark
 from hushed.server._queue import FairQueue, Job
@@ -82,6 +82,11 @@ class Desk:
     def serve_alone(self) -> None:
         """Keep every other process from serving this ledger, until `close`."""
         self._keep = self._held.enter_context(serving_alone(self.ledger))
+        with reading(self.ledger) as connection:
+            if find_owner(connection) != name_key(self.key):
+                raise LedgerUnavailable(
+                    "the key of the server was changed while it started: start it again"
+                )
         self.move_mark()  # before anything that was stored may be seen
 
     def keep_alone(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hushed.errors import DamagedLedger, NotFound
 from hushed.ledger._answers import empty_answer
 from hushed.ledger._migrations import now
 from hushed.ledger._rows import run
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from hushed.server._desk import Desk
 
 _EVERY = 3600.0  # seconds between two looks
-_AT_ONCE = 50  # answers that are deleted in one transaction
-_MANY = 1_000_000  # that are counted
+_AT_ONCE = 100  # answers that are deleted in one transaction, and by one sweep
+_OLD = "state = 'answered' AND deleted_at IS NULL AND readable_at < :before"
 _LEAP = 3600.0  # seconds by which a clock may be moved
 
 
@@ -46,6 +47,7 @@ class Retention:
 
     _began: float = field(default_factory=_offset)
     _next: float = 0.0
+    damaged: set[str] = field(default_factory=set)  # requests whose answers are not what they were
 
     def is_due(self) -> bool:
         """Whether it is time to look again."""
@@ -53,6 +55,10 @@ class Retention:
             return False
         self._next = time.monotonic() + _EVERY
         return True
+
+    def go_on(self) -> None:
+        """Look again with the next sweep: there is more."""
+        self._next = 0.0
 
     def trusts_clock(self) -> bool:
         """Whether the clock is the one that the server was started with."""
@@ -69,36 +75,57 @@ def kept_until(desk: Desk, readable: str) -> str | None:
 
 
 def delete_answers(desk: Desk) -> int:
-    """Delete the texts of the answers whose time is over; how many."""
-    days, done = desk.settings.server.retention_days, 0
-    if days is None or not desk.retention.is_due():
-        return done
-    if not desk.retention.trusts_clock():
+    """Delete the texts of answers whose time is over, the oldest first; how many.
+
+    A few with each sweep, so that what was charged before a crash does not wait for all of them.
+    """
+    days, retention = desk.settings.server.retention_days, desk.retention
+    if days is None or not retention.is_due():
+        return 0
+    if not retention.trusts_clock():
         desk.log("answers are not deleted", reason="the clock was set since the server was started")
-        return done
-    while found := _list_old(desk.ledger, days, _AT_ONCE):
-        with telling(desk.ledger) as connection:
-            for each in found:
+        return 0
+    old = _list_old(desk.ledger, days, _AT_ONCE + len(retention.damaged))
+    due, damaged = [each for each in old if each.id not in retention.damaged][:_AT_ONCE], []
+    if not due:
+        return 0
+    with telling(desk.ledger) as connection:
+        for each in due:
+            try:
                 _delete(connection, each)
-        done += len(found)
-        desk.log("answers were deleted", number=len(found))
-    return done
+            except (DamagedLedger, NotFound):  # nothing of it was written; it keeps no other one
+                damaged.append(each.id)
+    for request in damaged:
+        desk.log("an answer is damaged, and not deleted", request=request)
+    retention.damaged.update(damaged)
+    desk.log("answers were deleted", number=len(due) - len(damaged))
+    if len(due) == _AT_ONCE:
+        retention.go_on()
+    return len(due) - len(damaged)
 
 
 def count_old(ledger: Ledger, days: int | None) -> int:
     """Count the answers whose time is over, and that are there."""
-    return 0 if days is None else len(_list_old(ledger, days, _MANY))
+    if days is None:
+        return 0
+    statement = f"SELECT COUNT(*) FROM @.hushed_s_requests WHERE {_OLD}"  # noqa: S608
+    with reading(ledger) as connection:
+        return int(run(connection, statement, {"before": _ends(days)}).fetchone()[0])
+
+
+def _ends(days: int) -> str:
+    """Give the moment before which an answer was readable whose time is over."""
+    return (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
 
 
 def _list_old(ledger: Ledger, days: int, most: int) -> list[Request]:
     """List the oldest that are to be deleted; by when they could be read, as all is told."""
-    before = (datetime.now(UTC) - timedelta(days=days)).isoformat(timespec="microseconds")
     statement = (
-        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE state = 'answered' "  # noqa: S608
-        "AND deleted_at IS NULL AND readable_at < :before ORDER BY readable_at, id LIMIT :most"
+        f"SELECT {COLUMNS} FROM @.hushed_s_requests WHERE {_OLD} "  # noqa: S608  (constants)
+        "ORDER BY readable_at, id LIMIT :most"
     )
     with reading(ledger) as connection:
-        found = fetch_all(connection, statement, before=before, most=most)
+        found = fetch_all(connection, statement, before=_ends(days), most=most)
     return [Request(**each) for each in found]
 
 

@@ -9,7 +9,7 @@ from hushed._ground.printing import plain_path
 from hushed.errors import LedgerUnavailable
 from hushed.ledger._migrations import now
 from hushed.ledger._together import reading
-from hushed.server._alone import serving_alone, set_own
+from hushed.server._alone import require_own, serving_alone, set_own
 from hushed.server._audit import add_event, telling
 from hushed.server._disk import replace_file
 from hushed.server._keys import (
@@ -32,15 +32,16 @@ def change_key(folder: Path) -> tuple[str, str]:
     Only the commit makes the new key count. Whatever is cut off before it is a change that was
     none; whatever is cut off after it is ended by whoever opens the server next.
     """
-    _, ledger, key = open_own(folder)
+    _, ledger, _ = open_own(folder)
     with ledger, serving_alone(ledger):
+        with reading(ledger) as connection:  # another command may have changed it meanwhile
+            key = require_own(connection, folder)
+            old, *former = list_keys(connection, folder, key)
         if read_key(folder) != key:  # else the only copy of it would be written over
             raise LedgerUnavailable(
                 f"{plain_path(folder / KEY_FILE)} cannot be replaced, and the change before is not "
                 "ended: look at the rights of the folder, and try again"
             )
-        with reading(ledger) as connection:
-            old, *former = list_keys(connection, folder, key)
         made, _ = make_key()
         replace_file(folder / NEXT, made)
         write_former(folder, (*reversed(former), replace(old, valid_until=now())))

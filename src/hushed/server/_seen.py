@@ -198,7 +198,8 @@ def show_requests(
     found, more = find_requests(desk, caller, cursor=cursor, most=most, state=state)
     told = [(each, each.shown_state()) for each in found]
     desk.require_marked(*(each for each, state in told if state == each.state))
-    return Listed(items=[show_found(desk, each, state) for each, state in told], cursor=more)
+    asker = caller.name if caller.role == "analyst" else None
+    return Listed(items=[show_found(desk, each, state, asker) for each, state in told], cursor=more)
 
 
 def find_requests(
@@ -236,6 +237,8 @@ def show_request(desk: Desk, found: Request, asker: str | None = None) -> ShownR
 def show_found(desk: Desk, found: Request, state: State, asker: str | None = None) -> ShownRequest:
     """Show a request in a state that may be told."""
     asked = read_asked(found.body)
+    # Of few numbers a digest tells them to whoever tries: it is for those who may read the answer.
+    reads = asker is not None or desk.settings.server.stewards_read_answers
     if asker is None:
         with reading(desk.ledger) as connection:
             asker = require_person(connection, found.person)["name"]
@@ -259,7 +262,7 @@ def show_found(desk: Desk, found: Request, state: State, asker: str | None = Non
         reason=found.reason,
         kept_until=_keep_until(desk, found) if state == "answered" else None,
         deleted_at=found.deleted_at,
-        answer_sha256=found.answer_sha256,
+        answer_sha256=found.answer_sha256 if reads else None,
     )
 
 

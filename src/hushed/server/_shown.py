@@ -144,7 +144,7 @@ class ShownRequest(_Shown):
     reason: str | None
     kept_until: str | None = None  # an answer is deleted then; without it, never
     deleted_at: str | None = None  # when it was
-    answer_sha256: str | None = None  # of the text of one that was deleted
+    answer_sha256: str | None = None  # of one that was deleted; for those who may read it
 
 
 class ShownFunction(_Shown):

@@ -12,10 +12,18 @@ from hushed._ground.decimals import decimal_of
 from hushed._ground.json_text import load_once
 from hushed._ground.printing import cut_text, flat, format_down, format_up, name_changed, percent_up
 from hushed.accounting._filters import ADAPTIVE
-from hushed.errors import BadFunction, DamagedLedger, HushedError, ParameterError, QueryFailed
+from hushed.errors import (
+    BadFunction,
+    DamagedLedger,
+    HushedError,
+    NotFound,
+    ParameterError,
+    QueryFailed,
+)
 from hushed.ledger import Balance, Entry, Ledger, Moment
 from hushed.ledger._admission import check_promise
 from hushed.ledger._anchors import anchor
+from hushed.ledger._answers import was_answer
 from hushed.ledger._balance import SAMPLER_TOO, assumption
 from hushed.ledger._entries import (
     Budget,
@@ -27,6 +35,7 @@ from hushed.ledger._entries import (
 from hushed.ledger._failures import raise_failure
 from hushed.ledger._laws import write_law
 from hushed.ledger._running import price_entry, start_balance
+from hushed.ledger._together import reading
 from hushed.ledger._walks import choose_moments
 from hushed.statements._answers import ANSWERS
 from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
@@ -68,6 +77,8 @@ class BudgetReport:
 def write_report(ledger: Ledger, budget: str) -> str:
     """Write a budget with its charges and answers as a record."""
     (found,) = json.loads(ledger.export(budget))["budgets"]
+    # Of one that a server has deleted the text is not there to be shown.
+    found["answers"] = {n: each for n, each in found["answers"].items() if each is not None}
     return canonical({"schema": _SCHEMA, "version": _VERSION, **found})
 
 
@@ -333,16 +344,28 @@ def _compare(reading: Reading, ledger: Ledger) -> list[str]:
     name = report.budget.name
     try:
         ledger.verify(name, report.head)
-        stored = {each.number: ledger.answer(name, each.number) for each in report.entries}
+        wrong = [
+            number
+            for number in (each.number for each in report.entries)
+            if not _is_stored(ledger, name, number, report.answers.get(number))
+        ]
     except HushedError as problem:
         return [f"the ledger does not have these charges: {problem}"]
-    wrong = [number for number, text in stored.items() if text != report.answers.get(number)]
     if not wrong:
         return []
     return [
         "the ledger stores other answers than the certificate for these charges, or stores some "
         f"where it has none: {_name_entries(wrong)}"
     ]
+
+
+def _is_stored(ledger: Ledger, budget: str, number: int, text: str | None) -> bool:
+    """Whether an answer of a report is that of a ledger; of one that was deleted, by its digest."""
+    try:
+        return ledger.answer(budget, number) == text
+    except NotFound:
+        with reading(ledger) as connection:
+            return text is None or was_answer(connection, budget, number, text)
 
 
 BUDGETS = Kind(

@@ -14,6 +14,8 @@ from hushed._ground.printing import name_missing
 from hushed.engines._choice import Workers
 from hushed.errors import NotFound, ParameterError
 from hushed.ledger import Ledger
+from hushed.ledger._answers import was_answer
+from hushed.ledger._together import reading
 from hushed.mechanisms import Mechanism
 from hushed.populations import Population
 from hushed.releasing import Certificate, Verification
@@ -23,7 +25,7 @@ from hushed.sensitivity import Update
 from hushed.statements._certifying import find_entry, is_same_record
 from hushed.statements._kinds import kind_of_record, read_record
 from hushed.statements._signing import is_signed, key_id, open_signed, read_unchecked
-from hushed.statements._statement import Statement, is_statement
+from hushed.statements._statement import LedgerEntry, Statement, is_statement
 
 _CONTEXT = "data set, remark, person, versions and time: anybody may have written them"
 _UNASKED = "its signature: no key was given to check it by"
@@ -286,7 +288,7 @@ def _compare_with_ledger(known: Statement, ledger: Ledger) -> list[str]:
     try:
         there = find_entry(ledger, budget, number)
         promise = ledger.entries(budget)[number - 1].guarantee
-        stored = ledger.answer(budget, number)
+        other = _find_other(ledger, known.entry, known.record)
     except (NotFound, ParameterError) as problem:
         return [f"the ledger does not have the charge: {problem}"]
     found = []
@@ -294,6 +296,19 @@ def _compare_with_ledger(known: Statement, ledger: Ledger) -> list[str]:
         found.append(f"entry {number} of budget {budget!r} is another one in this ledger")
     if promise != known.guarantee:
         found.append("the ledger was charged for another promise")
-    if stored is None or not is_same_record(stored, known.record):
-        found.append("the ledger stores another answer for this charge, or none")
-    return found
+    return [*found, other] if other else found
+
+
+def _find_other(ledger: Ledger, entry: LedgerEntry, record: str) -> str:
+    """Say what a ledger has for a charge in place of a record; nothing where it has the record."""
+    try:
+        stored = ledger.answer(entry.budget, entry.number)
+    except NotFound:  # a server has deleted its text, and keeps its digest
+        texts = record, kind_of_record(record).write_again(read_record(record))
+        with reading(ledger) as connection:
+            if any(was_answer(connection, entry.budget, entry.number, each) for each in texts):
+                return ""
+        return "the ledger has deleted the answer of this charge, whose digest is of another text"
+    if stored is None or not is_same_record(stored, record):
+        return "the ledger stores another answer for this charge, or none"
+    return ""

@@ -52,7 +52,8 @@ def make_router(house: House) -> APIRouter:
     def one(
         request: Request, identity: RequestId, caller: Annotated[Caller, Depends(reader)]
     ) -> Response:
-        told = show_request(desk, require_visible(desk, caller, identity))
+        found = require_visible(desk, caller, identity)
+        told = show_request(desk, found, caller.name if found.person == caller.id else None)
         there = told.state == "answered" and told.deleted_at is None
         answer = _read(house, caller, identity) if there else None
         shown = None if answer is None else _describe(answer)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hushed._ground.printing import format_up
+from hushed.errors import NotFound
 from hushed.ledger import Entry, Ledger
 from hushed.ledger._notes import read_note
 from hushed.workbench._drafts import Draft
@@ -52,9 +54,16 @@ def list_charges(ledger: Ledger, budget: str, drafts: tuple[Draft, ...]) -> tupl
     """List the entries of a budget, the last first."""
     askers = find_askers(drafts)
     return tuple(
-        describe_entry(each, answered=ledger.answer(budget, each.number) is not None, askers=askers)
+        describe_entry(each, answered=_is_answered(ledger, each), askers=askers)
         for each in reversed(ledger.entries(budget))
     )
+
+
+def _is_answered(ledger: Ledger, entry: Entry) -> bool:
+    """Whether there is an answer to be looked at; a server may have deleted it."""
+    with suppress(NotFound):
+        return ledger.answer(entry.budget, entry.number) is not None
+    return False
 
 
 def find_askers(drafts: tuple[Draft, ...]) -> dict[tuple[str, int], str]:
