@@ -49,7 +49,7 @@ def _read_token(named: str | Path) -> str:
             content = file.read(_LONGEST) if stat.S_ISREG(found.st_mode) else b""
     except OSError as error:
         raise NotFound(
-            f"the file of the token {name_missing(path)} cannot be read ({error.strerror})"
+            f"the token cannot be read ({error.strerror}) of the file {name_missing(path)}"
         ) from None
     text = content.decode("ascii", errors="replace").strip()
     if not text.startswith(_BEGIN) or not text.isascii() or len(text.split()) != 1:
