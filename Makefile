@@ -92,6 +92,7 @@ $(CADDY): | $(NGINX)
 browser: $(VENV)/.dev $(CHROMIUM) $(STRACE) $(NGINX) $(CADDY)  ## the tests of the pages in a real browser, and behind proxies
 	$(BIN)/python -m pytest -m browser --no-skips tests/workbench
 	$(BIN)/python -m pytest -m browser --no-skips tests/server/browser
+	$(BIN)/python -m pytest -m browser --no-skips tests/project
 	PATH="$(dir $(abspath $(NGINX))):$(dir $(abspath $(CADDY))):$$PATH" \
 	  $(BIN)/python -m pytest -m slow --no-skips -k "nginx or caddy" tests/server/test_deployment.py
 

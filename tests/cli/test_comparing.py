@@ -424,6 +424,10 @@ def test_categories_of_a_function_are_labels_if_they_are_numbers(run, tmp_path):
     released = run(*command[1:], "--no-header", "--columns", 1, "--json")
     assert released.returncode == 0, released.stderr
     assert json.loads(released.stdout)["value"] in (1, 2, 3)
+    (tmp_path / "vote.py").write_text("def winner(rows):\n    return '3'\n")
+    result = run("compare", "vote.py:winner", *UNIFORM, "--rows", 60, *labels)
+    assert result.returncode == 1
+    assert "no text, also none of digits, is one of them" in " ".join(result.stderr.split())
 
 
 def test_smooth_noise_is_chosen_on_a_public_population(run):

@@ -87,6 +87,10 @@ def test_the_address_of_a_ledger_is_known_as_one(command: str, folder: Path) -> 
     end = ended(*COMMANDS[command].format("sqlite:///x.db").split(), cwd=folder)
     told = " ".join(end.stderr.split())
     assert "that is the address of a ledger: hushed ledger show and report read one" in told
+    address = "postgresql://me:4711@host/rows"  # of a ledger, or of private rows
+    told = " ".join(ended(*COMMANDS[command].format(address).split(), cwd=folder).stderr.split())
+    assert "that is the address of a database: hushed query reads a table in one" in told
+    assert "4711" not in told
 
 
 def test_certify_says_what_it_takes(folder: Path) -> None:
@@ -94,6 +98,8 @@ def test_certify_says_what_it_takes(folder: Path) -> None:
         told = " ".join(ended("certify", given, cwd=folder).stderr.split())
         assert "certify takes what --out of hushed query wrote" in told, given
         assert "--ledger ADDRESS --budget NAME --entry NUMBER" in told, given
+    told = " ".join(ended("verify", "certs.json", cwd=folder).stderr.split())
+    assert "did you mean 'cert.json'? verify takes a certificate:" in told
     told = " ".join(ended("verify", "stays.csv", cwd=folder).stderr.split())
     assert told.startswith("ParameterError: stays.csv is no answer or certificate: it is not JSON.")
 

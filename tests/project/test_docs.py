@@ -507,6 +507,7 @@ def test_examples_of_the_help_are_shown_and_run_on_a_page():
         "serve remove-function",
         "serve move",
         "serve restore",
+        "serve rotate-key",
         "serve waiting",
         "serve approve",
         "serve decline",

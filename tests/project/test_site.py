@@ -176,7 +176,7 @@ class TestSite:
         assert "missing.md" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 def test_search_works_on_pages_opened_from_a_folder(site):
     """In a real browser without a server, a word that the reference has is found."""
@@ -217,7 +217,7 @@ SHRUNK = """() => [...document.querySelectorAll("article p > img")].filter((each
       * each.naturalWidth).map((each) => each.src)"""
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_pages_are_read_without_going_sideways(site, chromium, width):
     """Sentences that a program printed are folded, and words of pictures keep their size."""
@@ -238,7 +238,7 @@ def test_pages_are_read_without_going_sideways(site, chromium, width):
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.browser
 def test_long_commands_are_seen_whole(site, chromium):
     """In a window of a desktop they go on in the next line."""
     page = chromium.new_page(viewport={"width": 1280, "height": 900})

@@ -61,6 +61,7 @@ def test_a_choice_by_counts_is_named_certified_and_followed(kind):
         assert "chosen: b" in str(released)
     if kind == "noisy max":
         assert released.value.gap == pytest.approx(500, abs=100)
+        assert f"\nb  {released.value.gap:.6g}\n" in hs.certify(released).explain()
     assert hs.Certificate.from_json(known.to_json()) == known
     assert hs.verify(known).reproduced
     words = known.explain()

@@ -355,10 +355,27 @@ def test_categories_of_parquet_are_read_beside_columns_of_every_type(tmp_path):
         for each in asked:
             found = table.filter(each).count().release(epsilon=1e4).value("count")
             assert found == (40 if each in ("cost > 1", "ward == 'A'", "is_null(ward)") else 120)
-    named = pa.table({"ARROW:schema": cells["tiny"], "ward": cells["ward"]})
-    pq.write_table(named, tmp_path / "named.parquet")
-    with pytest.raises(ParameterError, match="a column ARROW:schema: rename it"):
-        hs.table(tmp_path / "named.parquet")
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_no_cell_decides_whether_categories_are_opened(tmp_path, parts):
+    """The footer holds the least and the largest cells, which may be the word that is looked for.
+
+    A column may have that name, too, and what somebody wrote beside the columns.
+    """
+    texts = ["ARROW:schema", "B", "ARROW:schemb", "A"]
+    for i in range(parts):
+        made = pa.table({
+            "ward": pa.array(texts * 5).dictionary_encode().cast(CATEGORIES),
+            "ARROW:schema": texts * 5,
+            "half": pa.array([1.5] * 20, pa.float16()),
+        }).replace_schema_metadata({"a": "ARROW:schema", "z": "ARROW:schema"})  # fmt: skip
+        pq.write_table(made, tmp_path / f"{i}.parquet", row_group_size=7)
+    table = hs.table(tmp_path if parts > 1 else tmp_path / "0.parquet")
+    assert dict(table.columns) == {"ward": "string", "ARROW:schema": "string", "half": "float"}
+    for each in ("ward", "ARROW:schema"):
+        answer = table.group_by(each, keys=texts).count().release(epsilon=1e4)
+        assert answer.values["count"] == (5 * parts,) * 4
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(38, 37), pa.decimal128(20, 2), pa.decimal128(9, 2)])

@@ -143,17 +143,26 @@ class TestTypes:
     def test_a_domain_is_no_other_type_of_its_name(self, postgres_url):
         """Ibis takes "short" for integers of 16 bits: a text that is none kept a query from ending.
 
-        A domain of what its name says is read, and one whose name says nothing is left out.
+        So it did where the domain is of another one, whose name is of a whole number, too. A domain
+        of what its name says is read, and one whose name says nothing is left out.
         """
         with psycopg.connect(postgres_url) as made:
             made.execute("CREATE DOMAIN short AS text")
             made.execute("CREATE DOMAIN number AS numeric(9, 2)")
             made.execute("CREATE DOMAIN positive AS int CHECK (value > 0)")
+            made.execute("CREATE DOMAIN tinyint AS text")
+            made.execute("CREATE DOMAIN mediumint AS tinyint")
+            made.execute("CREATE DOMAIN place AS regclass")
+            made.execute("CREATE DOMAIN small AS number CHECK (value < 9)")
             made.execute("CREATE TABLE texts (c short, n int)")
+            made.execute("CREATE TABLE twice (c mediumint, n int)")
+            made.execute("CREATE TABLE places (c place, s small)")
             made.execute("CREATE TABLE numbers (c number, d positive)")
             made.execute("INSERT INTO numbers VALUES (2.5, 1), (4, 2)")
-        with pytest.raises(ParameterError, match="query a view without it"):
-            hs.table(postgres_url, "texts")
+        for name in ("texts", "twice"):
+            with pytest.raises(ParameterError, match="query a view without it"):
+                hs.table(postgres_url, name)
+        assert dict(hs.table(postgres_url, "places").columns) == {"c": "other", "s": "other"}
         found = hs.table(postgres_url, "numbers")
         assert dict(found.columns) == {"c": "float", "d": "other"}
         assert abs(found.sum("c", low=0, high=9).release(epsilon=1e4).value("sum_c") - 6.5) < 0.1

@@ -22,7 +22,8 @@ _MONEY_DIGITS = 400  # no double has more
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
-_LEDGER = re.compile(r"(sqlite|postgresql|postgres):/", re.IGNORECASE)
+_LEDGER = re.compile(r"sqlite:/", re.IGNORECASE)
+_DATABASE = re.compile(r"postgres(ql)?:/", re.IGNORECASE)
 
 Spelling = Callable[[str, object], str]  # how an argument is written, from its name and value
 
@@ -215,6 +216,11 @@ def name_missing(path: object) -> str:
     if _LEDGER.match(str(path)):  # one slash less is left of it in a path
         return (
             f"{named}, for that is the address of a ledger: hushed ledger show and report read one"
+        )
+    if _DATABASE.match(str(path)):
+        return (
+            f"{named}, for that is the address of a database: hushed query reads a table in one, "
+            "hushed ledger show and report a ledger"
         )
     return named + suggest_path(path)
 

@@ -77,3 +77,12 @@ def ask_once(mechanism: Blocks, function: Callable[[Any], Any], rows: Any) -> Fl
             f"the function raised {type(cause).__name__} on public rows: {cause}"
         ) from cause
     return np.array(float(found) if found < len(places) else np.nan)
+
+
+def answered_with_none(labels: Sequence[Category]) -> BadFunction:
+    """Say that a function answers with no label; texts of digits are taken for numbers easily."""
+    text = any(isinstance(each, str) for each in labels)
+    return BadFunction(
+        "the function answers with none of the candidates on a whole table"
+        + ("" if text else "; no text, also none of digits, is one of them")
+    )

@@ -23,7 +23,7 @@ from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up, percent_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
-from hushed.blocks._calls import ask_here, ask_once, by_place, open_calls
+from hushed.blocks._calls import answered_with_none, ask_here, ask_once, by_place, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
 from hushed.engines._choice import Workers
@@ -222,7 +222,7 @@ def _read_whole(mechanism: Blocks, whole: Floats) -> Any:
     if not mechanism.labelled:
         return whole if wanted else float(whole)
     if math.isnan(float(whole)):
-        raise BadFunction("the function answers with none of the candidates on a whole table")
+        raise answered_with_none(mechanism.values)
     return mechanism.values[int(whole)]
 
 

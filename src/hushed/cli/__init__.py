@@ -144,6 +144,7 @@ EXAMPLES = {
     "serve trail": "hushed serve trail --folder stats",
     "serve confirm": "hushed serve confirm stays --folder stats",
     "serve check": "hushed serve check --folder stats",
+    "serve rotate-key": "hushed serve rotate-key --folder stats",
     "serve restore": "hushed serve restore copies/2027-01-31.db --folder stats",
     "serve move": "hushed serve move --to postgresql://USER@HOST/DATABASE --folder stats",
     "serve waiting": "hushed serve waiting --url https://stats.example.org",

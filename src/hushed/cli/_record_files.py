@@ -11,7 +11,8 @@ from hushed.errors import NotFound, ParameterError
 def read_record(path: Path, takes: str) -> str:
     """Read a file of JSON; what is none is refused with what the command takes."""
     if not path.is_file():
-        raise NotFound(f"there is no file {name_missing(path)}. {takes}")
+        missing = name_missing(path)
+        raise NotFound(f"there is no file {missing}{'' if missing.endswith('?') else '.'} {takes}")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

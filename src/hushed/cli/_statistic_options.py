@@ -56,8 +56,8 @@ class Described:
     category: Annotated[
         list[str] | None,
         option(
-            "A public category of a mode, or a label that a compared function may answer with; "
-            "give all of them.",
+            "A public category of a mode, or a label that a compared function may answer with, "
+            "a number if all of them are numbers; give all of them.",
             STATISTICS,
         ),
     ] = None

@@ -16,7 +16,7 @@ from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
-from hushed.blocks._calls import ask_once
+from hushed.blocks._calls import answered_with_none, ask_once
 from hushed.comparing._simulated import Measure, Table, TableTrial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
@@ -175,7 +175,7 @@ def _measure_place(made: Blocks, function: Callable[[Any], Any], table: Table) -
     """Place of the label of a whole table among all of them."""
     found = float(ask_once(made, function, table.rows))
     if np.isnan(found):
-        raise BadFunction("the function answers with none of the candidates on a whole table")
+        raise answered_with_none(made.values)
     return found
 
 

@@ -24,7 +24,7 @@ from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
-from hushed.releasing._names import list_named, name_numbers
+from hushed.releasing._names import list_named, name_chosen, name_numbers
 from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
@@ -240,6 +240,9 @@ _LONGEST_HEAD = 60
 
 def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
     """List a released value as text, the first numbers of a long one."""
+    if isinstance(value, Winner):
+        who = map(flat, name_chosen(value, certificate) or [value.index])
+        return (("chosen candidate", "gap"), (*who, format_number(value.gap)))
     named = list_named(value, certificate)
     if named:
         head = ("name", "value") if name_numbers(value, certificate) else ("candidate", "name")
@@ -250,8 +253,6 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
         value = value.coefficients
     if value is None:
         return (("value",), ("nothing: the release was refused, which is an answer, too",))
-    if isinstance(value, Winner):
-        return (("chosen candidate", "gap"), (str(value.index), format_number(value.gap)))
     if not isinstance(value, np.ndarray):
         return (("value",), (format_number(value) if type(value) is float else flat(value),))
     numbers = value.ravel().tolist()

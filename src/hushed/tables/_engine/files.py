@@ -27,7 +27,7 @@ from hushed.tables._engine.frames import (
     readable_schema,
 )
 from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
-from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, open_plain, tells_once
+from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, open_plain
 from hushed.tables._engine.spellings import read_spelling
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
@@ -175,8 +175,6 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     _require_readable(path, schema)
     if has_dictionaries(found):
-        if not all(map(tells_once, footers)):
-            raise ParameterError(f"{path.name} has a column ARROW:schema: rename it")
         plain = _read_schema(hide_types(footers[0]))
         schema = readable_schema(pa.schema([plain.field(name) for name in schema.names]))
         read = open_plain(files, footers, schema)

@@ -23,7 +23,7 @@ class PlainFile(io.RawIOBase):
         self._path = path
         self._size = path.stat().st_size
         self._place = 0
-        self._told = self._size - len(footer) + footer.index(_TOLD)
+        self._told = self._size - len(footer) + _find_types(footer)
 
     def readable(self) -> bool:
         """Say that it can be read."""
@@ -57,12 +57,21 @@ class PlainFile(io.RawIOBase):
 
 def hide_types(footer: bytes) -> bytes:
     """Give a footer that does not tell them."""
-    return footer.replace(_TOLD, b"-" * len(_TOLD))
+    place = _find_types(footer)
+    return footer[:place] + b"-" * len(_TOLD) + footer[place + len(_TOLD) :]
 
 
-def tells_once(footer: bytes) -> bool:
-    """Whether nothing else of a file, as a column, has the name under which the types stand."""
-    return footer.count(_TOLD) == 1
+def _find_types(footer: bytes) -> int:
+    """Find the name under which the types stand: the last one before what it names.
+
+    A column may have the same name, and the least or the largest value of one, which is private.
+    They stand before, so that neither is changed, and no cell decides whether a file is opened.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    told = parquet.read_metadata(pa.BufferReader(b"PAR1" + footer)).metadata[_TOLD]
+    return footer.rindex(_TOLD, 0, footer.rindex(told))
 
 
 def has_dictionaries(schema: Any) -> bool:
