@@ -664,5 +664,5 @@ def test_a_statistic_without_its_range_is_told_how(shown):
 )
 def test_a_description_of_none_is_named_as_such(told):
     """And not as a call, which nobody has made."""
-    with pytest.raises(ParameterError, match="^that describes no quantile: "):
+    with pytest.raises(ParameterError, match=r"^that describes no quantile: "):
         hs.statistics.from_description({"kind": "quantile"} | told)
