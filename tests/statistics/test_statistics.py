@@ -656,3 +656,13 @@ def test_a_statistic_without_its_range_is_told_how(shown):
     assert str(caught.value).startswith(f"{name} lacks ")
     assert shown in str(caught.value)
     assert eval(f"statistics.{shown}", {"statistics": hs.statistics}).kind
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"q": 0.5, "low": 0, "high": 1, "rank": 1}, {"low": 0}, {"q": "a", "low": 0, "high": 1}],
+)
+def test_a_description_of_none_is_named_as_such(told):
+    """And not as a call, which nobody has made."""
+    with pytest.raises(ParameterError, match=r"^that describes no quantile: "):
+        hs.statistics.from_description({"kind": "quantile"} | told)

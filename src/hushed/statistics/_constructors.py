@@ -233,6 +233,6 @@ def from_description(
         raise ParameterError(f"no statistic is of the kind {kind!r}; there are {tuple(KINDS)}")
     try:
         made: Statistic = KINDS[kind](**known)
-    except TypeError as problem:
+    except (TypeError, ParameterError) as problem:
         raise ParameterError(f"that describes no {kind}: {problem}") from None
     return made
