@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.server import test_clocks
-from tests.server.conftest import make_folder, open_team
+from tests.server.conftest import QUERY, make_folder, open_team
 from tests.server.test_on_postgres import make
 from tests.server.test_pages import enter
 from typer.testing import CliRunner
@@ -160,6 +160,12 @@ def test_what_waits_is_counted_when_it_is_approved(tmp_path, clock):
         refused = team.send("POST", approve[1], team.sam)
         assert (refused.status_code, refused.json()["code"]) == (409, "day_exceeded")
         assert len(charged(team)) == 1
+        # The price says the same: what waits may be asked today, what does not may not.
+        asked = [{"query": QUERY, "epsilon": each} for each in (0.2, 0.12, 0.35)]
+        path = "/v1/datasets/stays/quote"
+        prices = [team.send("POST", path, team.ana, json=each).json() for each in asked]
+        assert [each["left_today"] for each in prices] == [0.1] * 3
+        assert [each["fits"] for each in prices] == [True, False, False]
         clock.shift = DAY
         assert team.send("POST", approve[1], team.sam).status_code == 200
         assert len(charged(team)) == 2
