@@ -7,7 +7,7 @@ import re
 import stat
 from pathlib import Path
 
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import name_missing, plain_path
 from hushed.errors import NotFound, ParameterError
 
 _LONGEST = 4096  # bytes of the file that are read
@@ -47,7 +47,7 @@ def _read_token(named: str | Path) -> str:
     except (OSError, RuntimeError, ValueError) as error:  # no such home; a zero byte in its name
         why = getattr(error, "strerror", None) or "there is no such place"
         raise NotFound(
-            f"{plain_path(path)}, the file of the token, cannot be read ({why})"
+            f"the token cannot be read ({why}) of the file {name_missing(path)}"
         ) from None
     if os.name == "posix" and found.st_mode & 0o077:
         raise ParameterError(
