@@ -8,20 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.server import test_clocks
-from tests.server.conftest import make_folder, open_team
+from tests.server.conftest import QUERY, make_folder, open_team
 from tests.server.test_on_postgres import make
 from tests.server.test_pages import enter
 from typer.testing import CliRunner
 
 from hushed import Ledger, connect
 from hushed.cli import app
-from hushed.errors import Overspent
+from hushed.errors import LedgerUnavailable, Overspent
 from hushed.ledger._answers import empty_answer
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
+from hushed.server._alone import serving_alone
 from hushed.server._audit import verify_trail
 from hushed.server._restoring import restore_server
-from hushed.server._schema import VERSION, fetch_all
+from hushed.server._schema import VERSION, fetch_all, is_older
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
 
@@ -159,6 +160,12 @@ def test_what_waits_is_counted_when_it_is_approved(tmp_path, clock):
         refused = team.send("POST", approve[1], team.sam)
         assert (refused.status_code, refused.json()["code"]) == (409, "day_exceeded")
         assert len(charged(team)) == 1
+        # The price says the same: what waits may be asked today, what does not may not.
+        asked = [{"query": QUERY, "epsilon": each} for each in (0.2, 0.12, 0.35)]
+        path = "/v1/datasets/stays/quote"
+        prices = [team.send("POST", path, team.ana, json=each).json() for each in asked]
+        assert [each["left_today"] for each in prices] == [0.1] * 3
+        assert [each["fits"] for each in prices] == [True, False, False]
         clock.shift = DAY
         assert team.send("POST", approve[1], team.sam).status_code == 200
         assert len(charged(team)) == 2
@@ -271,6 +278,20 @@ def test_a_server_of_the_version_before_goes_on(tmp_path):
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
     make_older(f"sqlite:///{folder}/hushed.db")
     check_upgraded(folder, tokens)
+
+
+def test_a_server_of_the_version_before_that_is_at_work_keeps_its_tables(tmp_path):
+    """It knows no limits by the day, and `/readyz` would say that it cannot read its tables."""
+    folder = tmp_path / "stats"
+    make_folder(tmp_path)
+    address = f"sqlite:///{folder}/hushed.db"
+    make_older(address)
+    with Ledger(address) as ledger, serving_alone(ledger):
+        with pytest.raises(LedgerUnavailable, match="stop it first"):
+            check_server(folder)
+        with reading(ledger) as connection:
+            assert is_older(connection)
+    assert check_server(folder).problems == ()
 
 
 def test_a_server_of_the_version_before_goes_on_on_postgres(tmp_path, postgres_url, source):

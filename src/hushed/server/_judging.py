@@ -244,7 +244,8 @@ def price(
         desk.prices.keep(dataset, asked, found)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
-    return told if grant is None else told | _left(desk.ledger, grant, found)
+    waits = dataset.needs_approval(found.guarantee.epsilon)
+    return told if grant is None else told | _left(desk.ledger, grant, found, waits=waits)
 
 
 def price_function(
@@ -266,7 +267,8 @@ def price_function(
     check_function(function, found.guarantee.epsilon)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
-    return told if grant is None else told | _left(desk.ledger, grant, found)
+    waits = dataset.needs_approval(found.guarantee.epsilon)
+    return told if grant is None else told | _left(desk.ledger, grant, found, waits=waits)
 
 
 def tell_run(desk: Desk, dataset: Dataset, asked: Asked, question: str) -> dict[str, Any]:
@@ -327,7 +329,7 @@ def _ask(
     )
 
 
-def _left(ledger: Ledger, grant: Grant, judged: Judged) -> dict[str, Any]:
+def _left(ledger: Ledger, grant: Grant, judged: Judged, *, waits: bool) -> dict[str, Any]:
     """Say what the caller's share would have left, and whether it has room for this."""
     now = ledger.balance(grant.budget)
     told: dict[str, Any] = {"left": {"epsilon": now.epsilon_left, "delta": now.delta_left}}
@@ -338,6 +340,8 @@ def _left(ledger: Ledger, grant: Grant, judged: Judged) -> dict[str, Any]:
     except Overspent:
         return told | {"fits": False, "left_after": None}
     return told | {
-        "fits": today is None or judged.guarantee.epsilon <= today,
+        "fits": grant.daily is None
+        # What waits for approval counts on the day on which it is approved.
+        or judged.guarantee.epsilon <= (grant.daily.most if waits else grant.daily.left()),
         "left_after": {"epsilon": after.epsilon_left, "delta": after.delta_left},
     }

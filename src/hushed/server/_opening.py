@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hushed.ledger import Ledger
 from hushed.ledger._together import reading
-from hushed.server._alone import require_own
+from hushed.server._alone import require_own, serving_alone
 from hushed.server._config import Settings, ledger_address, read_settings
 from hushed.server._keys import read_key
 from hushed.server._mark import check_mark, read_mark
-from hushed.server._schema import require_version, upgrade_tables
+from hushed.server._schema import is_older, require_version, upgrade_tables
 
 
 def mark_path(folder: Path, settings: Settings) -> Path:
@@ -29,7 +29,10 @@ def open_own(folder: Path, settings: Settings | None = None) -> tuple[Settings, 
             require_version(connection)
             key = require_own(connection, folder)
             check_mark(connection, mark)
-        upgrade_tables(ledger)
+            older = is_older(connection)
+        if older:  # one of that version, at work, would keep to no limit that it does not know
+            with serving_alone(ledger):
+                upgrade_tables(ledger)
     except BaseException:
         ledger.close()
         raise

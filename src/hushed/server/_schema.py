@@ -115,17 +115,23 @@ def require_version(connection: Transaction) -> None:
         )
 
 
+def is_older(connection: Transaction) -> bool:
+    """Whether the tables are those of an earlier version."""
+    return run(connection, _VERSION, {}).fetchone()[0] in _STEPS
+
+
 def upgrade_tables(ledger: Ledger) -> None:
     """Make tables of an earlier version those of this one, all of them or none."""
     with reading(ledger) as connection:
-        if run(connection, _VERSION, {}).fetchone()[0] == VERSION:
+        if not is_older(connection):
             return
     with writing(ledger) as connection:
         found = run(connection, _VERSION, {}, f"{_VERSION} FOR UPDATE").fetchone()[0]
-        for each in _STEPS.get(found, ()):  # none, if another process was faster
+        if found not in _STEPS:  # another process was faster
+            return
+        for each in _STEPS[found]:
             run(connection, each, {})
-        if found != VERSION:
-            _let_answers_end(connection)
+        _let_answers_end(connection)
         statement = "UPDATE @.hushed_s_state SET value = :value WHERE name = 'version'"
         run(connection, statement, {"value": VERSION})
 
