@@ -37,10 +37,11 @@ class Clock:
     """The time of day, shifted by some seconds."""
 
     shift: float = 0.0
+    base: float = 0.0
     modules: set[str] = field(default_factory=set)
 
     def now(self, zone: Any = None) -> times.datetime:
-        return times.datetime.now(zone) + times.timedelta(seconds=self.shift)
+        return times.datetime.now(zone) + times.timedelta(seconds=self.base + self.shift)
 
 
 @pytest.fixture
@@ -62,6 +63,13 @@ def clock(monkeypatch) -> Clock:
     for each in names:
         monkeypatch.setattr(f"{each}.datetime", Shifted)
     return made
+
+
+def begin_at_noon(clock: Clock) -> Clock:
+    """Let a clock begin at noon, so that no midnight comes while a test counts days."""
+    now = times.datetime.now(times.UTC)
+    clock.base = (now.replace(hour=12, minute=0, second=0) - now).total_seconds()
+    return clock
 
 
 @pytest.fixture

@@ -28,7 +28,13 @@ from hushed.server._tokens import Scope
 
 pytestmark = pytest.mark.slow
 DAY = 24 * 3600.0
-clock = test_clocks.clock
+of_the_server = test_clocks.clock
+
+
+@pytest.fixture
+def clock(of_the_server):
+    """The clock of the server, from noon on."""
+    return test_clocks.begin_at_noon(of_the_server)
 
 
 @pytest.fixture

@@ -30,7 +30,13 @@ from hushed.server._setup import check_server
 from hushed.workbench._views.recent import list_charges
 
 pytestmark = pytest.mark.slow
-clock = test_clocks.clock
+of_the_server = test_clocks.clock
+
+
+@pytest.fixture
+def clock(of_the_server):
+    """The clock of the server, from noon on."""
+    return test_clocks.begin_at_noon(of_the_server)
 
 
 def keep_for(folder, days):

@@ -171,12 +171,11 @@ class TestLackingArguments:
 
     def test_values_in_the_wrong_place_are_not_shown(self, table):
         """Positions instead of names: the names are told, and no value."""
-        with pytest.raises(
-            ParameterError, match=r"takes 1 argument without a name, got 3.*low=0, high=100"
-        ) as caught:
+        said = r"takes 1 argument without a name, got 3.*low=0, high=100"
+        with pytest.raises(ParameterError, match=said) as caught:
             table.sum("cost", 0, 77712)
         assert "77712" not in "".join(traceback.format_exception_only(caught.value))
-        with pytest.raises(ParameterError, match="'hihg'"):
+        with pytest.raises(ParameterError, match="has no argument hihg"):
             table.sum("cost", low=0, hihg=77712)
 
     def test_an_error_from_further_in_is_not_explained_away(self):
