@@ -241,7 +241,8 @@ def test_a_copy_that_is_put_back_is_cleaned_again(tmp_path, clock):
     assert "answers: deleted 10 days after they can be read" in facts
     for team in open_team(folder, tokens):  # its own first sweep may be under way
         sweep(team.desk)
-        wait_for(lambda: find_request(team.desk.ledger, made["id"]).deleted_at is not None)
+        book = team.desk.ledger
+        wait_for(lambda book=book: find_request(book, made["id"]).deleted_at is not None)
         with pytest.raises(NotFound):
             team.desk.ledger.answer("stays", 1)
 
