@@ -66,9 +66,13 @@ def clock(monkeypatch) -> Clock:
 
 
 def begin_at_noon(clock: Clock) -> Clock:
-    """Let a clock begin at noon, so that no midnight comes while a test counts days."""
+    """Let a clock begin at noon of tomorrow: no midnight comes while a test counts days.
+
+    What was written before, as the folder that tests copy, is in the past.
+    """
     now = times.datetime.now(times.UTC)
-    clock.base = (now.replace(hour=12, minute=0, second=0) - now).total_seconds()
+    noon = now.replace(hour=12, minute=0, second=0) + times.timedelta(days=1)
+    clock.base = (noon - now).total_seconds()
     return clock
 
 
