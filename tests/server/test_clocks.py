@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as times
 import importlib
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,20 @@ def clock(monkeypatch) -> Clock:
     return made
 
 
+@cache
+def until_noon() -> float:
+    """Seconds to noon of tomorrow, once for a process: its time goes on from test to test."""
+    now = times.datetime.now(times.UTC)
+    noon = now.replace(hour=12, minute=0, second=0) + times.timedelta(days=1)
+    return (noon - now).total_seconds()
+
+
 def begin_at_noon(clock: Clock) -> Clock:
     """Let a clock begin at noon of tomorrow: no midnight comes while a test counts days.
 
     What was written before, as the folder that tests copy, is in the past.
     """
-    now = times.datetime.now(times.UTC)
-    noon = now.replace(hour=12, minute=0, second=0) + times.timedelta(days=1)
-    clock.base = (noon - now).total_seconds()
+    clock.base = until_noon()
     return clock
 
 
