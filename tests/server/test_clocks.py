@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.conftest import Team, make_folder, open_team
+from tests.server.conftest import Team, _made, make_folder, open_team
 
 from hushed.ledger._together import reading
 from hushed.server._approving import expire
@@ -77,8 +77,9 @@ def until_noon() -> float:
 def begin_at_noon(clock: Clock) -> Clock:
     """Let a clock begin at noon of tomorrow: no midnight comes while a test counts days.
 
-    What was written before, as the folder that tests copy, is in the past.
+    The folder that all tests copy is made first, at the time of the others.
     """
+    _made()
     clock.base = until_noon()
     return clock
 
