@@ -265,6 +265,8 @@ class Certificate(Shown):
         import json  # noqa: PLC0415
 
         told = _adapter().dump_python(self, mode="json")
+        if not self.chain:  # so what was written before there were chains is the same text today
+            del told["chain"]
         try:
             json.dumps(told, ensure_ascii=False).encode()
         except UnicodeEncodeError:
