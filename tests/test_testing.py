@@ -135,5 +135,5 @@ def test_the_assertion_and_the_audit_take_their_arguments_alike():
     first = [list(inspect.signature(each).parameters)[:3] for each in (hs.audit, assert_private)]
     assert first == [["mechanism", "pairs", "claim"]] * 2
     for each in (hs.audit, assert_private):
-        with pytest.raises((TypeError, ParameterError), match="takes 2 .*arguments"):
+        with pytest.raises((TypeError, ParameterError), match=r"takes 2 .*arguments"):
             each(noisy_sum(1.0), PAIRS, 1.0)
