@@ -107,7 +107,7 @@ def test_a_fitted_model_keeps_each_column_and_how_they_hang_together():
     """Every cell is one of its column; its law and the rank correlations are those of the table."""
     table = table_of(pd.DataFrame, count=2000)
     drawn = fitted(PublicTable(table)).draw(np.random.default_rng(3), 4000)
-    assert stats.ks_2samp(table["one"], drawn["one"]).pvalue > 1e-4
+    assert stats.ks_2samp(table["one"], drawn["one"], method="asymp").pvalue > 1e-4
     assert set(drawn["one"]) <= set(table["one"])
     for name in ("text", "whole"):
         before, after = (each[name].value_counts(normalize=True) for each in (table, drawn))

@@ -95,7 +95,7 @@ def test_opendp_draws_the_same_laws(scale: float) -> None:
             )
             assert pvalue_of_two_samples(*table) > FALSE_ALARM
         else:
-            assert stats.ks_2samp(mine, other).pvalue > FALSE_ALARM
+            assert stats.ks_2samp(mine, other, method="asymp").pvalue > FALSE_ALARM
 
 
 def test_grid_releases_follow_the_continuous_laws() -> None:
