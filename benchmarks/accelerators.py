@@ -122,11 +122,11 @@ def time_pairs(job: Job, function: Function, pairs: int, batch_rows: int) -> tup
     return pairs / (time.perf_counter() - begun), s
 
 
-def time_alone(job: Job, function: Function, batch_rows: int) -> float:
-    """Pairs per second of the function alone: the median of five calls on one block."""
+def time_alone(job: Job, function: Function, batch_rows: int, calls: int) -> float:
+    """Pairs per second of the function alone: the median of so many calls on one block."""
     tables = np.random.default_rng(1).random((batch_rows // (job.rows + 1), job.rows, job.columns))
     seconds = []
-    for _ in range(6):  # the first one is not counted
+    for _ in range(calls + 1):  # the first one is not counted
         begun = time.perf_counter()
         _to_host(function(tables.copy()))
         seconds.append(time.perf_counter() - begun)
@@ -142,11 +142,11 @@ def main(*, quick: bool) -> None:
     print(f"{os.cpu_count()} cores")
     print(f"{'':26}{'rows at once':>14}{'pairs/s':>10}{'alone':>10}{'kept':>24}")
     for job in JOBS:
-        pairs = 200 if quick else job.count_pairs()
+        pairs = 20 if quick else job.count_pairs()
         for name, function in list_functions(job):
             for batch_rows in (USUAL,) if quick else (USUAL, job.large):
                 rate, s = time_pairs(job, function, pairs, batch_rows)
-                alone = time_alone(job, function, batch_rows)
+                alone = time_alone(job, function, batch_rows, 1 if quick else 5)
                 told = f"{job.name} {name}"
                 print(
                     f"{told:26}{batch_rows:>14,}{rate:>10,.0f}{alone:>10,.0f}{s.value:>24.16g}",
