@@ -157,8 +157,8 @@ class TestKeys:
         to_postgres(pa.table({"x": [1.5] * 60}), postgres.url(database), "t")
         cut = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname='{database}'"
         if how == "idle":  # the server hangs up on who waits for a ledger
-            postgres.run(f"ALTER DATABASE {database} SET idle_session_timeout = 300")
-            cut = "SELECT pg_sleep(0.7)"
+            postgres.run(f"ALTER DATABASE {database} SET idle_session_timeout = 3000")
+            cut = "SELECT pg_sleep(3.5)"
 
         class Cutting:
             """Charges, and then the connection breaks."""
