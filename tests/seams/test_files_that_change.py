@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
 import hushed as hs
 from hushed.errors import BadRows
+from hushed.server._sources import fingerprint
 from hushed.tables._engine import files
 
 MAPS = Path("/proc/self/maps")
@@ -41,3 +43,22 @@ def test_a_footer_that_is_longer_than_any_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_MOST_FOOTER", length - 1)
     with pytest.raises(BadRows):
         hs.table(path)
+
+
+def test_rows_that_duckdb_keeps_beside_its_file_are_a_change(tmp_path):
+    """A program that was killed leaves them in a second file; the first one stays as it was."""
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(path) as made:
+        made.execute("CREATE TABLE t AS SELECT 1 AS who")
+    before = path.stat()
+    opened = hs.table(f"duckdb:///{path}", "t", user="who")
+    known = fingerprint(opened)
+    opened.connection.rows.get_backend().disconnect()
+    with duckdb.connect(path) as killed:
+        killed.execute("PRAGMA disable_checkpoint_on_shutdown")
+        killed.execute("INSERT INTO t VALUES (2)")
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert opened.connection.changed
+    again = hs.table(f"duckdb:///{path}", "t", user="who")
+    assert fingerprint(again) != known
+    assert not again.connection.changed
