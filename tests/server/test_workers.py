@@ -267,6 +267,22 @@ def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
     assert not workers._running
 
 
+def test_16_a_function_is_given_a_process_that_was_asked_nothing(monkeypatch):
+    """One that has read the table for a query gives its rows in any order, and cannot be told."""
+    monkeypatch.setattr(_processes, "Worker", Stub)
+    STUBS.clear()
+    processes = _processes.Processes()
+    used, unused = processes.begin({}), processes.begin({})
+    used.asked = 1
+    for each in (unused, used):
+        processes.give_back(each)
+    assert processes.begin({"function": {}}) is unused
+    assert processes.begin({"function": {}}) is STUBS[2]
+    assert processes._idle == []  # the used one has made room
+    processes.give_back(STUBS[2])
+    assert processes.begin({}) is STUBS[2]
+
+
 def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch):
     """Sixty who wait: if each turn woke all of them, each would go to sleep thirty times."""
     monkeypatch.setattr(_processes, "Worker", Stub)
