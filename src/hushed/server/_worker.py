@@ -188,7 +188,7 @@ def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         if "function" in told:
             from hushed.server._sampled import judge_function  # noqa: PLC0415
 
-            return judge_function(told)
+            return judge_function(table, told)
         asked = told["asked"]
         query = Query.model_validate(asked["query"])
         if told["do"] == "check":
