@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,6 +15,7 @@ import hushed as hs
 from hushed.populations import PublicTable
 from hushed.server import _sampled
 from hushed.server._sampled import Changed, Loaded, judge_function, require_every_cell
+from hushed.tables._whole import read_columns
 
 COLUMNS = ("patient", "cost")
 PRIVATE = {"patient": ["P1", "P2"], "cost": pa.array([1, None], pa.int64())}
@@ -78,3 +80,13 @@ def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):
         monkeypatch.setattr(_sampled, "load", lambda _, loaded=loaded: loaded)
         assert ("quote" in judge_function(table, told)) is taken
         assert (judge_function(table, told) == {"problem": "function_changed"}) is not taken
+
+
+def test_rows_of_people_in_a_view_are_sorted(tmp_path):
+    """A view has no order: how its joins are done depends on how many rows others have."""
+    with duckdb.connect(tmp_path / "x.db") as made:
+        made.execute("CREATE TABLE held AS SELECT 1 - range % 2 AS who, range AS x FROM range(6)")
+        made.execute("CREATE VIEW shown AS SELECT * FROM held ORDER BY -x")
+    with pytest.warns(hs.errors.HushedWarning, match="is a view"):
+        found = hs.table(f"duckdb:///{tmp_path}/x.db", "shown", user="who")
+    assert read_columns(found, ["x", "who"], 10)["x"] == [1, 3, 5, 0, 2, 4]
