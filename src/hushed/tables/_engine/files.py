@@ -24,6 +24,7 @@ from hushed.tables._engine.duckdb import DUCKDB, MEMORY, open_backend
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
+    held_types,
     make_readable,
     readable_schema,
 )
@@ -155,9 +156,11 @@ def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connecti
 
 
 def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
+    import pyarrow as pa  # noqa: PLC0415
+
     schema = read_arrow_schema(path)
     stored = _shorten(schema.names)
-    read = make_readable(schema.empty_table()).rename_columns([*stored.values()]).schema
+    read = pa.schema([*zip(stored.values(), held_types(schema), strict=True)])
     backend = open_backend()
     backend.con.register(name, ArrowFile(path=path, schema=read))
     return open_own(MEMORY, backend, name, types, stored, str(path))
