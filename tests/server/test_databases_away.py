@@ -32,7 +32,10 @@ def locked(file):
 
 
 def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
-    """As who opens it in Python is: those who ask gain by a view that mixes people."""
+    """As who opens it in Python is: those who ask gain by a view that mixes people.
+
+    Who adds a table a second time is told, too, that nobody is kept by one budget any more.
+    """
     with duckdb.connect(tmp_path / "stays.db") as made:
         made.execute("CREATE TABLE held AS SELECT 1 AS patient, 2 AS cost")
         made.execute("CREATE VIEW top AS SELECT patient, max(cost) OVER () AS cost FROM held")
@@ -41,6 +44,8 @@ def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
     words = "top is a view: the guarantee holds only if"
     assert words in add_dataset(tmp_path / "stats", "tops", told, LIMIT)
     assert add_dataset(tmp_path / "stats", "stays", told | {"table": "held"}, LIMIT) == ""
+    again = add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
+    assert again.startswith("this table is data set 'stays', too: whoever is in it has")
     found = check_server(tmp_path / "stats")
     assert any(each.startswith(f"data set tops: {words}") for each in found.facts)
     assert found.problems == ()
