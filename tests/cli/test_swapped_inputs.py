@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from tests.commands import ended
 
 import hushed as hs
+from hushed.cli._inputs import read_population
+from hushed.errors import PrivateRowsAsPopulation
 
 SECRET = "Mergelstetten"
 HOLDS = f"city,cost\nBonn,4711.5\n{SECRET},70.25\n"
@@ -108,3 +112,15 @@ def test_runs_are_not_looked_for_in_a_file(folder: Path) -> None:
     end = ended("runs", "list", "stays.csv", cwd=folder)
     assert end.returncode == 2
     assert "stays.csv is no folder, and runs are kept in one" in end.stderr
+
+
+def test_a_part_of_the_private_table_is_no_population(tmp_path):
+    """As a file of the folder, or of the pattern, that a team server reads."""
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for name in ("1.parquet", "2.parquet"):
+        parquet.write_table(pa.table({"cost": [1.0, 2.0]}), parts / name)
+    for private in (parts, f"{parts}/*.parquet", parts / "2.parquet"):
+        with pytest.raises(PrivateRowsAsPopulation, match="holds the private rows"):
+            read_population(str(parts / "2.parquet"), private=private)
+    read_population(str(parts / "1.parquet"), private=parts / "2.parquet")

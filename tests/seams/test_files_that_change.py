@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
 import hushed as hs
 from hushed.errors import BadRows
+from hushed.server._sources import fingerprint
 from hushed.tables._engine import files
 
 MAPS = Path("/proc/self/maps")
+READ = Path("/proc/self/io")
 
 
 @pytest.mark.skipif(not MAPS.exists(), reason="needs the list of mapped files of Linux")
@@ -24,6 +27,23 @@ def test_no_file_of_rows_is_mapped(tmp_path, compression):
     assert str(path) not in MAPS.read_text()
     assert table.count().release(epsilon=60.0).value("count") == 100_000
     assert str(path) not in MAPS.read_text()
+
+
+@pytest.mark.skipif(not READ.exists(), reason="needs the count of bytes of Linux")
+def test_opening_an_arrow_file_reads_no_row(tmp_path):
+    """A team server opens it where ledger and key are."""
+
+    def count_bytes():
+        return int(READ.read_text().split()[1])
+
+    path = tmp_path / "rows.arrow"
+    feather.write_feather(pa.table({"a": list(range(10**6))}), path, compression="uncompressed")
+    hs.table(pa.table({"a": [1]})).count().prepare(epsilon=60.0)  # loads what is needed
+    before = count_bytes()
+    asked = hs.table(path).count()
+    asked.prepare(epsilon=60.0)
+    assert count_bytes() - before < 10**6
+    assert asked.release(epsilon=60.0).value("count") == 10**6
 
 
 def test_a_footer_that_is_longer_than_any_is_not_read(tmp_path, monkeypatch):
@@ -41,3 +61,22 @@ def test_a_footer_that_is_longer_than_any_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_MOST_FOOTER", length - 1)
     with pytest.raises(BadRows):
         hs.table(path)
+
+
+def test_rows_that_duckdb_keeps_beside_its_file_are_a_change(tmp_path):
+    """A program that was killed leaves them in a second file; the first one stays as it was."""
+    path = tmp_path / "rows.duckdb"
+    with duckdb.connect(path) as made:
+        made.execute("CREATE TABLE t AS SELECT 1 AS who")
+    before = path.stat()
+    opened = hs.table(f"duckdb:///{path}", "t", user="who")
+    known = fingerprint(opened)
+    opened.connection.rows.get_backend().disconnect()
+    with duckdb.connect(path) as killed:
+        killed.execute("PRAGMA disable_checkpoint_on_shutdown")
+        killed.execute("INSERT INTO t VALUES (2)")
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert opened.connection.changed
+    again = hs.table(f"duckdb:///{path}", "t", user="who")
+    assert fingerprint(again) != known
+    assert not again.connection.changed

@@ -25,8 +25,13 @@ from hushed.errors import (
 )
 from hushed.ledger import _accounts as accounts
 from hushed.ledger import _requests as requests
+from hushed.ledger._answers import empty_answer
 from hushed.ledger._entries import write_entry
 from hushed.ledger._files import check_place, is_ledger
+from hushed.ledger._forks import connect_file
+from hushed.ledger._migrations import answers_that_end
+from hushed.ledger._rows import run
+from hushed.ledger._together import writing
 from hushed.privacy_loss import PrivacyProfile
 from hushed.privacy_loss._composed import ComposedPLD
 
@@ -680,3 +685,24 @@ def test_a_file_that_forgets_each_charge_takes_none(tmp_path, undo):
             with pytest.raises(DamagedLedger, match="nothing was charged"):
                 book.charge("b", hs.Guarantee(epsilon=0.1))
             assert book.balance("b").entries == 1
+
+
+def test_no_copy_holds_what_was_deleted_before(path, monkeypatch):
+    """Some builds of SQLite leave it in the file, where the next copy takes it along."""
+
+    def built_otherwise(*given):
+        made = connect_file(*given)
+        made.execute("PRAGMA secure_delete = OFF")
+        return made
+
+    monkeypatch.setattr("hushed.ledger._store.connect_file", built_otherwise)
+    with hs.Ledger(f"sqlite:///{path}") as ledger:
+        ledger.open_budget("b", G(epsilon=1.0))
+        entry = ledger.charge("b", TENTH)
+        ledger.keep_answer("b", entry, "secret answer" * 100)
+        with writing(ledger) as connection:
+            for each in answers_that_end("sqlite"):  # as in a server's
+                run(connection, each, {})
+            empty_answer(connection, "b", 1)
+        copy = ledger.backup(path.with_name("copy.db"))
+    assert b"secret answer" not in copy.read_bytes()

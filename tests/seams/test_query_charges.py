@@ -184,7 +184,7 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
-            # A Feather file is read into a frame: a few show that it is.
+            # A Feather file is read as a frame is: a few show that it is.
             pytest.param(source, kind, marks=[pytest.mark.slow] if source == "feather" else [])
             for source in ("frame", "parquet", "feather")
             for kind in ARROW

@@ -14,9 +14,10 @@ from tests.server.test_web_processes import Pair, make, open_pair
 
 from hushed import Guarantee
 from hushed.server._app import sweep
-from hushed.server._setup import add_dataset, invite, make_server
+from hushed.server._setup import add_dataset, check_server, invite, make_server
 from hushed.server._tokens import Scope
 
+LIMIT = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
 HOLD = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
 
 
@@ -30,6 +31,26 @@ def locked(file):
         other.stdin.close()
 
 
+def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
+    """As who opens it in Python is: those who ask gain by a view that mixes people.
+
+    Who adds a table a second time is told, too, that nobody is kept by one budget any more.
+    """
+    with duckdb.connect(tmp_path / "stays.db") as made:
+        made.execute("CREATE TABLE held AS SELECT 1 AS patient, 2 AS cost")
+        made.execute("CREATE VIEW top AS SELECT patient, max(cost) OVER () AS cost FROM held")
+    make_server(tmp_path / "stats")
+    told = {"source": f"duckdb:///{tmp_path}/stays.db", "table": "top", "user": "patient"}
+    words = "top is a view: the guarantee holds only if"
+    assert words in add_dataset(tmp_path / "stats", "tops", told, LIMIT)
+    assert add_dataset(tmp_path / "stats", "stays", told | {"table": "held"}, LIMIT) == ""
+    again = add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
+    assert again.startswith("this table is data set 'stays', too: whoever is in it has")
+    found = check_server(tmp_path / "stats")
+    assert any(each.startswith(f"data set tops: {words}") for each in found.facts)
+    assert found.problems == ()
+
+
 @pytest.mark.slow
 def test_a_file_that_another_program_had_at_the_start_is_opened_later(tmp_path, monkeypatch):
     """Until then nobody can ask, and hears that it may pass; nothing has to be confirmed.
@@ -41,8 +62,7 @@ def test_a_file_that_another_program_had_at_the_start_is_opened_later(tmp_path, 
         made.execute("CREATE TABLE stays AS SELECT 'P' || i AS patient FROM range(60) AS t(i)")
     make_server(tmp_path / "stats")
     told = {"source": "duckdb:///stays.db", "table": "stays", "user": "patient"}
-    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
-    add_dataset(tmp_path / "stats", "stays", told, limit)
+    add_dataset(tmp_path / "stats", "stays", told, LIMIT)
     assert 'source = "duckdb:///../stays.db"' in (tmp_path / "stats/hushed.toml").read_text()
     share = [("stays", Guarantee(epsilon=0.6))]
     tokens = {

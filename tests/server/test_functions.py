@@ -671,7 +671,7 @@ def test_a_function_knows_no_other_column_of_people(team, tmp_path):
         "do": "check",
         "aloud": True,
     }
-    refused = judge_function(told)
+    refused = judge_function(team.desk.datasets["stays"].table, told)
     assert refused["problem"] == "function_changed"
     assert "another column" in refused["detail"]
     assert release_function(None, told) == {"problem": "function_changed"}

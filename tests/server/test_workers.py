@@ -10,10 +10,11 @@ import statistics
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from multiprocessing import Pipe
 from pathlib import Path
 
+import duckdb
 import pytest
 from tests.server.conftest import QUERY, shared_workers
 
@@ -22,6 +23,7 @@ from hushed.server import _judging, _processes, _worker, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
 from hushed.server._problems import Problem
 from hushed.server._processes import Worker
+from hushed.server._sources import Source, fingerprint
 from hushed.server._verdicts import Verdicts
 from hushed.server._workers import Unforeseen, Workers
 
@@ -265,6 +267,39 @@ def test_19_no_one_person_keeps_all_processes_busy(monkeypatch):
     assert done == ["bo"] + ["ana"] * 9
     assert not workers._asking
     assert not workers._running
+
+
+def test_tables_of_one_duckdb_file_are_asked_in_turn(tmp_path):
+    """A process confines what it opens, for good: a second table of the file was never there."""
+    file, tables, names = tmp_path / "x.db", {}, ("one", "other")
+    with duckdb.connect(file) as made:
+        for name in names:
+            made.execute(f"CREATE TABLE {name} AS SELECT range AS place FROM range(100)")
+    told = {"do": "check", "check_memory": 10**8}
+    for name in (*names, *names):
+        source = Source(address=f"duckdb:///{file}", table=name)
+        if "fingerprint" not in told:
+            opened = source.open()
+            told["fingerprint"] = fingerprint(opened)
+            opened.connection.rows.get_backend().disconnect()
+        found = _worker._find_table(tables, name, told | {"source": asdict(source)})
+        assert found.count().release(epsilon=60.0).value("count") == 100
+
+
+def test_16_a_function_is_given_a_process_that_was_asked_nothing(monkeypatch):
+    """One that has read the table for a query gives its rows in any order, and cannot be told."""
+    monkeypatch.setattr(_processes, "Worker", Stub)
+    STUBS.clear()
+    processes = _processes.Processes()
+    used, unused = processes.begin({}), processes.begin({})
+    used.asked = 1
+    for each in (unused, used):
+        processes.give_back(each)
+    assert processes.begin({"function": {}}) is unused
+    assert processes.begin({"function": {}}) is STUBS[2]
+    assert processes._idle == []  # the used one has made room
+    processes.give_back(STUBS[2])
+    assert processes.begin({}) is STUBS[2]
 
 
 def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch):

@@ -10,6 +10,7 @@ from hushed._functions._loading import read_function
 from hushed._ground.numerals import is_whole_number, read_number
 from hushed._ground.printing import plain_path, suggest_path
 from hushed.cli._tables import Frame, read_table
+from hushed.cli._written import shares_files
 from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
 from hushed.populations import (
     Exponential,
@@ -77,10 +78,10 @@ def read_population(
     promise: Promise | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     user: str | None = None,
-    private: Path | None = None,
+    private: Path | str | None = None,
     admission: str = "",
 ) -> tuple[Population, tuple[str, ...] | None]:
-    """Read a population from the command line, unless it is the file of the private rows.
+    """Read a population from the command line, unless it is a file of the private rows.
 
     The admission says how to go on with that file all the same, where a command can.
     """
@@ -102,7 +103,7 @@ def read_population(
             f"cannot read population {plain_path(spec)}: not uniform:LOW,HIGH, normal:MEAN,STD, "
             f"exponential:RATE or FILE.py:NAME, and no such file{suggest_path(spec)}"
         )
-    if private is not None and private.exists() and path.samefile(private):
+    if private is not None and shares_files(path, str(private)):
         raise PrivateRowsAsPopulation(
             f"the public population {plain_path(spec)} holds the private rows, and whatever "
             f"follows from it leaks about them; give public rows, a range or a simulator{admission}"

@@ -82,8 +82,8 @@ def add_function(
                 parameter="rows",
             )
         asked = with_fields(asked, user=_find_people(asked, found.user))
-        private = Path(source_of(folder, found.source))
-        source, columns = public.read(asked.user, private=private if private.is_file() else None)
+        private = source_of(folder, found.source)
+        source, columns = public.read(asked.user, private=private)
         whose = find_user(asked.user, public.frame, columns, source)
         f = read_function(function)
         rows = sizes[0] if len(sizes) == 1 else sizes

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 # Connections of a process. What is above the number that is kept would be opened and closed again
 # for each use, as soon as a few threads more ask at once.
 _KEPT = {"pool_size": 15, "max_overflow": 0}
+# The last one: what a server deletes is overwritten, and so in no copy that is made later.
+_SETTINGS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
 _LOCKED = (
     "the ledger cannot be used now (it is locked by another thread of this program); try again"
 )
@@ -436,7 +438,7 @@ def _engine(store: Store) -> Engine:
 def _prepare_sqlite(store: Store) -> Any:
     def prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions are begun by _begin_sqlite alone
-        for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        for setting in _SETTINGS:
             connection.execute(f"PRAGMA {setting}")
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # opens the log
         store.opened(connection, record)

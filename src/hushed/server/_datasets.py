@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,15 @@ from hushed.ledger import Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
-from hushed.server._config import FILE, Column, DatasetSettings, Settings, digest_of, source_of
+from hushed.server._config import (
+    DUCKDB,
+    FILE,
+    Column,
+    DatasetSettings,
+    Settings,
+    digest_of,
+    source_of,
+)
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
@@ -160,6 +169,28 @@ def say_untyped(folder: Path, settings: DatasetSettings, table: Table) -> str:
     """Say that no column has a type but text, if it is a text file: nobody can ask for a sum."""
     text = source_of(folder, settings.source).lower().endswith((".csv", ".csv.gz", ".tsv"))
     return _UNTYPED if text and set(table.columns.values()) <= {"string"} else ""
+
+
+def say_again(folder: Path, settings: Settings, name: str, added: DatasetSettings) -> str:
+    """Say that a table is another data set already: its people have the loss of both budgets."""
+    place = _place_of(folder, added)
+    for other, each in settings.dataset.items():
+        if other != name and _place_of(folder, each) == place:
+            return (
+                f"this table is data set {other!r}, too: whoever is in it has the privacy loss of "
+                f"both budgets together. For one budget of both, write budget = {each.budget!r} "
+                f"under [dataset.{name}] in {FILE}, then run hushed serve confirm {name}"
+            )
+    return ""
+
+
+def _place_of(folder: Path, settings: DatasetSettings) -> tuple[str, str]:
+    source = source_of(folder, settings.source)
+    prefix = DUCKDB if source.startswith(DUCKDB) else ""
+    if "://" in source and not prefix:
+        return source, settings.table
+    path = os.path.realpath(source.removeprefix(prefix))
+    return path, settings.table if prefix else ""
 
 
 def register(

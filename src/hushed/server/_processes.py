@@ -156,9 +156,13 @@ class Processes:
     _closed: bool = False
 
     def begin(self, told: dict[str, Any]) -> Worker:
-        """Ask an idle process; one that had ended meanwhile, by whatever, is replaced once."""
+        """Ask an idle process; one that had ended meanwhile, by whatever, is replaced once.
+
+        A function is given a new one. In another one the table is open already, and its rows come
+        in any order: a row that takes long would decide where all others stand.
+        """
         for _ in range(2):
-            worker = self._take()
+            worker = self._take(new="function" in told)
             try:
                 worker.begin(told)
             except Lost:
@@ -210,16 +214,21 @@ class Processes:
         for each in idle:
             each.end()
 
-    def _take(self) -> Worker:
+    def _take(self, *, new: bool = False) -> Worker:
+        """Take an idle process, or start one; a new one has been asked nothing."""
         while True:
             with self._lock:
                 if not self._idle:
                     break
-                worker = self._idle.pop()
+                unused = [each for each in self._idle if not each.asked] if new else []
+                worker = (unused or self._idle)[-1]
+                self._idle.remove(worker)
                 self._busy.add(worker)
-            if worker.is_alive():
+            if worker.is_alive() and not (new and worker.asked):
                 return worker
             self._end(worker)
+            if new:  # in its place
+                break
         worker = Worker()
         with self._lock:
             self._busy.add(worker)

@@ -270,7 +270,7 @@ def _rehearse(
         workers.ask(MACHINE, question)
     except (Problem, Unforeseen) as error:
         why = error.detail if isinstance(error, Problem) and error.detail else str(error)
-        return f"in a process of the server it is not the function that was sampled: {why}"
+        return f"in a process of the server it is not a function as it was sampled: {why}"
     finally:
         workers.processes.close()
     return ""

@@ -10,6 +10,8 @@ import json
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import cycle, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import hushed as hs
+from hushed._functions._gate import admit_rows
 from hushed._functions._loading import read_function
 from hushed.errors import (
     BadFunction,
@@ -43,10 +46,20 @@ if TYPE_CHECKING:
     from hushed.tables import Table
 
 _CHANGED = {"problem": "function_changed"}
+# Cells that a column of a table may hold, whatever it holds now.
+_HARDEST: Mapping[str, tuple[Any, ...]] = {
+    "int": (None, -(2**63), 2**63 - 1),
+    "float": (None, float("inf"), -1.7e308, 5e-324),
+    "bool": (None, True),
+    "string": (None, "", "any text"),
+    "date": (None, date.min, date.max),
+    "timestamp": (None, datetime.min, datetime.max),
+}
+_UNSIGNED = (None, 0, 2**64 - 1)
 
 
 class Changed(Exception):
-    """The function is not there, or not as it was registered."""
+    """The function is not there, or not as it was registered, or not one for this table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +99,34 @@ def finds_people(sensitivity: hs.Sensitivity, columns: Sequence[str], user: str 
     return columns[place] == user
 
 
+def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], table: Table) -> None:
+    """Refuse types that do not take every cell of a column: one would make each release fail.
+
+    It would fail after the charge, and tell of the row of one person to everybody who asks.
+    """
+    try:
+        cells = {name: _list_hardest(table, name) for name in columns}
+        admit_rows(make_rows(cells, sensitivity), sensitivity.sampling)
+    except Exception:
+        taken = False
+    else:
+        taken = True
+    if not taken:
+        raise Changed(
+            "what was sampled does not take every cell that these columns may hold, such as a "
+            "missing one among whole numbers in pandas, another category, or a number beyond a "
+            "narrow type: sample numbers as float64, and texts as texts"
+        )
+
+
+def _list_hardest(table: Table, name: str) -> list[Any]:
+    """List the cells of a column that are hardest to take; nobody is no person."""
+    cast = table.connection.casts[name]
+    hardest = _UNSIGNED if cast.dtype.startswith("decimal") else _HARDEST[cast.type]
+    kept = [each for each in hardest if each is not None or name != table.user]
+    return list(islice(cycle(kept), 12))
+
+
 def calibrate(sensitivity: hs.Sensitivity, noise: str, asked: Mapping[str, Any]) -> Mechanism:
     """Calibrate the noise that the steward has chosen to an epsilon, or to an error."""
     epsilon, error, delta = asked["epsilon"], asked.get("error"), asked["delta"]
@@ -106,11 +147,12 @@ def _load_for(told: Mapping[str, Any]) -> Loaded:
     return loaded
 
 
-def judge_function(told: dict[str, Any]) -> dict[str, Any]:
+def judge_function(table: Table, told: dict[str, Any]) -> dict[str, Any]:
     """Judge what is asked of a function, or price it; it is tried on public rows alone."""
     wanted = told["function"]
     try:
         loaded = _load_for(told)
+        require_every_cell(loaded.sensitivity, wanted["columns"], table)
         mechanism = calibrate(loaded.sensitivity, wanted["noise"], told["asked"])
         if told["do"] == "price":
             admitted = admit_mechanism(mechanism)

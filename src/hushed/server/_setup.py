@@ -37,6 +37,7 @@ from hushed.server._datasets import (
     require_budget,
     require_dataset,
     require_keys,
+    say_again,
     say_may_change,
     say_untyped,
 )
@@ -166,7 +167,8 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
     A relative path is written as it is from the folder of the server on. What is wrong with its
-    login, or that a text file has no types, is told.
+    login, that a text file has no types, that the table is another data set, too, or what its rows
+    must be like as a view, is told.
     """
     import tomli_w  # noqa: PLC0415
 
@@ -187,6 +189,8 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
             )
         register(ledger, name, found, table, MACHINE)
         more = say_may_change(table) or say_untyped(folder, found, table)
+        again = say_again(folder, settings, name, found)
+        more = "; ".join(filter(None, (more, again, *table.connection.warnings)))
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
@@ -365,6 +369,7 @@ def check_server(folder: Path) -> Check:
             else:
                 facts.append(f"data set {each.id}: can be asked")
             if each.table is not None:
+                facts += [f"data set {each.id}: {more}" for more in each.table.connection.warnings]
                 problems += [f"data set {each.id}: {more}" for more in _look_at(each, each.table)]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong

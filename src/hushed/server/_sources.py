@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hushed.tables._engine.parts import list_parts
+from hushed.tables._engine.parts import list_files
 from hushed.tables._open import open_table
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def fingerprint(table: Table) -> str:
     found = table.connection
     if found.state is None or found.file is None:
         return ""
-    told = [found.state, *(_written(each) for each in list_parts(found.file) or (found.file,))]
+    told = [found.state, *(_written(each) for each in list_files(found.file))]
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def is_away(table: Table) -> bool:
     """Whether the file of a table is not there now, as on a disk that may come back."""
     file = table.connection.file
-    return file is not None and not all(each.exists() for each in list_parts(file) or (file,))
+    return file is not None and not all(each.exists() for each in list_files(file))
 
 
 def _written(path: Path) -> int | None:

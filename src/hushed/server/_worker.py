@@ -33,6 +33,7 @@ from hushed.errors import (
     ParameterError,
 )
 from hushed.ledger._laws import write_law
+from hushed.server._config import DUCKDB
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Query
 from hushed.tables._plan import count_numbers
@@ -140,9 +141,11 @@ def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> T
     """Give the table that the server has opened; one that differs from it is opened again."""
     found = tables.get(known)
     if found is None or fingerprint(found) != told["fingerprint"]:
+        source = Source(**told["source"])
+        _close_file(tables, source.address)
         while len(tables) >= _MOST_TABLES:
             tables.pop(next(iter(tables)))
-        found = Source(**told["source"]).open()
+        found = source.open()
         # Half of the memory for what the engine sorts and groups; the rest is for what it returns.
         most = (told["run_memory"] if told["do"] == "run" else told["check_memory"]) // 2
         with found.connection.lock:
@@ -154,6 +157,15 @@ def _find_table(tables: dict[str, Table], known: str, told: dict[str, Any]) -> T
     if fingerprint(found) != told["fingerprint"]:
         raise EngineUnavailable("the file was changed")
     return found
+
+
+def _close_file(tables: dict[str, Table], address: str) -> None:
+    """Close what is open of a DuckDB file: it is confined, and no second table of it is set up."""
+    if not address.startswith(DUCKDB):
+        return
+    file = Path(address.removeprefix(DUCKDB)).resolve()
+    for known in [name for name, each in tables.items() if each.connection.file == file]:
+        tables.pop(known).connection.rows.get_backend().disconnect()
 
 
 @contextmanager
@@ -188,7 +200,7 @@ def judge(table: Table, told: dict[str, Any]) -> dict[str, Any]:
         if "function" in told:
             from hushed.server._sampled import judge_function  # noqa: PLC0415
 
-            return judge_function(told)
+            return judge_function(table, told)
         asked = told["asked"]
         query = Query.model_validate(asked["query"])
         if told["do"] == "check":

@@ -18,8 +18,9 @@ def read_columns(table: Table, columns: Sequence[str], seconds: float) -> dict[s
     """Read columns of a table; where users are protected, rows without a user are left out.
 
     Before a row is read the engine plans the query: what fails there does not depend on the rows.
-    DuckDB gives the rows in the order of the file where it was confined to that. Other engines have
-    no order, and the rows of another person could decide it: there the rows of people are sorted.
+    DuckDB gives the rows in the order of the file where it was confined to that. Other engines, and
+    views, have no order, and the rows of another person could decide it: how a join is done depends
+    on how many there are. There the rows of people are sorted.
     """
     connection, clock = table.connection, engine.Clock.start(seconds)
     user = () if table.user is None else (table.user,)
@@ -35,7 +36,7 @@ def read_columns(table: Table, columns: Sequence[str], seconds: float) -> dict[s
             for short in (places[name] for name in columns)
         }
         asked = rows.select(**sent)
-        if user and not connection.engine.keeps_order:
+        if user and (connection.warnings or not connection.engine.keeps_order):
             asked = asked.order_by(sorted(sent, key=lambda short: short != places[user[0]]))
         found = engine.fetch(connection, engine.plan(connection, asked, clock), clock)
     for short in texts & set(found):

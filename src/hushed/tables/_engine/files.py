@@ -16,6 +16,7 @@ from hushed._ground.checks import list_in_order
 from hushed._ground.printing import name_missing
 from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
+from hushed.tables._engine.arrow_files import ArrowFile, read_arrow_schema
 from hushed.tables._engine.connections import Connection, check_types, open_own
 from hushed.tables._engine.csv_files import lines_query, open_csv
 from hushed.tables._engine.databases import require_distinct
@@ -23,6 +24,7 @@ from hushed.tables._engine.duckdb import DUCKDB, MEMORY, open_backend
 from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
+    held_types,
     make_readable,
     readable_schema,
 )
@@ -33,9 +35,7 @@ from hushed.tables._engine.spellings import read_spelling
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 
 
-def open_frame(
-    frame: Any, name: str, types: Mapping[str, ColumnType], home: str = ""
-) -> Connection:
+def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connection:
     """Open a frame in memory with DuckDB."""
     arrow = _read_frame(frame)
     if arrow is None:
@@ -43,19 +43,23 @@ def open_frame(
             "a table must be an address, the path of a file, or a pandas, Polars or Arrow frame, "
             f"got {type(frame).__name__}"
         )
-    names = require_distinct(arrow.column_names)
-    if not names:
-        raise ParameterError(
-            "a frame without columns cannot be queried; add a column to count rows"
-        )
+    stored = _shorten(arrow.column_names)
     backend = open_backend()
-    short = [f"c{i}" for i in range(len(names))]  # DuckDB would confuse "City" and "city"
-    backend.con.register(name, make_readable(arrow).rename_columns(short))
-    stored = dict(zip(names, short, strict=True))
-    opened = open_own(MEMORY, backend, name, types, stored, home or "a frame")
+    backend.con.register(name, make_readable(arrow).rename_columns([*stored.values()]))
+    opened = open_own(MEMORY, backend, name, types, stored, "a frame")
     with suppress(TypeError):  # not every frame can be referred to
         return replace(opened, frame=weakref.ref(frame))
     return opened
+
+
+def _shorten(names: Iterable[str]) -> dict[str, str]:
+    """Give each column a name of our own: DuckDB would confuse "City" and "city"."""
+    found = require_distinct(names)
+    if not found:
+        raise ParameterError(
+            "a frame without columns cannot be queried; add a column to count rows"
+        )
+    return {name: f"c{i}" for i, name in enumerate(found)}
 
 
 def _read_frame(frame: Any) -> Any:
@@ -152,10 +156,14 @@ def _open_watched(path: Path, opening: Callable[[Path], Connection]) -> Connecti
 
 
 def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
-    """Read into memory: of a mapped file that is cut, whoever reads on is killed."""
-    from pyarrow import feather  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
 
-    return open_frame(feather.read_table(path, memory_map=False), name, types, str(path))
+    schema = read_arrow_schema(path)
+    stored = _shorten(schema.names)
+    read = pa.schema([*zip(stored.values(), held_types(schema), strict=True)])
+    backend = open_backend()
+    backend.con.register(name, ArrowFile(path=path, schema=read))
+    return open_own(MEMORY, backend, name, types, stored, str(path))
 
 
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:

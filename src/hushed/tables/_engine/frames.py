@@ -156,6 +156,14 @@ def _readable_type(dtype: Any) -> Any:
     return near.get(dtype, dtype) if any(each(dtype) for each in supported) else None
 
 
+def held_types(schema: Any) -> list[Any]:
+    """Give the types that `make_readable` gives: of no value where a column cannot be queried."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    found = [_readable_type(field.type) for field in schema]
+    return [pa.null() if each is None else each for each in found]
+
+
 def make_readable(arrow: Any) -> Any:
     """Convert an Arrow table such that every column can be read, whatever its cells."""
     import pyarrow as pa  # noqa: PLC0415

@@ -59,11 +59,21 @@ def require_one_schema(parts: Sequence[Path], schemas: Sequence[Any]) -> None:
             )
 
 
+def list_files(path: Path) -> tuple[Path, ...]:
+    """List the files that hold the rows of a table.
+
+    What was written last to a DuckDB file may stand in a second one beside it.
+    """
+    beside = path.with_name(f"{path.name}.wal")
+    return list_parts(path) or ((path, beside) if os.path.exists(beside) else (path,))
+
+
 def state_of(path: Path) -> tuple[Any, ...] | None:
     """Inode, size and time of a file, or of each of several, by name; None if it is not there."""
-    if parts := list_parts(path):
-        return tuple((str(each), _state_of_file(each)) for each in parts)
-    return _state_of_file(path)
+    files = list_files(path)
+    if files == (path,):
+        return _state_of_file(path)
+    return tuple((str(each), _state_of_file(each)) for each in files)
 
 
 def _state_of_file(path: Path) -> tuple[int, ...] | None:

@@ -1,0 +1,92 @@
+"""What was sampled takes every cell that a column may hold: one would make each release fail."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("fastapi")
+
+import hushed as hs
+from hushed.populations import PublicTable
+from hushed.server import _sampled
+from hushed.server._sampled import Changed, Loaded, judge_function, require_every_cell
+from hushed.tables._whole import read_columns
+
+COLUMNS = ("patient", "cost")
+PRIVATE = {"patient": ["P1", "P2"], "cost": pa.array([1, None], pa.int64())}
+
+
+def sample(kind, dtype):
+    """Sample a count of people, whose costs are of this type."""
+    cells = {"patient": np.arange(100), "cost": (np.arange(100) % 7).astype(np.int8)}
+    if kind == "array":
+        public = np.column_stack([*cells.values()]).astype(dtype)
+    elif kind == "pandas":
+        public = pd.DataFrame(cells).astype({"cost": dtype})
+    else:
+        public = pl.DataFrame(cells).cast({"cost": getattr(pl, dtype)})
+    return hs.sample_sensitivity(
+        len,
+        PublicTable(public),
+        rows=20,
+        user=0 if kind == "array" else "patient",
+        gamma=0.5,
+        neighbours="add-remove",
+        symmetric=True,
+        workers=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype", "taken"),
+    [
+        ("array", "float64", True),
+        ("array", "int64", False),
+        ("pandas", "int64", False),
+        ("pandas", "Int64", True),
+        ("polars", "Int32", False),
+        ("polars", "Int64", True),
+    ],
+)
+def test_types_that_do_not_take_every_cell_are_refused(kind, dtype, taken):
+    """As whole numbers in pandas, among which no cell may be missing, and narrow ones."""
+    sensitivity = sample(kind, dtype)
+    found = hs.table(pa.table(PRIVATE), user="patient")
+    if taken:
+        require_every_cell(sensitivity, COLUMNS, found)
+    else:
+        with pytest.raises(Changed, match="such as a missing one among whole numbers"):
+            require_every_cell(sensitivity, COLUMNS, found)
+
+
+def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):
+    """And so is a function whose column is gone."""
+    asked = {"epsilon": 0.1, "delta": 0.0}
+    wanted = {"columns": COLUMNS, "noise": "laplace"}
+    told = {"function": wanted, "source": {"user": "patient"}, "asked": asked, "do": "price"}
+    found = hs.table(pa.table(PRIVATE), user="patient")
+    less = hs.table(pa.table({"patient": ["P1"]}), user="patient")
+    for dtype, table, taken in (
+        ("Int64", found, True),
+        ("int64", found, False),
+        ("Int64", less, False),
+    ):
+        loaded = Loaded(function=len, sensitivity=sample("pandas", dtype))
+        monkeypatch.setattr(_sampled, "load", lambda _, loaded=loaded: loaded)
+        assert ("quote" in judge_function(table, told)) is taken
+        assert (judge_function(table, told) == {"problem": "function_changed"}) is not taken
+
+
+def test_rows_of_people_in_a_view_are_sorted(tmp_path):
+    """A view has no order: how its joins are done depends on how many rows others have."""
+    with duckdb.connect(tmp_path / "x.db") as made:
+        made.execute("CREATE TABLE held AS SELECT 1 - range % 2 AS who, range AS x FROM range(6)")
+        made.execute("CREATE VIEW shown AS SELECT * FROM held ORDER BY -x")
+    with pytest.warns(hs.errors.HushedWarning, match="is a view"):
+        found = hs.table(f"duckdb:///{tmp_path}/x.db", "shown", user="who")
+    assert read_columns(found, ["x", "who"], 10)["x"] == [1, 3, 5, 0, 2, 4]

@@ -1,0 +1,47 @@
+"""A server that was moved to PostgreSQL is kept by the same commands as before, in any order."""
+
+from __future__ import annotations
+
+import pytest
+from tests.server import test_clocks
+from tests.server.conftest import make_folder, open_team
+from tests.server.test_daily import DAY
+from tests.server.test_retention import keep_for, look_again
+from typer.testing import CliRunner
+
+from hushed import statements
+from hushed.cli import app
+
+pytestmark = pytest.mark.slow
+of_the_server = test_clocks.clock
+
+
+@pytest.fixture
+def clock(of_the_server):
+    """The clock of the server, from noon on."""
+    return test_clocks.begin_at_noon(of_the_server)
+
+
+def test_keys_change_and_answers_end_after_a_move_as_before(
+    tmp_path, clock, postgres_url, monkeypatch
+):
+    """Each certificate is checked by the key that signed it, and answers end after their days."""
+    monkeypatch.setattr("hushed.server._app.SWEEP_SECONDS", 3600.0)
+    tokens, folder, made = make_folder(tmp_path), tmp_path / "stats", []
+    keep_for(folder, 10)
+    for words in (["rotate-key"], ["move", "--to", postgres_url], ["rotate-key"]):
+        for team in open_team(folder, tokens):
+            made.append(team.ask(team.ana, str(len(made))).json()["id"])
+        done = CliRunner().invoke(app, ["serve", *words, "--folder", str(folder)])
+        assert done.exit_code == 0, done.stderr
+    for team in open_team(folder, tokens):
+        known = [each.pem.encode() for each in team.desk.keys]
+        for request, key in zip(made, [known[2], known[1], known[1]], strict=True):
+            found = team.send("GET", f"/v1/requests/{request}/certificate", team.ana)
+            statements.open_signed(found.text, key)
+        clock.shift = 11 * DAY
+        assert look_again(team) == len(made)
+        assert [team.answer(team.ana, each).status_code for each in made] == [410] * len(made)
+        assert team.charges() == len(made)
+        assert team.ask(team.bo, "more").status_code == 201
+    assert CliRunner().invoke(app, ["serve", "check", "--folder", str(folder)]).exit_code == 0
