@@ -21,6 +21,7 @@ from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
 from hushed.comparing._mean_routes import offer_mean, takes_mean
+from hushed.comparing._mode_routes import offer_top, offer_top_key, offer_winner
 from hushed.comparing._offers import (
     MOST_TABLES,
     Offer,
@@ -58,7 +59,7 @@ class Route:
 def _offer_global(question: Question) -> Offer | str:
     statistic = question.numeric
     if isinstance(question.statistic, Mode):
-        return "categories are no numbers that noise could be added to"
+        return "of a mode that of the numbers of rows is known: top k and noisy max choose by it"
     if statistic is None:
         return (
             "nobody knows how far one row can move any function; if you can prove a bound, state "
@@ -159,10 +160,12 @@ def _measure_smooth(made: Smooth, table: Table) -> Floats:
 
 def _offer_table(question: Question) -> Offer | str:
     statistic = question.numeric
+    if isinstance(question.statistic, Mode):
+        return offer_top_key(question.statistic, question)
     if statistic is not None and takes_mean(statistic):
         return offer_mean(statistic, question, searched=False)
     if not isinstance(statistic, Quantile):
-        return "hs.table has medians, quantiles and means; this is none of them"
+        return "hs.table has medians, quantiles, means and modes; this is none of them"
     if not 0 < statistic.q < 1:
         return "hs.table offers quantiles strictly between the smallest and the largest value"
     spacing = choose_spacing(statistic.low)  # what `hs.table(...).quantiles` does by default
@@ -289,6 +292,13 @@ def routes_of(question: Question) -> tuple[Route, ...]:
     """List the routes that may apply to what is asked."""
     if question.labels is not None:
         return LABEL_ROUTES
+    if isinstance(question.statistic, Mode):
+        mode = question.statistic
+        chosen = (
+            Route("top k", partial(offer_top, mode)),
+            Route("noisy max", partial(offer_winner, mode)),
+        )
+        return (*chosen, *ROUTES)
     statistic = question.numeric
     if statistic is None or not takes_mean(statistic):
         return ROUTES
