@@ -85,7 +85,8 @@ def _choose_winner(moved: Sensitivity, epsilon: float) -> tuple[NoisyMax, Chance
 def chances_of_top(scale: float, counts: Floats) -> Floats:
     """Chance of each category: ``scale`` rows less make it e times less likely."""
     weights: Floats = np.exp((counts - counts.max()) / scale)
-    return weights / weights.sum()
+    weights /= weights.sum()
+    return weights
 
 
 def chances_of_winner(scale: float, counts: Floats) -> Floats:
@@ -111,7 +112,8 @@ def chances_of_winner(scale: float, counts: Floats) -> Floats:
     chances = np.zeros(behind.size)
     chances[near] = np.diff(logs) @ (mass / grown)
     found: Floats = chances[place]
-    return found / found.sum()
+    found /= found.sum()
+    return found
 
 
 def _log_below(x: Floats) -> Floats:
