@@ -12,7 +12,8 @@ import hushed as hs
 from hushed.cli._next_command import Compared, next_command
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described
-from hushed.comparing._mode_routes import chances_of_top, chances_of_winner
+from hushed.comparing._mode_routes import _measure, chances_of_top, chances_of_winner
+from hushed.comparing._simulated import Table
 
 VOTES = ["a"] * 300 + ["b"] * 100
 SAME = hs.populations.Simulator(lambda _, n: VOTES[:n])
@@ -28,6 +29,17 @@ def test_each_route_releases_as_it_is_written():
             assert release.chosen == ("a",)
             assert release.certificate.guarantee == found[name].guarantee
         assert found["table query"].guarantee.neighbours == "add-remove"
+
+
+def test_inverse_sensitivity_has_the_chances_of_its_mechanism():
+    """Those that it tells of a public table, by rows that would have to change."""
+    drawn = np.array(["a", "b", "c"])[np.random.default_rng(4).integers(0, 3, 40)]
+    for rows in (40, None):
+        s = hs.statistics.mode(["a", "b", "c"], rows=rows)
+        made = hs.InverseSensitivity(s, epsilon=0.7)
+        found = _measure(s, made, Table(drawn, np.random.default_rng(0)))
+        lengths = s.lengths(drawn, s.categories)
+        assert found == pytest.approx([*lengths, *made.chances_on(drawn)])
 
 
 def test_the_winner_has_its_exact_chances():

@@ -21,7 +21,7 @@ from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
 from hushed.comparing._mean_routes import offer_mean, takes_mean
-from hushed.comparing._mode_routes import offer_top, offer_top_key, offer_winner
+from hushed.comparing._mode_routes import offer_nearest, offer_top, offer_top_key, offer_winner
 from hushed.comparing._offers import (
     MOST_TABLES,
     Offer,
@@ -82,7 +82,9 @@ def _offer_inverse(question: Question) -> Offer | str:
         return "known for the statistics of hs.statistics alone"
     if not statistic.invertible:
         return f"not known for the {statistic.kind} without a public number of rows"
-    given = None if isinstance(statistic, Mode) else question.candidates
+    if isinstance(statistic, Mode):
+        return offer_nearest(statistic, question)
+    given = question.candidates
 
     def plan(epsilon: float) -> Plan:
         made = InverseSensitivity(statistic, epsilon=epsilon, candidates=given)
@@ -92,19 +94,15 @@ def _offer_inverse(question: Question) -> Offer | str:
         def price(drawn: Floats) -> Priced:
             return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
-        return Plan(measure=partial(_measure_inverse, made), price=price)
+        return Plan(measure=partial(_measure_inverse, made, statistic), price=price)
 
     return Offer(promise=say_promise(question), at=plan)
 
 
-def _measure_inverse(made: InverseSensitivity, table: Table) -> Floats:
-    """Error of each candidate, of a mode the rows that it lags behind; then the chances."""
-    statistic, rows = made.statistic, table.rows
-    if isinstance(statistic, Numeric):
-        rows = table.read(statistic)
-        errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
-    else:
-        errors = statistic.lengths(rows, made.values).astype(np.float64)
+def _measure_inverse(made: InverseSensitivity, statistic: Numeric, table: Table) -> Floats:
+    """Error of each candidate; then the chances."""
+    rows = table.read(statistic)
+    errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
     return np.concatenate([errors, made.chances_on(rows)])
 
 
@@ -293,12 +291,9 @@ def routes_of(question: Question) -> tuple[Route, ...]:
     if question.labels is not None:
         return LABEL_ROUTES
     if isinstance(question.statistic, Mode):
+        choices = {"top k": offer_top, "noisy max": offer_winner}
         mode = question.statistic
-        chosen = (
-            Route("top k", partial(offer_top, mode)),
-            Route("noisy max", partial(offer_winner, mode)),
-        )
-        return (*chosen, *ROUTES)
+        return (*(Route(name, partial(offer, mode)) for name, offer in choices.items()), *ROUTES)
     statistic = question.numeric
     if statistic is None or not takes_mean(statistic):
         return ROUTES
