@@ -129,7 +129,8 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
         return f"{start} about the same {what}."
     needed = f"the {what} is more than {format_exactly(comparison.worth)} times smaller"
     if _is_rare(chosen, comparison):
-        needed = f"more than {percent_up(_RARE)} % of releases have another label"
+        rare = f"{percent_up(_RARE)} % of releases"
+        needed = f"the recommended one gave another label in more than {rare}"
     return (
         f"{start} {article} {what} {less} times smaller. It would be recommended only if {needed}."
     )
