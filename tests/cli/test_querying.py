@@ -304,8 +304,8 @@ def test_a_bound_may_be_searched_and_is_told(run):
     assert math.log2(high).is_integer()
     assert "sum_cost: values were clipped to [0, " in run(*words).stdout
     quoted = run(*words, "--quote").stdout
-    assert "rows beyond the high bound within" in quoted
-    assert "sum / the larger bound within" in quoted
+    assert "rows beyond the high bound, sum within" in quoted
+    assert "times the bound farther from 0;" in quoted
     refused = run("--histogram", "cost:0:search:5", "--epsilon", 1)
     assert (refused.exit_code, "COLUMN:LOW:HIGH:BINS" in refused.stderr) == (2, True)
 

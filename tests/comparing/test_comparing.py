@@ -218,11 +218,14 @@ class TestErrors:
         s = hs.statistics.mode(["a", "b"], rows=8)
         rows = hs.populations.Simulator(lambda rng, n: (["a", "a", "b", "a", "b"] * n)[:n])
         found = hs.compare(s, rows, epsilon=1.0, trials=2)
-        assert [each.name for each in found.routes] == ["inverse sensitivity"]
+        names = ["top k", "noisy max", "inverse sensitivity", "table query"]
+        assert [each.name for each in found.routes] == names
         assert found.categories
-        route = found.routes[0]  # e^-1 / (1 + e^-1) = 0.27 for the second one
-        assert (route.error_50, route.error_95) == (0.0, 2.0)
-        assert "rows" in found.advice
+        for route in found.routes:  # of the first e^-1 / (1 + e^-1) = 0.27 for the second one
+            assert (route.error_50, route.error_95) == (0.0, 2.0)
+        assert "it would be the most frequent category if 2 rows changed" in found.advice
+        sure = hs.compare(s, rows, epsilon=3.0, trials=2)  # e^-3 / (1 + e^-3) = 0.047
+        assert "it is the most frequent category" in sure.advice
 
     def test_sampled_route_has_the_noise_of_its_sensitivity(self):
         """Its error is that of Laplace noise of the sensitivity that the sampler gives."""

@@ -64,7 +64,11 @@ def test_a_random_promise_is_recommended_with_its_condition():
     """The words say what it does not cover, and the price of covering all."""
     _, advice = recommend(comparison_of({"worst": 10, "random": 1}))
     assert "0.05 of the population" in advice
-    assert "for every table, the best one (worst) has 10 times the error" in advice
+    worst = comparison_of({"worst": 10}).routes[0]
+    assert f'route "worst" has a stronger promise ({worst.promise}) and 10 times the' in advice
+    _, advice = recommend(comparison_of({"worst": 10, "random": 6}, worth=2.5))
+    assert 'The route "random" has a weaker promise (' in advice
+    assert "only if the error is more than 2.5 times smaller." in advice
 
 
 def test_levels_are_compared_where_an_error_was_given():

@@ -199,6 +199,7 @@ class TestNoise:
             (Space(domain=Numbers(dims=2), metric=L1), m.laplace(2.0), [1.0, 2.0], PURE),
             (Space(domain=Numbers(dims=2), metric=L2), m.gaussian(2), [1.0, 2.0], ZCDP),
             (Space(domain=Numbers(dims=3), metric=SUP), m.exponential(2), [1.0, 2.0, 3.0], PURE),
+            (Space(domain=Numbers(dims=3), metric=SUP), m.top_k(1, 2), [1.0, 2.0, 3.0], PURE),
         ],
     )
     def test_noise_on_answers(self, space, step, answer, measure):
@@ -241,6 +242,16 @@ class TestNoise:
         expected = [draws * chance for chance in law]
         observed = [drawn[i] for i in range(len(law))]
         assert pvalue_of_counts(observed, expected) > FALSE_ALARM
+
+    def test_the_top_one_is_chosen_by_the_same_law(self):
+        """An array of one index, there as here, at the same loss."""
+        scores = UNIT >> t.quantile_scores([0.25, 0.5, 0.75], 0.3)
+        chain = (scores >> m.top_k(1, 0.75) >> (lambda best: best.tolist())).to(ZCDP)
+        theirs = m.to_opendp(chain)
+        assert chain.map(2, PURE) ** 2 / 8 == pytest.approx(theirs.map(2), rel=1e-5)
+        drawn = Counter(place for _ in range(400) for place in theirs(TEN))
+        expected = [400 * chance for chance in softmax(scores(TEN), 0.75)]
+        assert pvalue_of_counts([drawn[i] for i in range(3)], expected) > FALSE_ALARM
 
     def test_missing_rows_count_on_neither_side(self):
         """Scores of a column with holes are those without, in OpenDP as here."""
@@ -469,6 +480,18 @@ REFUSED = {
     "one-sided counts": (
         TEXTS >> t.histogram(["a"], norm="one-sided") >> m.exponential(1.0),
         "l1 or l2 norm",
+    ),
+    "several places": (
+        Space(domain=Numbers(dims=3), metric=SUP) >> m.top_k(2, 1.0),
+        r"top_k\(2, 1\): its noisy top k loses k times .*top_k\(1, scale\) goes out",
+    ),
+    "a lead": (
+        Space(domain=Numbers(dims=3), metric=SUP) >> m.noisy_max(1.0),
+        r"noisy_max\(1\): its noisy max does not tell the lead; put exponential",
+    ),
+    "a stable mode": (
+        TEXTS >> m.stable_mode(hs.statistics.mode(["a", "b"]), epsilon=1.0, delta=1e-6),
+        "stable_mode.*it has no test of a distance",
     ),
     "choice in l1": (TEXTS >> t.histogram(["a"]) >> m.exponential(1.0), "exponential"),
     "one-sided answers": (

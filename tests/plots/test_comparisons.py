@@ -34,11 +34,13 @@ def test_levels_are_drawn_where_an_error_was_given():
 
 
 def test_an_error_of_nothing_has_a_place_on_the_axis():
-    """A logarithm has none for 0, so it stands left of all others."""
+    """A logarithm has none for 0, so it stands left of all others, and the axis says where."""
     rows = hs.populations.Simulator(
         lambda rng, n: rng.permutation(["a"] * (n - 1) + ["b"]).tolist()
     )
     found = hs.compare(hs.statistics.mode(["a", "b"], rows=50), rows, trials=2)
     assert found.routes[0].error_95 == 0
-    (row,) = comparison_figure(found).to_dict()["data"]["values"]
-    assert row["half"] == row["most"] == pytest.approx(0.5)
+    drawn = comparison_figure(found)
+    for row in drawn.to_dict()["data"]["values"]:
+        assert row["half"] == row["most"] == pytest.approx(0.5)
+    assert "(rows); 0 is drawn at 0.5" in drawn.to_json()

@@ -439,9 +439,9 @@ def test_a_certificate_says_what_a_search_leaves_as_a_rule():
     text = found.certificate.explain()
     assert "That is for the worst column." in text
     half, most = (f"{plan.usual_accuracy(beta):g}" for beta in (0.5, 0.05))
-    assert f"{half} at most in half of the searches, and {most} at most in 95 %" in text
+    assert f"less, at most {half} rows in half of the searches and {most} in 95 %, for" in text
     enough = re.search(
-        r"of which (\S+) rows or more lie beyond the first candidate, (\S+), and", text
+        r"in which (\S+) rows or more lie beyond the first candidate, (\S+), and", text
     )
     assert float(enough[1]) >= 2 * plan.accuracy()
     assert plan.smallest <= float(enough[2]) <= 1.001 * plan.smallest  # upwards, in few digits

@@ -121,13 +121,14 @@ def test_one_line_of_a_search_prints_no_promise_smaller():
 def test_a_route_that_is_not_recommended_is_below_the_ratio_that_is_named():
     """1.996 times is not 2 times, from which on a weaker promise is recommended."""
     mine, its = (
-        SimpleNamespace(name=name, price=price) for name, price in (("a", 1.996), ("b", 1))
+        SimpleNamespace(name=name, price=price, promise="all")
+        for name, price in (("a", 1.996), ("b", 1))
     )
-    asked = SimpleNamespace(error=1.0, worth=2.0, labels=False, price=lambda route: route.price)
+    asked = SimpleNamespace(error=None, worth=2.0, labels=False, price=lambda route: route.price)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(_recommending, "rank_promise", lambda *_: 0)
         told = _recommending._say_other(its, mine, asked)
-    assert "1.99 times smaller; a weaker promise is recommended from 2 times on" in told
+    assert "1.99 times smaller. It would be recommended only if the error is more than 2" in told
 
 
 def test_a_budget_of_which_something_is_left_is_not_used_up(tmp_path):

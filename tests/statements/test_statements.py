@@ -83,6 +83,14 @@ def certificates(ledger):
     }
 
 
+def test_an_answer_says_in_one_sentence_for_whom_its_promise_holds():
+    """As a release of a statistic does; and one key is no plural."""
+    query = visits().top_k("ward", k=1, keys=["A", "B"], of="users")
+    told = hs.certify(query.release(epsilon=1.0)).explain()
+    assert "it holds for every table and every person; no population is assumed" in told
+    assert "The key with the most users, by ward" in told
+
+
 def test_how_exact_an_answer_is_begins_with_a_whole_sentence():
     """A decimal point in epsilon ends no sentence."""
     for epsilon in (0.1, 0.25, 2.0):

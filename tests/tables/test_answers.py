@@ -151,7 +151,7 @@ class TestWords:
         assert "one row. Each" in query.release(epsilon=1.0).explain()
         said = query.quote(epsilon=1.0).explain().splitlines()
         assert said[1] == "count: within 3; 100 % of epsilon"
-        assert said[2].endswith("the one aggregate gets all of epsilon")
+        assert said[2].endswith("the only aggregate of the query uses all of epsilon")
         assert "split over 2 aggregates" in query.count(name="b").quote(epsilon=1.0).explain()
 
     def test_an_answer_as_text_has_its_error_bars(self, table):

@@ -238,14 +238,19 @@ class TestQuotes:
         assert (total.share, mean.share) == pytest.approx((0.5, 0.5))
         assert total.accuracy is None
         measured = dict(total.measured)
-        assert measured["sum / the larger bound"] == pytest.approx(2 * math.log(20), rel=1e-3)
+        assert measured["sum / the bound farther from 0"] == pytest.approx(
+            2 * math.log(20), rel=1e-3
+        )
         assert measured["rows beyond the high bound"] > 6.0
-        assert "sum / half the distance of the bounds" in dict(mean.measured)
+        assert "sum / half the range of the bounds" in dict(mean.measured)
         epsilons = [each.epsilon for each in quote.distances]
         assert epsilons == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 3, 1 / 3])
         said = quote.explain()
         assert "one-sided exponential noise of scale 8 -> epsilon 0.5" in said
-        assert "the sum moves by 1 times the larger bound" in said
+        assert "the sum moves by 1 times the bound farther from 0" in said
+        assert "at most " in said.splitlines()[1]
+        assert " times the bound farther from 0; " in said.splitlines()[1]
+        assert "so that the errors of sums are told as multiples of them" in said
 
     def test_the_rows_beyond_are_as_few_as_quoted(self):
         """Of 300 searches 5 % may leave more; false alarm below 1e-6."""

@@ -18,6 +18,8 @@ _WAYS = {  # by route: what chooses it among the mechanisms of a statistic
     "smooth, lomax": ("--mechanism", "smooth", "--noise", "lomax"),
     "global sensitivity": ("--mechanism", "laplace"),
     "propose-test": ("--mechanism", "propose-test"),
+    "top k": ("--mechanism", "top-k", "--k", "1"),
+    "noisy max": ("--mechanism", "noisy-max"),
 }
 _VOTES = {"blocks, votes": "votes", "blocks, stable label": "stable"}
 _SAMPLED = {"sampled, Laplace": "laplace", "sampled, Gaussian": "gaussian"}
@@ -54,7 +56,7 @@ def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     if chosen.name not in _WAYS:
         return
     yield from ("statistic", given.asked, "PRIVATE.csv", *_described(given.described))
-    if given.asked == "mode" and _WAYS[chosen.name]:
+    if given.asked == "mode" and chosen.name == "propose-test":
         yield from ("--mechanism", "stable-mode")
     else:
         yield from _WAYS[chosen.name]
@@ -69,11 +71,19 @@ def _for_statistic(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
 def _for_query(given: Compared, *, searched: bool) -> Iterator[str]:
     """Write the words for a query: a column has a name there, and a type that is stated."""
     told = given.described
-    if given.public.header is False or told.low is None or told.high is None:
+    if given.public.header is False:
         return
     if told.column and (told.column.isdecimal() or ":" in told.column or "=" in told.column):
         return
     column = told.column or "COLUMN"
+    if given.asked == "mode":
+        keys = told.category or []
+        if told.holds_text and not any("," in each for each in keys):
+            yield from ("query", "PRIVATE.csv", "--type", f"{column}=string", "--by", column)
+            yield from ("--keys", ",".join(keys), "--top-k", "1")
+        return
+    if told.low is None or told.high is None:
+        return
     high = "search" if searched else format_exactly(told.high)
     span = f"{column}:{format_exactly(told.low)}:{high}"
     yield from ("query", "PRIVATE.csv", "--type", f"{column}=float")

@@ -13,13 +13,6 @@ if TYPE_CHECKING:
 
 _RARE = 0.05  # share of other labels
 
-_KINDS = (
-    "for every table",
-    "for every table and another change of it",
-    "for every table, with a slack",
-    "for most of one population",
-)
-
 
 def rank_promise(route: ComparedRoute, comparison: Comparison) -> int:
     """Order promises, the strongest first.
@@ -106,8 +99,13 @@ def _say_price(route: ComparedRoute, comparison: Comparison) -> str:
     if comparison.labels:
         share = percent_up(route.error_95)
         return f"In {share} % of releases the label is another one than that of the whole table"
-    unit = " rows" if comparison.categories else ""
-    return f"In 95 % of releases it is off by at most {shown_number(route.error_95)}{unit}"
+    off = shown_number(route.error_95)
+    if not comparison.categories:
+        return f"In 95 % of releases it is off by at most {off}"
+    if not route.error_95:
+        return "In 95 % of releases it is the most frequent category"
+    rows = "1 row" if off == "1" else f"{off} rows"
+    return f"In 95 % of releases it would be the most frequent category if {rows} changed"
 
 
 def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparison) -> str:
@@ -118,20 +116,24 @@ def _say_other(other: ComparedRoute, chosen: ComparedRoute, comparison: Comparis
         what = "epsilon"
     elif comparison.labels:
         what, article = "share of other labels", "a"
-    kind = _KINDS[rank_promise(other, comparison)]
-    best = f"Of promises {kind}, the best one ({other.name}) has"
+    weaker = rank_promise(other, comparison) > rank_promise(chosen, comparison)
+    kind = "weaker" if weaker else "stronger"
+    start = f'The route "{other.name}" has a {kind} promise ({other.promise}) and'
     if mine == its:
-        return f"{best} the same {what}."
+        return f"{start} the same {what}."
     ratio = max(mine, its) / min(mine, its) if min(mine, its) else math.inf
     if its > mine:
-        return f"{best} {'many' if math.isinf(ratio) else shown_number(ratio)} times the {what}."
+        return f"{start} {'many' if math.isinf(ratio) else shown_number(ratio)} times the {what}."
     less = "many" if math.isinf(ratio) else format_down(ratio, 3)
     if less == "1":
-        return f"{best} about the same {what}."
-    start = f"a weaker promise is recommended from {format_exactly(comparison.worth)} times on"
+        return f"{start} about the same {what}."
+    needed = f"the {what} is more than {format_exactly(comparison.worth)} times smaller"
     if _is_rare(chosen, comparison):
-        start = f"a weaker promise is recommended where it is above {percent_up(_RARE)} %"
-    return f"{best} {article} {what} {less} times smaller; {start}."
+        rare = f"{percent_up(_RARE)} % of releases"
+        needed = f"the recommended one gave another label in more than {rare}"
+    return (
+        f"{start} {article} {what} {less} times smaller. It would be recommended only if {needed}."
+    )
 
 
 def _say_spread(comparison: Comparison) -> str:

@@ -21,6 +21,7 @@ from hushed.comparing._block_routes import offer_blocks
 from hushed.comparing._label_routes import offer_stable, offer_votes
 from hushed.comparing._laws import Chosen, Fixed, Scaled
 from hushed.comparing._mean_routes import offer_mean, takes_mean
+from hushed.comparing._mode_routes import offer_nearest, offer_top, offer_top_key, offer_winner
 from hushed.comparing._offers import (
     MOST_TABLES,
     Offer,
@@ -58,7 +59,7 @@ class Route:
 def _offer_global(question: Question) -> Offer | str:
     statistic = question.numeric
     if isinstance(question.statistic, Mode):
-        return "categories are no numbers that noise could be added to"
+        return "of a mode that of the numbers of rows is known: top k and noisy max choose by it"
     if statistic is None:
         return (
             "nobody knows how far one row can move any function; if you can prove a bound, state "
@@ -81,7 +82,9 @@ def _offer_inverse(question: Question) -> Offer | str:
         return "known for the statistics of hs.statistics alone"
     if not statistic.invertible:
         return f"not known for the {statistic.kind} without a public number of rows"
-    given = None if isinstance(statistic, Mode) else question.candidates
+    if isinstance(statistic, Mode):
+        return offer_nearest(statistic, question)
+    given = question.candidates
 
     def plan(epsilon: float) -> Plan:
         made = InverseSensitivity(statistic, epsilon=epsilon, candidates=given)
@@ -91,19 +94,15 @@ def _offer_inverse(question: Question) -> Offer | str:
         def price(drawn: Floats) -> Priced:
             return Priced(guarantee=made.guarantee, errors=Chosen.of_rows(drawn), how=how)
 
-        return Plan(measure=partial(_measure_inverse, made), price=price)
+        return Plan(measure=partial(_measure_inverse, made, statistic), price=price)
 
     return Offer(promise=say_promise(question), at=plan)
 
 
-def _measure_inverse(made: InverseSensitivity, table: Table) -> Floats:
-    """Error of each candidate, of a mode the rows that it lags behind; then the chances."""
-    statistic, rows = made.statistic, table.rows
-    if isinstance(statistic, Numeric):
-        rows = table.read(statistic)
-        errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
-    else:
-        errors = statistic.lengths(rows, made.values).astype(np.float64)
+def _measure_inverse(made: InverseSensitivity, statistic: Numeric, table: Table) -> Floats:
+    """Error of each candidate; then the chances."""
+    rows = table.read(statistic)
+    errors = np.abs(np.array(made.values) - float(statistic.value(rows)))
     return np.concatenate([errors, made.chances_on(rows)])
 
 
@@ -159,10 +158,12 @@ def _measure_smooth(made: Smooth, table: Table) -> Floats:
 
 def _offer_table(question: Question) -> Offer | str:
     statistic = question.numeric
+    if isinstance(question.statistic, Mode):
+        return offer_top_key(question.statistic, question)
     if statistic is not None and takes_mean(statistic):
         return offer_mean(statistic, question, searched=False)
     if not isinstance(statistic, Quantile):
-        return "hs.table has medians, quantiles and means; this is none of them"
+        return "hs.table has medians, quantiles, means and modes; this is none of them"
     if not 0 < statistic.q < 1:
         return "hs.table offers quantiles strictly between the smallest and the largest value"
     spacing = choose_spacing(statistic.low)  # what `hs.table(...).quantiles` does by default
@@ -289,6 +290,10 @@ def routes_of(question: Question) -> tuple[Route, ...]:
     """List the routes that may apply to what is asked."""
     if question.labels is not None:
         return LABEL_ROUTES
+    if isinstance(question.statistic, Mode):
+        choices = {"top k": offer_top, "noisy max": offer_winner}
+        mode = question.statistic
+        return (*(Route(name, partial(offer, mode)) for name, offer in choices.items()), *ROUTES)
     statistic = question.numeric
     if statistic is None or not takes_mean(statistic):
         return ROUTES

@@ -74,7 +74,7 @@ def _with_bounds(dp: Any, place: Place, step: Transformation) -> Place:
     return place.behind(beyond(dp, step, dp.t.make_clamp, place.domain, place.metric, bounds))
 
 
-Maker = Callable[[Any, Any], Any]
+Maker = Callable[..., Any]
 
 
 def _cast(dp: Any, step: Transformation) -> list[Maker]:
@@ -214,7 +214,7 @@ def _plain(value: Any, domain: Domain) -> Any:
     return value if isinstance(domain, Table) else np.asarray(value).tolist()
 
 
-def scored(dp: Any, place: Place, step: Transformation, scale: float, measure: Any) -> Any:
+def scored(dp: Any, place: Place, step: Transformation, scale: float, choose: Maker) -> Any:
     """Put quantile scores and the choice among them behind a chain in OpenDP.
 
     Notes
@@ -242,9 +242,7 @@ def scored(dp: Any, place: Place, step: Transformation, scale: float, measure: A
         )
     place = place.behind(made)
     wide = finite_above(Fraction(scale) * whole)
-    choose = dp.m.make_noisy_max
-    found = beyond(dp, step, choose, place.domain, place.metric, measure, wide, True)
-    return place, found
+    return place, beyond(dp, step, choose, place.domain, place.metric, wide, True)
 
 
 def _level(made: Any, size: int | None, point: Any, alpha: float) -> tuple[int, Fraction]:

@@ -15,7 +15,7 @@ import numpy as np
 from hushed._ground.calls import called_as
 from hushed.errors import MissingExtra, ParameterError
 from hushed.measurements._export_spaces import Place, aligned, begin, beyond
-from hushed.measurements._export_steps import named, scored, step_behind
+from hushed.measurements._export_steps import Maker, named, scored, step_behind
 from hushed.measurements._record import Measurement
 from hushed.mechanisms._registry import LAWS
 from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
@@ -26,6 +26,15 @@ _STATED = {
     "ZeroConcentratedDivergence": ZCDP,
     "Approximate(MaxDivergence)": PRIVACY_PROFILE,
     "SmoothedMaxDivergence": PRIVACY_PROFILE,
+}
+_NO_END = {
+    "top_k": "its noisy top k loses k times what one place does, this one no more for more places; "
+    "top_k(1, scale) goes out",
+    "noisy_max": "its noisy max does not tell the lead; put exponential(scale) in its place",
+    "inverse-sensitivity": "it knows ranks, and not how many rows must change",
+    "smooth": "it has no noise that follows the rows",
+    "stable-mode": "it has no test of a distance",
+    "propose-test": "it has no test of a distance",
 }
 _ENDS = (
     *(name for name, law in LAWS.items() if law.opendp),
@@ -44,19 +53,20 @@ def to_opendp(chain: Transformation | Measurement) -> Any:
     chain : Transformation or Measurement
         From a column, a table or answers; by select, clip, impute, cast (of strings and integers),
         drop_missing, resize, to_change_one, to_symmetric, count, sum_of, mean, variance and
-        histogram, to laplace or gaussian; by quantile_scores to exponential; several of them in
-        `compose`; what `from_opendp` put in. Behind it may come a function of the answer. That,
-        select, map_rows, filter_rows and declared functions are taken by OpenDP only after
+        histogram, to laplace or gaussian; by quantile_scores, or from scores in the sup norm, to
+        exponential or top_k(1, scale); several of them in `compose`; what `from_opendp` put in.
+        Behind it may come a function of the answer. That, select, map_rows, filter_rows and
+        declared functions are taken by OpenDP only after
         ``opendp.prelude.enable_features("honest-but-curious")``: it cannot check them.
 
     Returns
     -------
     opendp.Transformation or opendp.Measurement
         The same question in OpenDP's arithmetic and under OpenDP's map, in the measure of the
-        chain. Exponential noise there makes `exponential` permute-and-flip under ``PURE``
-        (McKenna and Sheldon, NeurIPS 2020), which is never worse; under ``ZCDP`` it is the
-        exponential mechanism. Texts that spell a number with spaces or underscores are missing
-        there. A composition gives a list.
+        chain. Exponential noise there makes `exponential`, and `top_k` of one place,
+        permute-and-flip under ``PURE`` (McKenna and Sheldon, NeurIPS 2020), which is never worse;
+        under ``ZCDP`` it is the exponential mechanism. Texts that spell a number with spaces or
+        underscores are missing there. A composition gives a list.
 
     Raises
     ------
@@ -98,10 +108,11 @@ def _measured(dp: Any, place: Place, chain: Measurement) -> Any:
         inner = _measured(dp, place, _ending(chain, before))
         return beyond(dp, chain, inner.__rshift__, _on_ours(function, before))
     steps = () if chain.first is None else chain.first.steps or (chain.first,)
-    if kind in LAWS and LAWS[kind].selects and steps and named(steps[-1]) == "quantile_scores":
+    choose = _chooses(dp, chain)
+    if choose is not None and steps and named(steps[-1]) == "quantile_scores":
         for step in steps[:-1]:
             place = step_behind(dp, place, step)
-        place, made = scored(dp, place, steps[-1], rest[0], _chosen_by(dp, chain))
+        place, made = scored(dp, place, steps[-1], rest[-1], choose)
         return _stated(dp, chain, place.closed(made))
     for step in steps:
         place = step_behind(dp, place, step)
@@ -120,16 +131,25 @@ def _noisy(dp: Any, place: Place, chain: Measurement) -> Any:
     space = place.domain, place.metric
     if kind == "opendp":
         return rest[0]
-    law = LAWS.get(kind)
+    law, choose = LAWS.get(kind), _chooses(dp, chain)
+    if choose is not None:
+        return beyond(dp, chain, choose, *space, float(rest[-1]), False)
     if law is not None and law.opendp:
-        by = (_chosen_by(dp, chain),) if law.selects else ()
-        return beyond(dp, chain, getattr(dp.m, law.opendp), *space, *by, float(rest[0]))
+        return beyond(dp, chain, getattr(dp.m, law.opendp), *space, float(rest[0]))
     last = chain.name.rpartition(" >> ")[2]
-    raise ParameterError(f"OpenDP has no equivalent of {last}; a chain may end in {_ENDS}")
+    why = _NO_END.get(kind, f"a chain may end in {_ENDS}")
+    raise ParameterError(f"OpenDP has no equivalent of {last}: {why}")
 
 
-def _chosen_by(dp: Any, chain: Measurement) -> Any:
-    return dp.zero_concentrated_divergence() if chain.measure == ZCDP else dp.max_divergence()
+def _chooses(dp: Any, chain: Measurement) -> Maker | None:
+    """Find the constructor of a choice of one candidate, which takes a space, scale and negate."""
+    kind, *rest = chain.settings or ("",)
+    by = dp.zero_concentrated_divergence() if chain.measure == ZCDP else dp.max_divergence()
+    if kind == "top_k" and rest[0] == 1:
+        return lambda *given: dp.m.make_noisy_top_k(*given[:2], by, 1, *given[2:])
+    if kind in LAWS and LAWS[kind].selects:
+        return lambda *given: getattr(dp.m, LAWS[kind].opendp)(*given[:2], by, *given[2:])
+    return None
 
 
 def _stated(dp: Any, chain: Measurement, made: Any) -> Any:
@@ -162,6 +182,8 @@ def _as_ours(released: Any, settings: tuple[Any, ...]) -> Any:
         return tuple(
             _as_ours(each, part.settings) for each, part in zip(released, rest[0], strict=True)
         )
+    if kind == "top_k":
+        return np.array(released, np.int64)
     if kind in LAWS and not LAWS[kind].selects:
         return np.array(released, float) if isinstance(released, list) else float(released)
     return released

@@ -59,6 +59,8 @@ def comparison_figure(comparison: Comparison) -> Any:
     unit = "rows" if comparison.categories else "unit of the answer"
     kept = f"error that 50 % (mark) and 95 % (end) of releases keep to ({unit})"
     title = "epsilon (nats)" if levels else LABEL_ERROR if comparison.labels else kept
+    if any(half < least for half, _ in pairs):
+        title += f"; 0 is drawn at {least:.2g}"
     route = alt.Y("route:N", title=None, sort=[row["route"] for row in rows])
     promises = list(dict.fromkeys(each.promise for each in comparison.routes))
     looks = tell_apart(promises, _SHAPES, by="promise", title="promise holds for")

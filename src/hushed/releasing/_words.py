@@ -231,11 +231,11 @@ def _describe_usual(certificate: Certificate) -> str:
     # Beyond a larger one lie no more rows, so that what is said of the smallest one holds.
     first = "-" * (search.side == "low") + format_up(search.smallest, 4)
     return (
-        f" That is for the worst column. In one of which {enough} {rows} or more lie beyond the "
-        f"first candidate, {first}, and where their number, once it is below that, falls at least "
-        "as fast as the root of the candidate grows, as in a Pareto tail of index 1/2 or more, "
-        f"they are {half} at most in half of the searches, and {most} at most in 95 %. Zeros and "
-        "missing values lie beyond none."
+        f" That is for the worst column. It is less, at most {half} {rows} in half of the searches "
+        f"and {most} in 95 %, for a column in which {enough} {rows} or more lie beyond the first "
+        f"candidate, {first}, and the number beyond a candidate, once it is below that, falls at "
+        "least as fast as the square root of the candidate grows (a Pareto tail of index 1/2 or "
+        "more). Zeros and missing values lie beyond none."
     )
 
 

@@ -27,6 +27,11 @@ _ASSUMED = (
     "and conditions were chosen without looking at the rows; names of columns and their types are "
     "public; how long the query took, or that it failed, was told to nobody outside"
 )
+_FIRST_WORDS = {
+    "the only aggregate of the query uses all of epsilon": "the one aggregate gets all of epsilon",
+    "the bound farther from 0": "the larger bound",
+    "half the range of the bounds": "half the distance of the bounds",
+}
 
 
 def _read(text: str) -> Reading:
@@ -63,13 +68,21 @@ def _list_facts(followed: Followed) -> dict[str, Any]:
     plan = followed.plan
     return {
         "unit": plan.unit,
-        "rule": plan.rule,
+        "rule": _as_at_first(plan.rule),
         "threshold": None if plan.selection is None else plan.selection.threshold,
         "noise": [
-            asdict(each) | {"steps": [asdict(step) for step in each.steps]}
+            asdict(each)
+            | {"steps": [asdict(step) | {"why": _as_at_first(step.why)} for step in each.steps]}
             for each in followed.distances
         ],
     }
+
+
+def _as_at_first(words: str) -> str:
+    """Put words into those of the first certificates, with which a file is compared."""
+    for now, first in _FIRST_WORDS.items():
+        words = words.replace(now, first)
+    return words
 
 
 def _list_values(answer: Answer) -> Table:
@@ -83,7 +96,7 @@ def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
     first, *rest = answer.explain().split("\n")
     exact = " ".join([first.partition(". ")[2] or first, *rest])
     way = "\n".join(f"  - {flat(each)}" for each in followed.distances)
-    asked = answer.asked
+    asked, who = answer.asked, "person" if answer.unit == "user" else "row"
     return (
         ("What was asked", "" if asked is None else describe_query(asked.query)),
         ("What is promised", describe_promise(answer.guarantee)),
@@ -91,7 +104,8 @@ def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
         (
             "Why it holds",
             f"How far one {answer.unit} can move each number that was measured, and the noise "
-            f"that hides it:\n{way}\nProof, not samples: it holds for every table (gamma = 0).",
+            f"that hides it:\n{way}\nProof, not samples: it holds for every table and every {who}; "
+            "no population is assumed (gamma = 0).",
         ),
         ("What is assumed", _ASSUMED + "."),
     )
@@ -150,7 +164,10 @@ def _describe_aggregate(each: Any) -> str:
     column = getattr(each, "column", None)
     if column is None:
         named = {"count": "number of rows", "count_users": "number of people"}
-        return named.get(each.kind) or f"the {each.k} keys with the most {each.of}"
+        if each.kind in named:
+            return named[each.kind]
+        keys = "key" if each.k == 1 else f"{each.k} keys"
+        return f"the {keys} with the most {each.of}"
     low, high = (_describe_end(each.low), _describe_end(each.high))
     ends = f"(values moved into {low} to {high})"
     if "search" in (low, high):

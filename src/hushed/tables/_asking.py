@@ -41,7 +41,9 @@ def ask(table: Table, asked: question.Query) -> Table:
         how = each.model_dump(exclude={"kind"})
         if each.kind == "top_k":
             if how.pop("weight") != 1:
-                raise ParameterError("top_k gets all of epsilon: it has no weight")
+                raise ParameterError(
+                    "top_k is a query of its own and uses all of epsilon: leave its weight out"
+                )
             table = table.top_k(*columns, keys=keys or {}, **how)
         else:
             table = getattr(table, each.kind)(**how)

@@ -521,8 +521,8 @@ class QueryBuilder:
         -------
         Table
             The query, which takes no further aggregate. The answer has one row for each chosen key,
-            the one meant for the most first. It gets all of epsilon, which does not grow with
-            k; numbers come from a second query.
+            the one meant for the most first. The choice uses all of epsilon, however large k is;
+            ask for the numbers of rows in a second query.
 
         Raises
         ------

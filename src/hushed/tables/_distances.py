@@ -37,8 +37,8 @@ class DistanceStep:
     of : {"users", "rows", "groups", "answers", "bounds"}
         What is counted. Answers are in the units of the output, all groups together: in the l1
         norm for Laplace noise, in the l2 norm for Gaussian noise, in ranks for quantiles. Where a
-        bound is searched, sums are in multiples of the larger bound, and sums of distances, of
-        half the distance of the bounds.
+        bound is searched, sums are in multiples of the bound farther from 0, and sums of
+        distances, of half the range of the bounds.
     why : str
         What makes it so.
     """
@@ -158,7 +158,7 @@ def _trace_search(query: Query, part: SearchPart) -> Distances:
 
 def name_unit(aggregate: Aggregate) -> str:
     """Name what a sum is measured in whose bounds are not known yet."""
-    return "the larger bound" if aggregate.kind == "sum" else "half the distance of the bounds"
+    return "the bound farther from 0" if aggregate.kind == "sum" else "half the range of the bounds"
 
 
 def size_unit(measurement: Measurement, aggregate: Aggregate) -> Fraction:

@@ -354,7 +354,7 @@ def _explain_split(aggregates: int, *, select_partitions: bool, normal: bool) ->
     many = "1 aggregate" if aggregates == 1 else f"{aggregates} aggregates"
     rule = f"epsilon is split over {many}{selected} by weight"
     if aggregates == 1 and not select_partitions:
-        rule = "the one aggregate gets all of epsilon"
+        rule = "the only aggregate of the query uses all of epsilon"
     if not normal:
         return rule
     halves = (

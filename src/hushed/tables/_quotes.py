@@ -56,7 +56,7 @@ class QuotedOutput(Shown):
         What is measured for it, and the error of each number by itself, by the noise alone.
         Quantiles share the
         probability of a miss; their errors are those before sorting. A sum whose bound is searched
-        is in multiples of the larger bound, or of half the distance of the bounds for a mean.
+        is in multiples of the bound farther from 0, or of half the range of the bounds for a mean.
     candidates : Candidates or None
         What quantiles are chosen from.
     searched : bool
@@ -76,7 +76,7 @@ class QuotedOutput(Shown):
             ranks = " ranks" if self.measured[0][0].startswith("rank") else ""
             error = f"within {format_up(self.accuracy, 4)}{ranks}"
         share = f"{_write_share(self.share)} % of epsilon"
-        measured = ", ".join(f"{what} within {format_up(e, 4)}" for what, e in self.measured)
+        measured = say_measured(self)
         return card_of_facts(
             f"Output {shown(self.name)}", (("error", error), ("share", share), ("by", measured))
         )
@@ -167,6 +167,11 @@ class Quote(Shown):
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         lines = [f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"]
         lines += [self._line(each) for each in self.outputs]
+        if any(each.searched for each in self.outputs):
+            lines.append(
+                "searched bounds are not known yet, so that the errors of sums are told as "
+                "multiples of them; the answer has them as numbers"
+            )
         if any(each.accuracy is None and not each.searched for each in self.outputs):
             lines.append(
                 "for the error of a mean or variance, give the approximate number of rows of a "
@@ -199,7 +204,7 @@ class Quote(Shown):
 
     def _line(self, output: QuotedOutput) -> str:
         """Describe the error of an output, of its measurements, and its share."""
-        parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
+        parts = say_measured(output)
         text, first = parts, output.measured[0][0]
         if output.accuracy is not None:
             text = f"within {format_up(output.accuracy, 4)}"
@@ -213,6 +218,21 @@ class Quote(Shown):
             elif first in ("rows of a key", "users of a key"):
                 text += f" {first.split()[0]} of the best key for each place"
         return f"{shown(output.name)}: {text}; {_write_share(output.share)} % of epsilon"
+
+
+def say_measured(output: QuotedOutput) -> str:
+    """Say the error of each number that is measured for an output."""
+    return ", ".join(_say_number(*each) for each in output.measured)
+
+
+def _say_number(what: str, error: float) -> str:
+    number = format_up(error, 4)
+    what, _, unit = what.partition(" / ")
+    if unit:
+        return f"{what} within {number} times {unit}"
+    return (
+        f"at most {number} {what}" if what.startswith("rows beyond") else f"{what} within {number}"
+    )
 
 
 def _write_share(share: float) -> str:
@@ -324,8 +344,8 @@ def _quote_searched(
             continue
         several = ((part, aggregate), (other, least))
         error = max(_error_in_bounds(each, asked, beta) for each, asked in several)
-        power = " squared" if part.measurement.feature.kind == "square" else ""
-        found.append((f"{_role(part)} / {name_unit(aggregate)}{power}", error))
+        power = "the square of " if part.measurement.feature.kind == "square" else ""
+        found.append((f"{_role(part)} / {power}{name_unit(aggregate)}", error))
     return QuotedOutput(
         name=aggregate.name,
         share=math.fsum([*(e.share for e in searches), *(e.share for e in parts)]),

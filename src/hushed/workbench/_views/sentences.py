@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hushed._ground.printing import format_up
 from hushed.tables import Quote
 from hushed.tables._answers import percent
-from hushed.tables._quotes import QuotedOutput
+from hushed.tables._quotes import QuotedOutput, say_measured
 from hushed.workbench._views.question import Question
 
 
@@ -42,8 +42,7 @@ def list_statistics(question: Question, quote: Quote) -> tuple[Statistic, ...]:
 
 def _say_output(output: QuotedOutput, quote: Quote) -> str:
     if output.searched:
-        parts = ", ".join(f"{what} within {format_up(error, 4)}" for what, error in output.measured)
-        return f"its error depends on the bounds that will be found: {parts}"
+        return f"its error depends on the bounds that will be found: {say_measured(output)}"
     if output.accuracy is None:
         return "for its error, say under More about how many rows a group has"
     error = format_up(output.accuracy, 4)
