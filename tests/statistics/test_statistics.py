@@ -666,3 +666,10 @@ def test_a_description_of_none_is_named_as_such(told):
     """And not as a call, which nobody has made."""
     with pytest.raises(ParameterError, match=r"^that describes no quantile: "):
         hs.statistics.from_description({"kind": "quantile"} | told)
+
+
+def test_a_variance_is_told_why_it_is_not_there():
+    """And what to use; a name that is no statistic is not there, as in any module."""
+    with pytest.raises(AttributeError, match=r"no statistic variance: .*interquartile_range"):
+        hs.statistics.variance  # noqa: B018
+    assert not hasattr(hs.statistics, "modus")

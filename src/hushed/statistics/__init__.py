@@ -38,3 +38,14 @@ __all__ = [
     "quantile",
     "trimmed_mean",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Say why there is no variance; other names are not there either."""
+    if name == "variance":
+        raise AttributeError(
+            "there is no statistic variance: on every table one row moves a variance by an eighth "
+            "of the most that one can, so noise that follows the rows gains nothing. Use "
+            "hs.statistics.interquartile_range, or the variance of a table query"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
