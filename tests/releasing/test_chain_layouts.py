@@ -32,7 +32,13 @@ def noise(chain):
 
 
 SUM, SUM_OF_TABLE, SUM_OF_FOUR = map(total, (COLUMN, TABLE, FOUR))
+ONES = {"low": 0, "high": 100, "epsilon": 0.5, "aggregate": "mean", "blocks": 2, "beta": 0.9}
+BLOCKS, EVEN = hs.Blocks(**ONES, neighbours="add-remove"), hs.Blocks(**ONES)
 MISFITS = {
+    "blocks, other column": (SUM_OF_TABLE, COSTS, BLOCKS, "no column 'age'"),
+    "blocks, texts": (SUM_OF_TABLE, TEXTS, BLOCKS, "column 'age': what is needed is .* numbers"),
+    "blocks, of random sizes": (SUM_OF_FOUR, np.ones(8), BLOCKS, "takes tables of 4 rows"),
+    "blocks, of other sizes": (SUM_OF_FOUR, np.ones(4), EVEN, "takes tables of 4 rows"),
     "statistic, other column": (TABLE, COSTS, MEDIAN, "no column 'age'"),
     "statistic, no names": (TABLE, np.ones(3), MEDIAN, "expected columns by name"),
     "statistic, a list": (TABLE, [31.0], MEDIAN, "expected columns by name"),
@@ -102,6 +108,7 @@ def test_rows_that_fit_are_taken_by_functions():
         (SUM_OF_FOUR, [1.0, 2.0, 3.0, 4.0]),
     ):
         hs.release(chain, rows, noise(chain))
+    hs.release(SUM_OF_FOUR, np.ones(8), EVEN)
     made = hs.Gaussian(m.chain_sensitivity(POINTS), epsilon=0.5, delta=1e-7)
     for rows in (np.ones((3, 2)), [[1.0, 0.5]]):
         hs.release(POINTS, rows, made)
