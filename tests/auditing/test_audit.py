@@ -4,6 +4,7 @@ import json
 import math
 import random
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from hushed import populations
 from hushed.auditing import (
     Command,
+    Pair,
     PopulationPairs,
     Raised,
     Renyi,
@@ -391,6 +393,47 @@ class TestBadInput:
             quick(grid_laplace, [arrays], **options)
         with pytest.raises(ParameterError, match=r"no .* neighbours"):
             quick(grid_laplace, [pair], **options)
+
+    @pytest.mark.parametrize(
+        ("pair", "stated", "reason"),
+        [
+            (([1.0, 2.0], [3.0, 4.0]), {"distance": 2}, ""),
+            (([1.0, 2.0], [3.0, 2.0]), {"distance": 2}, "1 rows differ instead of 2"),
+            (([1.0, 2.0, 3.0], [2.0]), {"distance": 2, "neighbours": "add-remove"}, ""),
+            (([1.0, 2.0, 3.0], [4.0]), {"distance": 2, "neighbours": "add-remove"}, "than 2 rows"),
+            (([1.0, 2.0], [1.0]), {"distance": 2, "neighbours": "add-remove"}, "2 more or less"),
+            (([1.0, 2.0], [3.0, 4.0, 5.0]), {"unit": "user"}, ""),
+            (([1.0, 2.0], [1.0, 2.0]), {"unit": "user"}, "they are equal"),
+        ],
+    )
+    def test_pairs_are_as_far_apart_as_the_claim_says(self, pair, stated, reason):
+        """All of them differed in one row: a claim about two passed, or could not be tried."""
+        judged = partial(
+            quick,
+            lambda rows, rng, size: rng.laplace(size=size),
+            [tuple(map(np.array, pair))],
+            claim=Guarantee(epsilon=1, **stated),
+            samples=400,
+        )
+        if reason:
+            with pytest.raises(ParameterError, match=reason):
+                judged()
+            return
+        assert ("on your word" in judged().explain()) == ("unit" in stated)
+
+    @pytest.mark.parametrize("stated", [{"distance": 2}, {"unit": "user"}])
+    def test_pairs_that_a_population_gives_are_no_farther_apart_than_one_row(self, stated):
+        """Nor are query answers, where two rows change at once."""
+        drawn = PopulationPairs(population=populations.Uniform(low=0, high=1), rows=3, count=2)
+        for pairs in (drawn, "one below")[: 1 + ("distance" in stated)]:
+            with pytest.raises(ParameterError, match="and these pairs differ in"):
+                quick(grid_laplace, pairs, claim=Guarantee(epsilon=1, **stated))
+
+    def test_two_pairs_of_one_name_are_refused(self):
+        """A report names those that violate."""
+        pair = Pair(rows=[1.0], neighbour=[2.0], name="it")
+        with pytest.raises(ParameterError, match="two pairs have one name"):
+            quick(grid_laplace, [pair, pair])
 
     def test_claims_that_promise_nothing(self):
         """Delta 1 and infinite epsilon cannot be contradicted."""

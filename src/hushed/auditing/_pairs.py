@@ -182,13 +182,18 @@ def extreme_pairs(
 
 
 def read_pairs(
-    pairs: str | Iterable[Any] | None, *, relation: Relation, answers: int
+    pairs: str | Iterable[Any] | None,
+    *,
+    relation: Relation,
+    answers: int,
+    distance: int | None = 1,
 ) -> list[Pair]:
     """Pairs that a user asked for, checked: at least one, and all of them neighbours.
 
     `pairs` is the name of a family (of vectors of `answers` answers) or the pairs themselves. None
     is refused: no family is right for every mechanism. The relation "answers" lets every entry of
-    a vector of answers move by at most 1.
+    a vector of answers move by at most 1. `distance` is the number of rows in which tables differ;
+    None for all those of a user, who may have any number.
     """
     if pairs is None:
         raise ParameterError(
@@ -217,8 +222,13 @@ def read_pairs(
         raise ParameterError(
             "no pairs were given; list one or more of (rows, neighbour)", parameter="pairs"
         )
+    if len({pair.name for pair in found}) < len(found):
+        raise ParameterError(
+            "two pairs have one name, and a report tells them apart by it: give each its own",
+            parameter="pairs",
+        )
     for pair in found:
-        reason = _find_difference(pair.rows, pair.neighbour, relation)
+        reason = _find_difference(pair.rows, pair.neighbour, relation, distance)
         if reason:
             would_fit = relation != "answers" and not _find_moved(pair.rows, pair.neighbour)
             raise ParameterError(
@@ -241,7 +251,7 @@ def _read_pair(given: Any, number: int) -> Pair:
     return Pair(rows=given[0], neighbour=given[1], name=f"pair {number}")
 
 
-def _find_difference(one: Any, other: Any, relation: Relation) -> str:
+def _find_difference(one: Any, other: Any, relation: Relation, distance: int | None) -> str:
     """Reason why two inputs are no neighbours; empty if they are."""
     if relation == "answers":
         return _find_moved(one, other)
@@ -251,36 +261,42 @@ def _find_difference(one: Any, other: Any, relation: Relation) -> str:
         return str(cause)
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    return _find_replaced(one, other) if relation == "replace-one" else _find_removed(one, other)
+    if distance is None:
+        return "they are equal" if containers.is_same(one, other) else ""
+    if relation == "replace-one":
+        return _find_replaced(one, other, distance)
+    return _find_removed(one, other, distance)
 
 
-def _find_replaced(one: Any, other: Any) -> str:
+def _find_replaced(one: Any, other: Any, distance: int) -> str:
     if len(one) != len(other):
         return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
     moved = sum(
         not containers.is_same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
-    return "" if moved == 1 else f"{moved} rows differ instead of 1"
+    return "" if moved == distance else f"{moved} rows differ instead of {distance}"
 
 
-def _find_removed(one: Any, other: Any) -> str:
-    if abs(len(one) - len(other)) != 1:
-        return f"they have {len(one)} and {len(other)} rows; one more or less is allowed"
+def _find_removed(one: Any, other: Any, distance: int) -> str:
+    if abs(len(one) - len(other)) != distance:
+        allowed = "one" if distance == 1 else str(distance)
+        return f"they have {len(one)} and {len(other)} rows; {allowed} more or less is allowed"
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return "" if _is_one_less(longer, shorter) else "more differs than one row"
+    more = "one row" if distance == 1 else f"{distance} rows"
+    return "" if _is_within(longer, shorter) else f"more differs than {more}"
 
 
 def _take_row(table: Any, index: int) -> Any:
     return containers.take(table, np.array([index]))
 
 
-def _is_one_less(longer: Any, shorter: Any) -> bool:
-    """Whether one row was taken away, the order of the others kept."""
+def _is_within(longer: Any, shorter: Any) -> bool:
+    """Whether rows were taken away, and no more: the others are there, in their order."""
     at = 0
-    while at < len(shorter) and containers.is_same(_take_row(longer, at), _take_row(shorter, at)):
-        at += 1
-    rest = np.arange(at, len(shorter))
-    return containers.is_same(containers.take(longer, rest + 1), containers.take(shorter, rest))
+    for i in range(len(longer)):
+        if at < len(shorter) and containers.is_same(_take_row(longer, i), _take_row(shorter, at)):
+            at += 1
+    return at == len(shorter)
 
 
 def _find_moved(one: Any, other: Any) -> str:
