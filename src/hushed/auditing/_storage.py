@@ -142,7 +142,7 @@ def _stand_in(name: str, moved: list[int] | None) -> Pair:
     return Pair(rows=[0] * size, neighbour=[1] * count + [0] * (size - count), name=name)
 
 
-_MOST_ANSWERS = 10_000_000
+_MOST_ANSWERS, _MOST_RUNS = 10_000_000, 10**12  # beyond 2**53 SciPy's quantiles do not end
 
 
 def _read_claim(told: dict[str, Any]) -> Claim:
@@ -161,7 +161,7 @@ def _rules(report: AuditReport) -> dict[str, bool]:
     rules = {
         "samples": _is_count(report.samples)
         and all(_is_count(each) for each in astuple(seen))
-        and 0 < max(seen.samples, seen.other_samples) <= report.samples,
+        and 0 < max(seen.samples, seen.other_samples) <= report.samples <= _MOST_RUNS,
         "failed": _is_count(report.failed)
         and _is_count(report.made)
         and report.failed <= report.made <= 2 * report.samples
