@@ -7,12 +7,12 @@ import sys
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hushed import populations
 from hushed.auditing import (
     Command,
-    Pair,
     PopulationPairs,
     Raised,
     Renyi,
@@ -429,11 +429,19 @@ class TestBadInput:
             with pytest.raises(ParameterError, match="and these pairs differ in"):
                 quick(grid_laplace, pairs, claim=Guarantee(epsilon=1, **stated))
 
-    def test_two_pairs_of_one_name_are_refused(self):
+    @pytest.mark.parametrize("unit", ["row", "user"])
+    def test_frames_of_other_columns_are_no_neighbours(self, unit):
+        """Of one row each, they passed as one that was replaced."""
+        pair = (pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]}))
+        with pytest.raises(ParameterError, match="columns have other names"):
+            quick(grid_laplace, [pair], claim=Guarantee(epsilon=1, unit=unit))
+
+    def test_pairs_of_one_name_are_told_apart(self):
         """A report names those that violate."""
-        pair = Pair(rows=[1.0], neighbour=[2.0], name="it")
-        with pytest.raises(ParameterError, match="two pairs have one name"):
-            quick(grid_laplace, [pair, pair])
+        both = [*extreme_pairs(0, 1, 2), *extreme_pairs(0, 2, 2)]
+        names = [each.name for each in read_pairs(both, relation="replace-one", answers=1)]
+        assert len(set(names)) == len(names) == len(both)
+        assert names[-1] == f"{both[-1].name} (2)"
 
     def test_claims_that_promise_nothing(self):
         """Delta 1 and infinite epsilon cannot be contradicted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -222,11 +222,6 @@ def read_pairs(
         raise ParameterError(
             "no pairs were given; list one or more of (rows, neighbour)", parameter="pairs"
         )
-    if len({pair.name for pair in found}) < len(found):
-        raise ParameterError(
-            "two pairs have one name, and a report tells them apart by it: give each its own",
-            parameter="pairs",
-        )
     for pair in found:
         reason = _find_difference(pair.rows, pair.neighbour, relation, distance)
         if reason:
@@ -236,7 +231,19 @@ def read_pairs(
                 parameter="relation",
                 hint=_FOR_ANSWERS if would_fit else "",
             )
-    return found
+    return _name_apart(found)
+
+
+def _name_apart(pairs: list[Pair]) -> list[Pair]:
+    """Add a number to a name that an earlier pair has: a report tells pairs by their names."""
+    named: dict[str, Pair] = {}
+    for pair in pairs:
+        name, number = pair.name, 1
+        while name in named:
+            number += 1
+            name = f"{pair.name} ({number})"
+        named[name] = replace(pair, name=name)
+    return list(named.values())
 
 
 def _read_pair(given: Any, number: int) -> Pair:
@@ -259,13 +266,19 @@ def _find_difference(one: Any, other: Any, relation: Relation, distance: int | N
         kinds = containers.container(one), containers.container(other)
     except BadRows as cause:
         return str(cause)
-    if kinds[0] != kinds[1]:
-        return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
+    if other_layout := _find_other_layout(one, other, kinds):
+        return other_layout
     if distance is None:
         return "they are equal" if containers.is_same(one, other) else ""
-    if relation == "replace-one":
-        return _find_replaced(one, other, distance)
-    return _find_removed(one, other, distance)
+    find = _find_replaced if relation == "replace-one" else _find_removed
+    return find(one, other, distance)
+
+
+def _find_other_layout(one: Any, other: Any, kinds: tuple[str, str]) -> str:
+    if kinds[0] != kinds[1]:
+        return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
+    named = [list(getattr(each, "columns", ())) for each in (one, other)]
+    return "" if named[0] == named[1] else "their columns have other names"
 
 
 def _find_replaced(one: Any, other: Any, distance: int) -> str:
