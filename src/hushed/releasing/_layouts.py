@@ -27,13 +27,19 @@ def refuse_blocks(f: object, rows: Any, blocks: int, *, even: bool) -> None:
     """Refuse rows whose blocks a chain would refuse, each of them, so that none of them answers."""
     if not isinstance(f, Transformation):
         return
-    size = f.source.domain.size
+    domain = f.source.domain
+    size, least = domain.size, getattr(domain, "least", None) or 0
     if size is not None and not (even and len(rows) == size * blocks):
         raise BadRows(
             f"the chain takes tables of {size} rows, and not all blocks have as many: declare it "
             "without size="
         )
-    _refuse_columns(f.source.domain, rows)
+    if even and len(rows) // blocks < least:
+        raise BadRows(
+            f"the chain takes tables of {least} rows or more, and blocks have "
+            f"{len(rows) // blocks}: declare a smaller least=, or ask for fewer blocks"
+        )
+    _refuse_columns(domain, rows)
 
 
 def _refuse_columns(domain: Domain, rows: Any) -> None:
