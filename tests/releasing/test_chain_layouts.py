@@ -43,7 +43,7 @@ MISFITS = {
         SOME,
         np.ones(7),
         EVEN,
-        "takes tables of 4 rows or more, and blocks have 3",
+        "takes tables of 4 rows or more",
     ),
     "blocks, of other sizes": (SUM_OF_FOUR, np.ones(4), EVEN, "takes tables of 4 rows"),
     "statistic, other column": (TABLE, COSTS, MEDIAN, "no column 'age'"),
