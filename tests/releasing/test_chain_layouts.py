@@ -122,6 +122,13 @@ def test_rows_that_fit_are_taken_by_functions():
         hs.release(POINTS, rows, made)
 
 
+def test_a_chain_in_blocks_is_named_by_its_steps():
+    """It was "Transformation", whatever its steps."""
+    certificate = hs.release(SOME, np.ones(8), EVEN).certificate
+    assert "Released was 'clip(0, 100) >> mean()', asked about 2 blocks" in certificate.explain()
+    assert hs.verify(certificate).reproduced
+
+
 def test_words_do_not_say_of_a_chain_what_holds_for_rows_alone():
     """It gives numbers and no others: where a row is a text, nothing is released."""
     words = hs.release(COLUMN, [31.0, 64.0], MEDIAN).certificate.explain()
