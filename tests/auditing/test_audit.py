@@ -4,8 +4,10 @@ import json
 import math
 import random
 import sys
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hushed import populations
@@ -391,6 +393,55 @@ class TestBadInput:
             quick(grid_laplace, [arrays], **options)
         with pytest.raises(ParameterError, match=r"no .* neighbours"):
             quick(grid_laplace, [pair], **options)
+
+    @pytest.mark.parametrize(
+        ("pair", "stated", "reason"),
+        [
+            (([1.0, 2.0], [3.0, 4.0]), {"distance": 2}, ""),
+            (([1.0, 2.0], [3.0, 2.0]), {"distance": 2}, "1 rows differ instead of 2"),
+            (([1.0, 2.0, 3.0], [2.0]), {"distance": 2, "neighbours": "add-remove"}, ""),
+            (([1.0, 2.0, 3.0], [4.0]), {"distance": 2, "neighbours": "add-remove"}, "than 2 rows"),
+            (([1.0, 2.0], [1.0]), {"distance": 2, "neighbours": "add-remove"}, "2 more or less"),
+            (([1.0, 2.0], [3.0, 4.0, 5.0]), {"unit": "user"}, ""),
+            (([1.0, 2.0], [1.0, 2.0]), {"unit": "user"}, "they are equal"),
+        ],
+    )
+    def test_pairs_are_as_far_apart_as_the_claim_says(self, pair, stated, reason):
+        """All of them differed in one row: a claim about two passed, or could not be tried."""
+        judged = partial(
+            quick,
+            lambda rows, rng, size: rng.laplace(size=size),
+            [tuple(map(np.array, pair))],
+            claim=Guarantee(epsilon=1, **stated),
+            samples=400,
+        )
+        if reason:
+            with pytest.raises(ParameterError, match=reason):
+                judged()
+            return
+        assert ("on your word" in judged().explain()) == ("unit" in stated)
+
+    @pytest.mark.parametrize("stated", [{"distance": 2}, {"unit": "user"}])
+    def test_pairs_that_a_population_gives_are_no_farther_apart_than_one_row(self, stated):
+        """Nor are query answers, where two rows change at once."""
+        drawn = PopulationPairs(population=populations.Uniform(low=0, high=1), rows=3, count=2)
+        for pairs in (drawn, "one below")[: 1 + ("distance" in stated)]:
+            with pytest.raises(ParameterError, match="and these pairs differ in"):
+                quick(grid_laplace, pairs, claim=Guarantee(epsilon=1, **stated))
+
+    @pytest.mark.parametrize("unit", ["row", "user"])
+    def test_frames_of_other_columns_are_no_neighbours(self, unit):
+        """Of one row each, they passed as one that was replaced."""
+        pair = (pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]}))
+        with pytest.raises(ParameterError, match="columns have other names"):
+            quick(grid_laplace, [pair], claim=Guarantee(epsilon=1, unit=unit))
+
+    def test_pairs_of_one_name_are_told_apart(self):
+        """A report names those that violate."""
+        both = [*extreme_pairs(0, 1, 2), *extreme_pairs(0, 2, 2)]
+        names = [each.name for each in read_pairs(both, relation="replace-one", answers=1)]
+        assert len(set(names)) == len(names) == len(both)
+        assert names[-1] == f"{both[-1].name} (2)"
 
     def test_claims_that_promise_nothing(self):
         """Delta 1 and infinite epsilon cannot be contradicted."""

@@ -130,6 +130,24 @@ def test_whether_a_function_is_refused_follows_from_no_private_cell():
     assert len(refusals) == 1
 
 
+class Running:
+    """Log likelihoods about the mean of all rows asked so far: one row moves all others."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __call__(self, row, p):
+        self.asked.append(float(np.asarray(row).ravel()[0]))
+        return -((p - np.mean(self.asked)) ** 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"public_rows": np.linspace(0, 1, 5)}])
+def test_a_function_that_keeps_rows_for_later_ones_is_refused_and_costs_nothing(options):
+    """As in map_rows: a clip bounds what one row says, and not what others say after it."""
+    with pytest.raises(BadFunction, match="in another order"):
+        release(Running(), np.ones(5), **options)
+
+
 def test_nothing_is_made_up_for_lists():
     """Their rows are whatever they are; a row that says nothing counts alike for all candidates."""
     assert release(misspelt, [{"x": 1.0}])[0] in GRID

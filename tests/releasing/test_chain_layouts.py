@@ -15,6 +15,7 @@ AGE = Cell(low=0, high=100)
 COLUMN = Space(domain=Column(cell=AGE), metric=SYMMETRIC) >> t.clip(0, 100)
 TABLE = Space(domain=Table.of({"age": AGE}), metric=SYMMETRIC) >> t.select("age")
 FOUR = Space(domain=Column(cell=AGE, size=4), metric=CHANGE_ONE) >> t.clip(0, 100)
+SOME = Space(domain=Column(cell=AGE, least=4), metric=SYMMETRIC) >> t.clip(0, 100) >> t.mean()
 POINTS = Space(domain=Vectors(dims=2), metric=SYMMETRIC) >> t.clip_norm(1.0) >> t.vector_sum()
 MEDIAN = hs.InverseSensitivity(hs.statistics.median(low=0, high=100), epsilon=0.5)
 AGES = pd.DataFrame({"age": [31.0, 64.0], "cost": [1.0, 2.0]})
@@ -32,7 +33,19 @@ def noise(chain):
 
 
 SUM, SUM_OF_TABLE, SUM_OF_FOUR = map(total, (COLUMN, TABLE, FOUR))
+ONES = {"low": 0, "high": 100, "epsilon": 0.5, "aggregate": "mean", "blocks": 2, "beta": 0.9}
+BLOCKS, EVEN = hs.Blocks(**ONES, neighbours="add-remove"), hs.Blocks(**ONES)
 MISFITS = {
+    "blocks, other column": (SUM_OF_TABLE, COSTS, BLOCKS, "no column 'age'"),
+    "blocks, texts": (SUM_OF_TABLE, TEXTS, BLOCKS, "column 'age': what is needed is .* numbers"),
+    "blocks, of random sizes": (SUM_OF_FOUR, np.ones(8), BLOCKS, "takes tables of 4 rows"),
+    "blocks, too few": (
+        SOME,
+        np.ones(7),
+        EVEN,
+        "takes tables of 4 rows or more",
+    ),
+    "blocks, of other sizes": (SUM_OF_FOUR, np.ones(4), EVEN, "takes tables of 4 rows"),
     "statistic, other column": (TABLE, COSTS, MEDIAN, "no column 'age'"),
     "statistic, no names": (TABLE, np.ones(3), MEDIAN, "expected columns by name"),
     "statistic, a list": (TABLE, [31.0], MEDIAN, "expected columns by name"),
@@ -102,9 +115,18 @@ def test_rows_that_fit_are_taken_by_functions():
         (SUM_OF_FOUR, [1.0, 2.0, 3.0, 4.0]),
     ):
         hs.release(chain, rows, noise(chain))
+    for chain in (SUM_OF_FOUR, SOME):
+        hs.release(chain, np.ones(8), EVEN)
     made = hs.Gaussian(m.chain_sensitivity(POINTS), epsilon=0.5, delta=1e-7)
     for rows in (np.ones((3, 2)), [[1.0, 0.5]]):
         hs.release(POINTS, rows, made)
+
+
+def test_a_chain_in_blocks_is_named_by_its_steps():
+    """It was "Transformation", whatever its steps."""
+    certificate = hs.release(SOME, np.ones(8), EVEN).certificate
+    assert "Released was 'clip(0, 100) >> mean()', asked about 2 blocks" in certificate.explain()
+    assert hs.verify(certificate).reproduced
 
 
 def test_words_do_not_say_of_a_chain_what_holds_for_rows_alone():

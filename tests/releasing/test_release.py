@@ -41,6 +41,20 @@ def test_the_answer_is_the_exact_one_plus_noise():
     assert type(r.value) is float
 
 
+def test_what_is_certified_is_what_was_released():
+    """An array that was computed on in place, as ``value /= 100``, was certified as it was then."""
+    moved = hs.proven_sensitivity(1.0, "l2", argument="counts")
+    mechanism = hs.Gaussian(moved, epsilon=1.0, delta=1e-6)
+    released = hs.release(lambda rows: np.array([rows.sum(), 1.0]), np.ones(5), mechanism)
+    value = released.value
+    with pytest.raises(ValueError, match="read-only"):
+        value /= 100
+    polynomial = hs.mechanisms.BernsteinPolynomial(np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        polynomial.coefficients[0] = 0.0
+    assert polynomial(0.5) == 1.0
+
+
 @pytest.mark.slow
 def test_charge_before_rows_before_noise(ledger, private):
     """The function sees a ledger that has been charged, and its rows are the private ones."""

@@ -1,5 +1,6 @@
 """Certificates with one field altered: what is refused, and which honest ones must not be."""
 
+import copy
 import json
 import math
 
@@ -33,6 +34,19 @@ def test_no_error_bar_of_a_mean_is_narrowed_by_its_number_of_rows():
         "high": {"mean_x": [50.0]},
     }
     assert hs.verify(hs.Statement(record=json.dumps(whole))).reproduced
+
+
+def test_no_error_bar_is_lost_in_the_rounding_of_a_huge_number():
+    """Doubles at 1e27 are further apart than any error bar, and the bar was compared as one."""
+    asked = hs.table(pa.table({"x": [1.0, 2.0]})).count(name="n").sum("x", low=0, high=2, name="s")
+    record = json.loads(hs.certify(asked.release(epsilon=1)).record)
+    for name in ("n", "s"):
+        for value in (10**27, -(10**27), 1e27):
+            forged = copy.deepcopy(record)
+            for column in ("values", "low", "high"):
+                forged[column][name] = [value if column == "values" else float(value)]
+            with pytest.raises(ParameterError, match=f"error bar of {name}"):
+                hs.Statement(record=json.dumps(forged))
 
 
 @pytest.mark.slow

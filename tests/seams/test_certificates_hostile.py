@@ -204,6 +204,26 @@ def test_a_study_adds_up_so_many_laws_and_no_more():
             hs.Statement(record=json.dumps(record | {"parts": parts}))
 
 
+def test_no_number_of_runs_keeps_the_reader():
+    """Beyond 2**53 runs SciPy looks for the next whole number among doubles, and never ends."""
+    report = hs.audit(
+        lambda rows, rng, size: rng.laplace(size=size) + rows[0],
+        [([0.0], [1.0])],
+        claim=hs.Guarantee(epsilon=1.0),
+        samples=400,
+        batch=True,
+        workers=1,
+    )
+    record = json.loads(hs.certify(report).record)
+    for runs in (10**18, 10**400):
+        half = runs // 2
+        seen = {"samples": half, "other_samples": half, "hits": runs // 4, "other_hits": runs // 5}
+        forged = record | {"samples": runs, "weight": 2.0, "outcomes": None}
+        forged["witness"] = record["witness"] | seen
+        with pytest.raises(ParameterError):
+            hs.Statement(record=json.dumps(forged))
+
+
 @pytest.mark.parametrize("end", ["\n", "\n\n", "\u2028", "\r"])
 def test_no_name_of_an_audit_is_a_line_of_its_own(end):
     """Nor a paragraph with a heading, as those that the program writes."""

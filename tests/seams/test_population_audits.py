@@ -101,7 +101,8 @@ def test_a_gamma_about_other_pairs_is_not_judged(other, match):
     with pytest.raises(ParameterError, match=match):
         judged(np.sum, 1.5, hs.Guarantee(epsilon=1, gamma=0.2, **other), rows=20)
     exact = hs.Guarantee(epsilon=1, **other)
-    found = audit(noisy(np.sum, 1.5), [([0.0], [1.0])], claim=exact, samples=400, batch=True)
+    pair = ([0.0] * 3, [1.0] * 3)
+    found = audit(noisy(np.sum, 1.5), [pair], claim=exact, samples=400, batch=True)
     assert match in found.explain().split(" for replace-one")[0]
 
 

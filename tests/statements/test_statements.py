@@ -475,6 +475,11 @@ def test_an_audit_is_judged_by_its_counts_again(certificates):
         (("confidence",), 0.99),
         (("stated", "rho"), 0.5),
         (("named",), ["another pair"]),
+        (("named",), []),
+        (("tried",), told["tried"] * 2),
+        (("stated", "neighbours"), "add-remove"),
+        (("samples",), 10 * told["samples"]),
+        (("failed",), {"runs": 10, "failed": 5}),
         (("samples",), told["witness"]["samples"] - 1),
         (("samples",), -1),
         (("samples",), True),
@@ -498,6 +503,38 @@ def test_an_audit_is_judged_by_its_counts_again(certificates):
         place[path[-1]] = value
         with pytest.raises(ParameterError):
             hs.Statement(record=json.dumps(record))
+
+
+@pytest.mark.parametrize("kind", ["sequential", "population"])
+def test_what_follows_without_the_runs_of_an_audit_is_compared(kind):
+    """Of bets, and of a population, no bound follows from the counts, but all of this does."""
+    given = {"samples": 9000, "batch": True, "workers": 1, "bits": False}
+    if kind == "sequential":
+        pairs = [([1.0], [0.0]), ([1.0], [0.9])]
+        told = hs.audit(noisy, pairs, claim=hs.Guarantee(epsilon=2.0), sequential=True, **given)
+        altered = {
+            "minimum_detectable": 0.01,
+            "measured": 3.0,
+            "tried": ["pair 1"],
+            "samples": 1501,
+        }
+    else:
+        drawn = hs.PopulationPairs(
+            population=hs.populations.Uniform(low=0, high=1), rows=1, count=5
+        )
+        claim = hs.Guarantee(epsilon=0.5, gamma=0.3)
+        told = hs.audit(noisy, drawn, claim=claim, **given)
+        altered = {"share_low": 0.9, "share_high": 0.01, "needed": 1, "drawn": 50, "caught": -1}
+        altered |= {"measured": 3.0, "named": ["drawn pair 1"], "samples": 90_000}
+        altered |= {"tried": [f"pair {i}" for i in range(9)], "position": "first"}
+    record = hs.certify(told).record
+    assert hs.Statement(record=record).subject.verdict == "not refuted"
+    for name, value in altered.items():
+        forged = json.loads(record)
+        places = (forged, forged["certified"], forged["population"] or {})
+        next(each for each in places if name in each)[name] = value
+        with pytest.raises(ParameterError):
+            hs.Statement(record=json.dumps(forged))
 
 
 def test_the_certificate_of_an_audit_holds_its_outcomes(certificates):

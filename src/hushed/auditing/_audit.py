@@ -16,7 +16,7 @@ from hushed._ground.checks import is_real
 from hushed._ground.printing import as_given
 from hushed._ground.progress import choose_words
 from hushed.auditing._bounds import Counts
-from hushed.auditing._claims import Claim
+from hushed.auditing._claims import Claim, read_distance
 from hushed.auditing._fixed import (
     Finding,
     find_minimum_detectable,
@@ -146,7 +146,8 @@ def audit(
     differ = _choose_relation(pairs, claim.neighbours, relation)
     if sequential and not judged.can_be_bet_against:
         raise ParameterError("the sequential mode judges epsilon and delta, with gamma = 0")
-    listed = _list_pairs(pairs, judged, differ, answers, root, claim.neighbours)
+    _refuse_other_distance(pairs, claim, differ)
+    listed = _list_pairs(pairs, judged, differ, answers, root, claim)
     private = getattr(claim, "data_dependent", False)
     if keep is not None:
         check_keepable(keep, mechanism, private=private)
@@ -247,17 +248,33 @@ def _list_pairs(
     relation: Relation,
     answers: int,
     seed: int,
-    neighbours: Neighbours,
+    stated: Claim,
 ) -> list[Pair]:
     """Pairs to try, once the options are known to fit each other."""
     if isinstance(pairs, PopulationPairs):
-        return draw_pairs(pairs, neighbours, seed)
+        return draw_pairs(pairs, stated.neighbours, seed)
     if claim.gamma > 0:
         raise ParameterError(
             f"gamma = {claim.gamma:g} is about pairs drawn from a population; give "
             "pairs=PopulationPairs(population=..., rows=..., count=...)"
         )
-    return read_pairs(pairs, relation=relation, answers=answers)
+    of_users, distance = read_distance(stated)
+    within = None if of_users else distance
+    return read_pairs(pairs, relation=relation, answers=answers, distance=within)
+
+
+def _refuse_other_distance(pairs: object, claim: Claim, relation: Relation) -> None:
+    """Refuse pairs that differ in one row, or one answer, where the claim is about more."""
+    of_users, distance = read_distance(claim)
+    drawn = isinstance(pairs, PopulationPairs)
+    if (drawn and (of_users or distance > 1)) or (relation == "answers" and distance > 1):
+        apart = "one row" if drawn else "what one row may move"
+        raise ParameterError(
+            f"the claim is about {adapt_claim(claim).describe()}, and these pairs differ in "
+            f"{apart}: give pairs of tables that differ as it says, or claim what is promised for "
+            "one row",
+            parameter="claim",
+        )
 
 
 def _make_witness(pair: Pair, event: Event, counts: Counts, relation: Relation) -> Witness:

@@ -89,3 +89,8 @@ class Renyi:
 
 
 Claim = Guarantee | ZeroConcentrated | Renyi
+
+
+def read_distance(claim: Claim) -> tuple[bool, int]:
+    """Whether a claim is about all rows of users, and about how many rows, or users, at once."""
+    return (claim.unit == "user", claim.distance) if type(claim) is Guarantee else (False, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -182,13 +182,18 @@ def extreme_pairs(
 
 
 def read_pairs(
-    pairs: str | Iterable[Any] | None, *, relation: Relation, answers: int
+    pairs: str | Iterable[Any] | None,
+    *,
+    relation: Relation,
+    answers: int,
+    distance: int | None = 1,
 ) -> list[Pair]:
     """Pairs that a user asked for, checked: at least one, and all of them neighbours.
 
     `pairs` is the name of a family (of vectors of `answers` answers) or the pairs themselves. None
     is refused: no family is right for every mechanism. The relation "answers" lets every entry of
-    a vector of answers move by at most 1.
+    a vector of answers move by at most 1. `distance` is the number of rows in which tables differ;
+    None for all those of a user, who may have any number.
     """
     if pairs is None:
         raise ParameterError(
@@ -218,7 +223,7 @@ def read_pairs(
             "no pairs were given; list one or more of (rows, neighbour)", parameter="pairs"
         )
     for pair in found:
-        reason = _find_difference(pair.rows, pair.neighbour, relation)
+        reason = _find_difference(pair.rows, pair.neighbour, relation, distance)
         if reason:
             would_fit = relation != "answers" and not _find_moved(pair.rows, pair.neighbour)
             raise ParameterError(
@@ -226,7 +231,19 @@ def read_pairs(
                 parameter="relation",
                 hint=_FOR_ANSWERS if would_fit else "",
             )
-    return found
+    return _name_apart(found)
+
+
+def _name_apart(pairs: list[Pair]) -> list[Pair]:
+    """Add a number to a name that an earlier pair has: a report tells pairs by their names."""
+    named: dict[str, Pair] = {}
+    for pair in pairs:
+        name, number = pair.name, 1
+        while name in named:
+            number += 1
+            name = f"{pair.name} ({number})"
+        named[name] = replace(pair, name=name)
+    return list(named.values())
 
 
 def _read_pair(given: Any, number: int) -> Pair:
@@ -241,7 +258,7 @@ def _read_pair(given: Any, number: int) -> Pair:
     return Pair(rows=given[0], neighbour=given[1], name=f"pair {number}")
 
 
-def _find_difference(one: Any, other: Any, relation: Relation) -> str:
+def _find_difference(one: Any, other: Any, relation: Relation, distance: int | None) -> str:
     """Reason why two inputs are no neighbours; empty if they are."""
     if relation == "answers":
         return _find_moved(one, other)
@@ -249,38 +266,50 @@ def _find_difference(one: Any, other: Any, relation: Relation) -> str:
         kinds = containers.container(one), containers.container(other)
     except BadRows as cause:
         return str(cause)
+    if other_layout := _find_other_layout(one, other, kinds):
+        return other_layout
+    if distance is None:
+        return "they are equal" if containers.is_same(one, other) else ""
+    find = _find_replaced if relation == "replace-one" else _find_removed
+    return find(one, other, distance)
+
+
+def _find_other_layout(one: Any, other: Any, kinds: tuple[str, str]) -> str:
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    return _find_replaced(one, other) if relation == "replace-one" else _find_removed(one, other)
+    named = [list(getattr(each, "columns", ())) for each in (one, other)]
+    return "" if named[0] == named[1] else "their columns have other names"
 
 
-def _find_replaced(one: Any, other: Any) -> str:
+def _find_replaced(one: Any, other: Any, distance: int) -> str:
     if len(one) != len(other):
         return f"they have {len(one)} and {len(other)} rows; replacing one keeps the number"
     moved = sum(
         not containers.is_same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
-    return "" if moved == 1 else f"{moved} rows differ instead of 1"
+    return "" if moved == distance else f"{moved} rows differ instead of {distance}"
 
 
-def _find_removed(one: Any, other: Any) -> str:
-    if abs(len(one) - len(other)) != 1:
-        return f"they have {len(one)} and {len(other)} rows; one more or less is allowed"
+def _find_removed(one: Any, other: Any, distance: int) -> str:
+    if abs(len(one) - len(other)) != distance:
+        allowed = "one" if distance == 1 else str(distance)
+        return f"they have {len(one)} and {len(other)} rows; {allowed} more or less is allowed"
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return "" if _is_one_less(longer, shorter) else "more differs than one row"
+    more = "one row" if distance == 1 else f"{distance} rows"
+    return "" if _is_within(longer, shorter) else f"more differs than {more}"
 
 
 def _take_row(table: Any, index: int) -> Any:
     return containers.take(table, np.array([index]))
 
 
-def _is_one_less(longer: Any, shorter: Any) -> bool:
-    """Whether one row was taken away, the order of the others kept."""
+def _is_within(longer: Any, shorter: Any) -> bool:
+    """Whether rows were taken away, and no more: the others are there, in their order."""
     at = 0
-    while at < len(shorter) and containers.is_same(_take_row(longer, at), _take_row(shorter, at)):
-        at += 1
-    rest = np.arange(at, len(shorter))
-    return containers.is_same(containers.take(longer, rest + 1), containers.take(shorter, rest))
+    for i in range(len(longer)):
+        if at < len(shorter) and containers.is_same(_take_row(longer, i), _take_row(shorter, at)):
+            at += 1
+    return at == len(shorter)
 
 
 def _find_moved(one: Any, other: Any) -> str:

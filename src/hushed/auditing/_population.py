@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,7 @@ def run_population(
     probability 0.95 q at least, which Clopper and Pearson bound from above.
     """
     claim, alpha = goal.claim, goal.alpha
-    slip = min(alpha, claim.gamma) / _FALSE_ALARM
+    slip = allow_slip(claim.gamma, alpha)
     needed = _count_needed(len(pairs), claim.gamma, slip, alpha / _STATEMENTS)
     plan = plan_samples(goal.final // len(pairs), 1, claim, slip)
     each = replace(goal, final=plan.final, alpha=slip)
@@ -197,22 +197,37 @@ def run_population(
     epsilons = np.array([found.region.epsilon_low(claim.delta) for found in findings])
     deltas = np.array([found.region.delta_low(claim.epsilon) for found in findings])
     caught = int((epsilons > claim.epsilon).sum())
-    low = clopper_pearson_low(caught, len(pairs), alpha / _STATEMENTS)
     leader = findings[int(np.argmax(epsilons))]
     return PopulationFinding(
-        count=PopulationCount(
-            drawn=len(pairs),
-            caught=caught,
-            needed=needed,
-            share_low=max(0.0, (low - slip) / (1 - slip)),
-            share_high=min(1.0, clopper_pearson_high(caught, len(pairs), alpha) / SURE),
-            position="last" if symmetric else "random",
+        count=count_pairs(
+            caught, len(pairs), claim.gamma, alpha, "last" if symmetric else "random"
         ),
         epsilon_low=float(np.sort(epsilons)[-needed]),
         delta_low=float(np.sort(deltas)[-needed]),
         finding=leader,
         minimum_detectable=find_minimum_detectable(leader, each),
     )
+
+
+def count_pairs(
+    caught: int, pairs: int, gamma: float, alpha: float, position: Literal["random", "last"]
+) -> PopulationCount:
+    """Say what follows from the number of pairs that were caught."""
+    slip = allow_slip(gamma, alpha)
+    low = clopper_pearson_low(caught, pairs, alpha / _STATEMENTS)
+    return PopulationCount(
+        drawn=pairs,
+        caught=caught,
+        needed=_count_needed(pairs, gamma, slip, alpha / _STATEMENTS),
+        share_low=max(0.0, (low - slip) / (1 - slip)),
+        share_high=min(1.0, clopper_pearson_high(caught, pairs, alpha) / SURE),
+        position=position,
+    )
+
+
+def allow_slip(gamma: float, alpha: float) -> float:
+    """Probability at which a pair that keeps the promise may be caught."""
+    return min(alpha, gamma) / _FALSE_ALARM
 
 
 def _count_needed(pairs: int, gamma: float, slip: float, alpha: float) -> int:

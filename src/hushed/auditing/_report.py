@@ -22,7 +22,7 @@ from hushed._ground.printing import (
     spell_argument,
 )
 from hushed.auditing._bounds import Counts
-from hushed.auditing._claims import Claim
+from hushed.auditing._claims import Claim, read_distance
 from hushed.auditing._goal import adapt_claim
 from hushed.auditing._outcomes import find_event
 from hushed.auditing._outputs import LOWEST_BIT
@@ -318,7 +318,9 @@ class AuditReport(Shown):
 
     def _describe_inputs(self) -> str:
         if self.relation != "answers":
-            return ""
+            if self.population is not None or not read_distance(self.claim)[0]:
+                return ""
+            return "Which rows are those of a user was taken on your word, also where pairs differ."
         return (
             "The inputs were query answers. A mechanism whose input is a table has other "
             "neighbours: audit it on pairs of tables."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushed._ground.printing import format_down
 from hushed.auditing._bounds import Counts
 from hushed.auditing._fixed import compute_minimum_detectable
-from hushed.auditing._goal import Goal, Sides
+from hushed.auditing._goal import AuditedClaim, Goal, Sides
 from hushed.auditing._pairs import Pair
 from hushed.auditing._runs import Runs
 from hushed.auditing._scores import Event, fit_scores
@@ -232,17 +232,19 @@ class _Game:
             event=leader.event,
             counts=counts,
             samples=self.used * pairs,
-            # About: what a fixed sample of the size bet on would have caught at this error. A
-            # betting audit needs somewhat more.
-            minimum_detectable=compute_minimum_detectable(
-                self.goal.claim,
-                counts.other_share,
-                counts.samples,
-                self.goal.alpha / (2 * len(self.parts)),
-                None,
-            ),
+            minimum_detectable=detect_by_bets(self.goal.claim, counts, self.goal.alpha, pairs),
             named=tuple(dict.fromkeys(named)),
         )
+
+
+def detect_by_bets(claim: AuditedClaim, counts: Counts, alpha: float, pairs: int) -> float:
+    """About what would have been caught: by a fixed sample of the size bet on, at this error.
+
+    Bets need somewhat more. Half of alpha is for epsilons, and each pair has two directions.
+    """
+    return compute_minimum_detectable(
+        claim, counts.other_share, int(counts.samples), alpha / (4 * pairs), None
+    )
 
 
 def run_sequential(runs: Runs, pairs: list[Pair], goal: Goal) -> Outcome:

@@ -12,11 +12,13 @@ import numpy as np
 from hushed.auditing._audit import allowed_error
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim, Renyi, ZeroConcentrated
-from hushed.auditing._fixed import compute_minimum_detectable
+from hushed.auditing._fixed import compute_minimum_detectable, plan_samples
 from hushed.auditing._goal import adapt_claim
 from hushed.auditing._outcomes import are_of, estimate_curve, read_outcomes
 from hushed.auditing._pairs import Pair, Relation
+from hushed.auditing._population import allow_slip, count_pairs
 from hushed.auditing._report import AuditReport, PopulationCount, Verdict, Witness
+from hushed.auditing._sequential import detect_by_bets
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 
@@ -140,7 +142,7 @@ def _stand_in(name: str, moved: list[int] | None) -> Pair:
     return Pair(rows=[0] * size, neighbour=[1] * count + [0] * (size - count), name=name)
 
 
-_MOST_ANSWERS = 10_000_000
+_MOST_ANSWERS, _MOST_RUNS = 10_000_000, 10**12  # beyond 2**53 SciPy's quantiles do not end
 
 
 def _read_claim(told: dict[str, Any]) -> Claim:
@@ -159,18 +161,22 @@ def _rules(report: AuditReport) -> dict[str, bool]:
     rules = {
         "samples": _is_count(report.samples)
         and all(_is_count(each) for each in astuple(seen))
-        and 0 < max(seen.samples, seen.other_samples) <= report.samples,
+        and 0 < max(seen.samples, seen.other_samples) <= report.samples <= _MOST_RUNS,
         "failed": _is_count(report.failed)
         and _is_count(report.made)
         and report.failed <= report.made <= 2 * report.samples
-        and (report.failed > 0) == (report.made > 0),
+        and (report.failed > 0) == (report.made > 0)
+        and report.made >= (report.failed > 0) * (seen.samples + seen.other_samples),
         "seed": _is_count(report.seed),
         "seconds": isinstance(report.seconds, float) and 0 <= report.seconds < math.inf,
-        "names": all(isinstance(each, str) for each in (*report.tried, report.witness.event)),
+        "names": all(isinstance(each, str) for each in (*report.tried, report.witness.event))
+        and all(len(set(each)) == len(each) for each in (report.tried, report.named)),
+        "relation": report.relation in ("answers", report.claim.neighbours),
         "witness": report.witness.pair.name in report.tried,
         "named": set(report.named) <= set(report.tried) and (violated or not report.named),
         "bounds": report.epsilon_low >= 0 and 0 <= report.delta_low <= 1 and report.measured >= 0,
-        "population": (report.population is not None) == (report.mode == "population"),
+        "population": {report.population is not None, adapt_claim(report.claim).gamma > 0}
+        == {report.mode == "population"},
         "weight": report.weight is None
         or (
             (report.mode, type(report.weight)) == ("fixed", float) and 0 <= report.weight < math.inf
@@ -178,23 +184,67 @@ def _rules(report: AuditReport) -> dict[str, bool]:
         "outcomes": report.outcomes is None
         or (report.mode == "fixed" and are_of(report.outcomes, seen)),
     }
-    if report.population is not None:
-        caught = report.population.caught >= report.population.needed
-        return rules | {"verdict": caught == violated}
-    if report.mode != "fixed":
-        return rules
-    claim = adapt_claim(report.claim)
+    more = {"fixed": _rules_of_fixed, "sequential": _rules_of_bets, "population": _rules_of_drawn}
+    return rules | more[report.mode](report, alpha) if all(rules.values()) else rules
+
+
+def _rules_of_fixed(report: AuditReport, alpha: float) -> dict[str, bool]:
+    """Compare all that follows from the counts of the event, and how many runs it was left."""
+    claim, seen = adapt_claim(report.claim), report.witness.counts
     certified = claim.certify(claim.test(seen, alpha, report.weight))
     least = compute_minimum_detectable(
         claim, seen.other_share, int(seen.samples), alpha, report.weight
     )
-    return rules | {
-        "verdict": certified.violated == violated,
+    return {
+        "verdict": certified.violated == (report.verdict == "violated"),
         "epsilon": _near(report.epsilon_low, certified.epsilon_low),
         "delta": _near(report.delta_low, certified.delta_low),
         "measured": _near(report.measured, certified.measured),
         "minimum_detectable": _near(report.minimum_detectable, least),
+        "number of runs": _are_left(report, 1, alpha),
+        "named": report.named == (report.witness.pair.name,) * certified.violated,
     }
+
+
+def _rules_of_bets(report: AuditReport, alpha: float) -> dict[str, bool]:
+    """Compare what does not take all runs of a sequential audit."""
+    claim, seen, pairs = adapt_claim(report.claim), report.witness.counts, len(report.tried)
+    beaten = [(report.epsilon_low, claim.epsilon), (report.delta_low, claim.delta)]
+    return {
+        "verdict": report.verdict == "violated" or all(low < at or low == 0 for low, at in beaten),
+        "measured": report.measured == report.epsilon_low,
+        "number of runs": report.samples % pairs == 0
+        and seen.samples == seen.other_samples <= report.samples // pairs,
+        "minimum_detectable": _near(
+            report.minimum_detectable, detect_by_bets(claim, seen, alpha, pairs)
+        ),
+    }
+
+
+def _rules_of_drawn(report: AuditReport, alpha: float) -> dict[str, bool]:
+    """Compare what follows from how many pairs of a population were caught."""
+    told, claim, pairs = report.population, adapt_claim(report.claim), len(report.tried)
+    if told is None or not _is_count(told.caught) or told.caught > pairs:
+        return {"population": False}
+    again = count_pairs(told.caught, pairs, claim.gamma, alpha, told.position)
+    return {
+        "verdict": (told.caught >= told.needed) == (report.verdict == "violated")
+        and (report.verdict == "violated") == (report.epsilon_low > claim.epsilon),
+        "measured": report.measured == report.epsilon_low,
+        "named": not report.named,
+        "number of runs": _are_left(report, pairs, allow_slip(claim.gamma, alpha)),
+        "population": (told.drawn, told.needed, told.position in ("random", "last"))
+        == (pairs, again.needed, True)
+        and _near(told.share_low, again.share_low)
+        and _near(told.share_high, again.share_high),
+    }
+
+
+def _are_left(report: AuditReport, audits: int, alpha: float) -> bool:
+    """Whether as many runs may have been left for the event; they are rounded down to pieces."""
+    seen, each = report.witness.counts, len(report.tried) // audits
+    left = plan_samples(report.samples // audits, each, adapt_claim(report.claim), alpha).final
+    return left < 2 * seen.samples and seen.samples == seen.other_samples
 
 
 def _is_count(value: Any) -> bool:

@@ -193,6 +193,11 @@ class BernsteinPolynomial:
 
     coefficients: Floats
 
+    def __post_init__(self) -> None:
+        released = np.array(self.coefficients)
+        released.flags.writeable = False
+        object.__setattr__(self, "coefficients", released)
+
     def __call__(self, points: ArrayLike) -> Floats:
         """Evaluate at points of the cube."""
         at = np.asarray(points, dtype=np.float64)

@@ -71,8 +71,9 @@ class Posterior(Shown):
         Public weight of each candidate, above 0; even by default.
     clip : float, optional
         How far a row's log likelihood may lie below that of its best candidate: what is below is
-        moved up. Then the promise holds for every table and every function, and the range is
-        2 `clip` for a replaced row, `clip` for one that is added or removed.
+        moved up. Then the promise holds for every table and every function that keeps nothing of a
+        row for another, and the range is 2 `clip` for a replaced row, `clip` for one that is
+        added or removed.
     sensitivity : Sensitivity, optional
         Instead of `clip`: `hushed.proven_sensitivity` in the norm ``"range"``, for likelihoods of
         a range that you can prove, or what `hushed.sample_likelihood_range` has measured.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,17 @@ from hushed._functions._silence import silence
 from hushed._ground.stops import watch_stops
 from hushed._ground.types import Floats
 from hushed._rows import _containers as containers
+from hushed._rows._owned import copy_rows
 from hushed._rows._parts import take_part
 from hushed.errors import BadFunction, ParameterError
 from hushed.posterior._scores import LogLikelihood, RowLikelihood
+from hushed.transformations._memory import refuse_memory
 
 _NUMBERS = (1.0, 0.0, 2.0, 0.5, 10.0, 100.0, 1000.0, -1.0)
 _TEXTS = ("a", "1", "2020-01-01")
 _MIXED_COLUMNS = 6  # up to which every choice of numbers and texts is tried
 _MOST_TRIED = 1000  # public rows
+_ORDERED = 16  # rows that are asked in two orders
 
 
 def check_public_answers(function: LogLikelihood, points: Floats, rows: Any) -> None:
@@ -29,13 +32,14 @@ def check_public_answers(function: LogLikelihood, points: Floats, rows: Any) -> 
         raise ParameterError("public_rows has no rows to try log_likelihood on")
     asked = RowLikelihood(function, points)
     tried = min(len(rows), _MOST_TRIED)
-    reasons = [_try_row(asked, take_part(rows, np.array([place]))) for place in range(tried)]
+    reasons = [_ask_row(asked, take_part(rows, np.array([at])))[1] for at in range(tried)]
     failed = [reason for reason in reasons if reason]
     if failed:
         raise BadFunction(
             f"log_likelihood fails on {len(failed)} of {tried} public rows, and such rows would "
             f"say nothing: {failed[0]}"
         )
+    _refuse_memory(asked, [take_part(rows, np.array([at])) for at in range(min(tried, _ORDERED))])
 
 
 def check_made_answers(function: LogLikelihood, points: Floats, rows: Any) -> None:
@@ -47,8 +51,9 @@ def check_made_answers(function: LogLikelihood, points: Floats, rows: Any) -> No
     asked = RowLikelihood(function, points)
     first = ""
     for row in _make_rows(rows):
-        reason = _try_row(asked, row)
+        _, reason = _ask_row(asked, row)
         if not reason:
+            _refuse_memory(asked, list(islice(_make_rows(rows), _ORDERED)))
             return
         first = first or reason
     if first:
@@ -59,17 +64,26 @@ def check_made_answers(function: LogLikelihood, points: Floats, rows: Any) -> No
         )
 
 
-def _try_row(asked: RowLikelihood, row: Any) -> str:
+def _refuse_memory(asked: RowLikelihood, rows: Sequence[Any]) -> None:
+    """Refuse a function that joins rows: one of them would move what is said of all others."""
+    refuse_memory(
+        "hs.Posterior",
+        asked.function,
+        lambda at: _ask_row(asked, copy_rows(rows[at]))[0],
+        len(rows),
+    )
+
+
+def _ask_row(asked: RowLikelihood, row: Any) -> tuple[object, str]:
     """Ask for one public row; say why that fails, if it does."""
     with watch_stops() as is_stop:
         try:
             with silence():  # warnings, too: most rows that are made up make no sense
-                asked(row)
+                return asked(row).tolist(), ""
         except BaseException as cause:  # SystemExit, or a panic of a library, is no Exception
             if is_stop(cause):
                 raise
-            return f"{type(cause).__name__}: {cause}"
-    return ""
+            return None, f"{type(cause).__name__}: {cause}"
 
 
 def _make_rows(rows: Any) -> Iterator[Any]:

@@ -26,6 +26,7 @@ from hushed.releasing._record_checks import (
     list_wrong_draw,
     list_wrong_types,
 )
+from hushed.transformations import Transformation
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
@@ -37,7 +38,9 @@ _STATED = ("fingerprint", "function")  # what no certificate contains, and what 
 
 
 def name_function(f: object) -> str:
-    """Name a function for people."""
+    """Name a function for people; a chain by its steps."""
+    if isinstance(f, Transformation):
+        return flat(f.name)
     return flat(str(getattr(f, "__qualname__", type(f).__name__)))
 
 

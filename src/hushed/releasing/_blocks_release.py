@@ -23,6 +23,7 @@ from hushed.errors import ParameterError
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
 from hushed.releasing._blocks import digest_blocks, name_function
 from hushed.releasing._certificate import certify_blocks
+from hushed.releasing._layouts import refuse_blocks
 from hushed.releasing._statistic_release import Released, draw_and_store
 from hushed.statistics import Statistic
 
@@ -64,6 +65,7 @@ def release_blocks(
     refuse_private_candidates(mechanism.candidates, data)
     refuse_private_centre(mechanism.centre, data)
     mechanism.check(rows)
+    refuse_blocks(f, rows, mechanism.blocks or 1, even=mechanism.even)
     name = name_function(f)
     hidden = list_unsearched(f)
     held = containers.container(rows)

@@ -9,7 +9,7 @@ from typing import Any
 
 from hushed._rows._containers import layout
 from hushed.errors import BadRows
-from hushed.spaces import Cell, Column, Table, Vectors
+from hushed.spaces import Cell, Column, Domain, Table, Vectors
 from hushed.spaces._domains import refuse_columns
 from hushed.spaces._sizes import refuse_size
 from hushed.statistics._values import check_numbers
@@ -18,10 +18,31 @@ from hushed.transformations import Transformation
 
 def refuse_layout(f: object, rows: Any) -> None:
     """Refuse rows that f, if it is a chain, would refuse whatever lies in their cells."""
+    if isinstance(f, Transformation):
+        refuse_size(len(rows), f.source.domain.size)
+        _refuse_columns(f.source.domain, rows)
+
+
+def refuse_blocks(f: object, rows: Any, blocks: int, *, even: bool) -> None:
+    """Refuse rows whose blocks a chain would refuse, each of them, so that none of them answers."""
     if not isinstance(f, Transformation):
         return
     domain = f.source.domain
-    refuse_size(len(rows), domain.size)
+    size, least = domain.size, getattr(domain, "least", None) or 0
+    if size is not None and not (even and len(rows) == size * blocks):
+        raise BadRows(
+            f"the chain takes tables of {size} rows, and not all blocks have as many: declare it "
+            "without size="
+        )
+    if even and len(rows) // blocks < least:
+        raise BadRows(
+            f"the chain takes tables of {least} rows or more, and blocks have "
+            f"{len(rows) // blocks}: declare a smaller least=, or ask for fewer blocks"
+        )
+    _refuse_columns(domain, rows)
+
+
+def _refuse_columns(domain: Domain, rows: Any) -> None:
     if isinstance(domain, Table):
         refuse_columns(domain, rows)
         for name, cell in domain.columns:

@@ -67,7 +67,8 @@ class Release(Shown):
     value : float, int, ndarray, Winner, BernsteinPolynomial, a category or None
         The private answer: a number, an array, the index of the chosen candidate, the indices of
         several, a candidate with its gap, a function, a value of a parameter, or the category that
-        a mode chose. None if `ProposeTest` or `StableMode` refused, which is an answer, too.
+        a mode chose. An array is read-only: a copy may be changed, and what is certified is what
+        was released. None if `ProposeTest` or `StableMode` refused, which is an answer, too.
     certificate : Certificate
         What it promises.
     entry : int, optional
@@ -78,6 +79,12 @@ class Release(Shown):
     value: Any
     certificate: Certificate
     entry: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, np.ndarray):
+            released = self.value.copy()
+            released.flags.writeable = False
+            object.__setattr__(self, "value", released)
 
     @property
     def error(self) -> StatedError:

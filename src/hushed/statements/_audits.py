@@ -14,7 +14,9 @@ _HEADS = ("Evidence", "Failed runs", "Not refuted is not private")
 _UNCHECKED = (
     "that the mechanism was run, as often as it says, and gave these counts",
     "which program was audited: its name is what was said",
-    "the bounds of an audit that is sequential or about a population: they take all of its runs",
+    "which pairs were tried beside the one that was judged: their names are what was said",
+    "the bounds of an audit that is sequential or about a population, the pairs that the first one "
+    "certifies by name, and what the second one would have caught: they take all of its runs",
 )
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -245,12 +246,18 @@ def _bar_of(
 
 
 def _is_bar(each: Aggregate, error: float, missing: int, value: Any, low: Any, high: Any) -> bool:
-    """Whether these are the ends of a number, which are rounded as the number is."""
+    """Whether these are the ends of a number, which are rounded as the number is.
+
+    Doubles are coarse far from zero, and an end is compared as one. No rounding takes half of the
+    noise away from a number that was released: that is compared exactly.
+    """
     right = widen(each, (value - error, value + error), 0.0, missing)
-    return all(
+    near = all(
         abs(told - end) <= _SLACK * abs(end - value) + math.ulp(end) and math.isfinite(end)
         for told, end in zip((low, high), right, strict=True)
     )
+    half = Fraction(error) / 2
+    return near and min(Fraction(value) - Fraction(low), Fraction(high) - Fraction(value)) >= half
 
 
 def _missing(answer: Answer, followed: Followed) -> dict[str, int]:

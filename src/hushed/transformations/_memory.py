@@ -33,10 +33,22 @@ def check_row_memory(
     or a model that was loaded, when all rows were asked once is no memory.
     """
     rows = _make_rows(domain)
-    numbers = list(range(len(rows)))
-    first = _ask(read, rows, numbers)
+
+    def ask(at: int) -> object:
+        row = rows[at]
+        return read(dict(row) if isinstance(row, dict) else row)
+
+    refuse_memory(step, function, ask, len(rows))
+
+
+def refuse_memory(
+    step: str, function: Callable[..., Any], ask: Callable[[int], object], count: int
+) -> None:
+    """Refuse a function whose answers on so many rows, asked by number, depend on their order."""
+    numbers = list(range(count))
+    first = _ask(ask, numbers)
     before = look(function).marks
-    again = _ask(read, rows, numbers[::-1] + numbers[::2])
+    again = _ask(ask, numbers[::-1] + numbers[::2])
     if any(first[at] != answer for at, answer in again.items()):
         raise BadFunction(
             f"{step} needs a function that looks at its own row alone and always answers the same: "
@@ -49,13 +61,12 @@ def check_row_memory(
         )
 
 
-def _ask(read: Callable[[Any], Any], rows: list[Any], order: list[int]) -> dict[int, str]:
+def _ask(ask: Callable[[int], object], order: list[int]) -> dict[int, str]:
     """Answers by row; where it fails, how. Of a row asked twice all answers count."""
     found: dict[int, str] = {}
     for at in order:
-        row = rows[at]
         try:
-            answer = repr(read(dict(row) if isinstance(row, dict) else row))
+            answer = repr(ask(at))
         except (Exception, SystemExit) as failed:
             answer = f"raised {type(failed).__name__}"
         found[at] = answer if found.get(at, answer) == answer else f"{found[at]}, then {answer}"
