@@ -14,9 +14,11 @@ def read_record(path: Path, takes: str) -> str:
         missing = name_missing(path)
         raise NotFound(f"there is no file {missing}{'' if missing.endswith('?') else '.'} {takes}")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         text = ""
+    if text.startswith("<!DOCTYPE html>"):
+        raise ParameterError(f"{path.name} is a page, not the file that it was made of. {takes}")
     if not text.lstrip().startswith("{"):
         raise ParameterError(f"{path.name} is no answer or certificate: it is not JSON. {takes}")
     return text
