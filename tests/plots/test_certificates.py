@@ -126,3 +126,16 @@ def test_times_and_counts_read_as_elsewhere_on_the_page():
 def noisy(rows, rng, size):
     """A sum with noise."""
     return rows[0] + rng.laplace(size=size)
+
+
+def test_places_of_candidates_are_called_that():
+    """One page said "2 numbers: 1, 2" of the two best wards, as if they were measured."""
+    one = hs.proven_sensitivity(1.0, norm="range", argument="each row counts once")
+    rows = np.arange(9.0)
+    for made, head in (
+        (hs.TopK(2, one, epsilon=1.0), "chosen candidates, counted from 0, the best first"),
+        (hs.Exponential(one, epsilon=1.0), "chosen candidate, counted from 0"),
+        (hs.NoisyMax(one, epsilon=1.0), "chosen candidate, counted from 0gap"),
+    ):
+        known = hs.certify(hs.release(lambda data: data[:3], rows, made))
+        assert head in Tags(certificate_page(known)).text

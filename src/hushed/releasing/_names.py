@@ -11,7 +11,7 @@ from hushed.mechanisms import Winner
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._certificate import Certificate
 
-_CHOOSING = ("exponential", "noisy-max", "top-k")
+CHOOSING = ("exponential", "noisy-max", "top-k")
 
 
 def names_of(certificate: Certificate) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def name_numbers(value: Any, certificate: Certificate) -> dict[str, float]:
 def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
     """Name the candidates that were chosen, the first one first; empty if they have no names."""
     names = names_of(certificate)
-    if not names or certificate.mechanism.name not in _CHOOSING:
+    if not names or certificate.mechanism.name not in CHOOSING:
         return ()
     places = np.ravel(value.index if isinstance(value, Winner) else value).tolist()
     if not all(type(each) is int and 0 <= each < len(names) for each in places):
