@@ -140,3 +140,8 @@ def test_runs_are_not_looked_for_in_a_file(folder: Path) -> None:
     end = ended("runs", "list", "stays.csv", cwd=folder)
     assert end.returncode == 2
     assert "stays.csv is no folder, and runs are kept in one" in end.stderr
+
+
+def test_a_name_that_is_nearly_right_is_asked_for(tmp_path: Path) -> None:
+    told = ended("compose", "laplce:0.1", "--delta", "1e-6", cwd=tmp_path).stderr
+    assert "unknown release 'laplce'; did you mean 'laplace'?" in told
