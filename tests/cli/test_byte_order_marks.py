@@ -37,12 +37,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }.items():
         (folder / name).write_bytes(MARK + content)
     (folder / "key").chmod(0o600)
+    (folder / "wide.json").write_text(known.to_json(), encoding="utf-16")
     return folder
 
 
 def test_commands_read_certificates_keys_and_questions(folder: Path) -> None:
     for words in (
         "verify known.json",
+        "verify wide.json",
         "verify signed.json --key key.pub",
         "keys show key",
         "query stays.csv --file question.toml --quote --epsilon 1",

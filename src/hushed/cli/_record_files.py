@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from hushed._ground.printing import name_missing
@@ -13,8 +14,9 @@ def read_record(path: Path, takes: str) -> str:
     if not path.is_file():
         missing = name_missing(path)
         raise NotFound(f"there is no file {missing}{'' if missing.endswith('?') else '.'} {takes}")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
+    content = path.read_bytes()
+    try:  # in UTF-16, too, as Windows PowerShell writes what is sent into a file
+        text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
     except UnicodeDecodeError:
         text = ""
     if text.startswith("<!DOCTYPE html>"):
