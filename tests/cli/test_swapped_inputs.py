@@ -105,7 +105,8 @@ def test_query_says_where_a_ledger_and_a_question_go(folder: Path) -> None:
         ("query question.toml", "a question in a file is read by hs.Query.from_toml, or --file"),
         ("query stays.csv --file stays.csv", "stays.csv: this is not TOML"),
         ("query stays.csv --file stays.csv", "hushed query stays.csv --file question.toml"),
-        ("query stays.csv --file x.db", "x.db is not text in UTF-8; --file takes a question"),
+        ("query stays.csv --query question.toml", "--file the name of a file of one"),
+        ("query stays.csv --file x.db", "x.db: this is not text in UTF-8; --file takes a question"),
     ):
         end = ended(*words.split(), "--epsilon", 1, cwd=folder)
         assert end.returncode == 2

@@ -256,14 +256,14 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
         return (("value",), ("nothing: the release was refused, which is an answer, too",))
     chosen = certificate.mechanism.name in CHOOSING and not certificate.mechanism.stated
     if not isinstance(value, np.ndarray):
-        head = f"chosen candidate{place}" if chosen else "value"
-        return ((head,), (format_number(value) if type(value) is float else flat(value),))
+        name = f"chosen candidate{place}" if chosen else "value"
+        return ((name,), (format_number(value) if type(value) is float else flat(value),))
     numbers = value.ravel().tolist()
     shown = [format_number(each) for each in numbers[:_MOST_NUMBERS]]
     more = len(numbers) - len(shown)
     rest = f" and {more} more, in the file" if more > 0 else ""
-    head = f"chosen candidates{place}, the best first" if chosen else f"{len(numbers)} numbers"
-    return ((head,), (", ".join(shown) + rest,))
+    name = f"chosen candidates{place}, the best first" if chosen else f"{len(numbers)} numbers"
+    return ((name,), (", ".join(shown) + rest,))
 
 
 def _write(release: Release) -> str:
