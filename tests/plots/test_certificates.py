@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import hushed as hs
+from hushed.cli._kept import describe_release
 from hushed.plots import certificate_page
 
 HOSTILE = "</table><script>alert(1)</script>\x1b[31m<img src=x onerror=alert(1)>"
@@ -133,9 +134,12 @@ def test_places_of_candidates_are_called_that():
     one = hs.proven_sensitivity(1.0, norm="range", argument="each row counts once")
     rows = np.arange(9.0)
     for made, head in (
-        (hs.TopK(2, one, epsilon=1.0), "chosen candidates, counted from 0, the best first"),
+        (hs.TopK(2, one, epsilon=1.0), "chosen candidates, the best first, counted from 0"),
         (hs.Exponential(one, epsilon=1.0), "chosen candidate, counted from 0"),
         (hs.NoisyMax(one, epsilon=1.0), "chosen candidate, counted from 0gap"),
     ):
-        known = hs.certify(hs.release(lambda data: data[:3], rows, made))
-        assert head in Tags(certificate_page(known)).text
+        released = hs.release(lambda data: data[:3], rows, made)
+        assert head in Tags(certificate_page(hs.certify(released))).text
+        assert head.removesuffix("gap") in str(released)
+        told = describe_release(released.value, released.certificate)
+        assert f"({head.removesuffix('gap')})" in told.partition("\n")[0]

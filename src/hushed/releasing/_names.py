@@ -11,7 +11,7 @@ from hushed.mechanisms import Winner
 from hushed.mechanisms._registry import CERTIFIED
 from hushed.releasing._certificate import Certificate
 
-CHOOSING = ("exponential", "noisy-max", "top-k")
+_CHOOSING = ("exponential", "noisy-max", "top-k")
 
 
 def names_of(certificate: Certificate) -> tuple[str, ...]:
@@ -38,12 +38,21 @@ def name_numbers(value: Any, certificate: Certificate) -> dict[str, float]:
 def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
     """Name the candidates that were chosen, the first one first; empty if they have no names."""
     names = names_of(certificate)
-    if not names or certificate.mechanism.name not in CHOOSING:
+    if not names or certificate.mechanism.name not in _CHOOSING:
         return ()
     places = np.ravel(value.index if isinstance(value, Winner) else value).tolist()
     if not all(type(each) is int and 0 <= each < len(names) for each in places):
         return ()  # of an entry that was written by hand
     return tuple(names[each] for each in places)
+
+
+def name_value(certificate: Certificate) -> str:
+    """Name what has no name of its own: candidates are told by their places."""
+    made = certificate.mechanism
+    if made.stated or made.name not in _CHOOSING:
+        return "value"
+    more = made.name == "top-k"
+    return f"chosen candidate{'s, the best first,' if more else ','} counted from 0"
 
 
 def list_named(value: Any, certificate: Certificate) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
-from hushed.releasing._names import CHOOSING, list_named, name_chosen, name_numbers
+from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value
 from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
@@ -240,11 +240,11 @@ _LONGEST_HEAD = 60
 
 def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
     """List a released value as text, the first numbers of a long one."""
-    named = list_named(value, certificate)
-    place = "" if named else ", counted from 0"
+    what, named = name_value(certificate), list_named(value, certificate)
     if isinstance(value, Winner):
         who = map(flat, name_chosen(value, certificate) or [value.index])
-        return ((f"chosen candidate{place}", "gap"), (*who, format_number(value.gap)))
+        head = "chosen candidate" if named else what
+        return ((head, "gap"), (*who, format_number(value.gap)))
     if named:
         head = ("name", "value") if name_numbers(value, certificate) else ("candidate", "name")
         more = len(named) - _MOST_NUMBERS
@@ -254,16 +254,14 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
         value = value.coefficients
     if value is None:
         return (("value",), ("nothing: the release was refused, which is an answer, too",))
-    chosen = certificate.mechanism.name in CHOOSING and not certificate.mechanism.stated
     if not isinstance(value, np.ndarray):
-        name = f"chosen candidate{place}" if chosen else "value"
-        return ((name,), (format_number(value) if type(value) is float else flat(value),))
+        return ((what,), (format_number(value) if type(value) is float else flat(value),))
     numbers = value.ravel().tolist()
     shown = [format_number(each) for each in numbers[:_MOST_NUMBERS]]
     more = len(numbers) - len(shown)
     rest = f" and {more} more, in the file" if more > 0 else ""
-    name = f"chosen candidates{place}, the best first" if chosen else f"{len(numbers)} numbers"
-    return ((name,), (", ".join(shown) + rest,))
+    what = f"{len(numbers)} numbers" if what == "value" else what
+    return ((what,), (", ".join(shown) + rest,))
 
 
 def _write(release: Release) -> str:
