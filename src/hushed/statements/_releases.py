@@ -243,8 +243,8 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
     what, named = name_value(certificate), list_named(value, certificate)
     if isinstance(value, Winner):
         who = map(flat, name_chosen(value, certificate) or [value.index])
-        head = "chosen candidate" if named else what
-        return ((head, "gap"), (*who, format_number(value.gap)))
+        first = "chosen candidate" if named else what
+        return ((first, "gap"), (*who, format_number(value.gap)))
     if named:
         head = ("name", "value") if name_numbers(value, certificate) else ("candidate", "name")
         more = len(named) - _MOST_NUMBERS
