@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hushed._ground.decimals import decimal_of
@@ -20,6 +20,7 @@ from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
 
+_WHOLE = 1_500  # letters of a cell where there is one group: all bins of a histogram, and its error
 _ASSUMED = (
     "The query was run as it is asked here, on the table that is named; no row of it was made from "
     "rows of somebody else, as in some views, or where texts in a file hold ends of lines; low and "
@@ -76,7 +77,8 @@ def _list_values(answer: Answer) -> Table:
     lines = list_lines(answer)
     barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
     bars = f", with error bars of {percent(answer.level)}" if barred else ""
-    return Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
+    made = Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
+    return replace(made, cell=_WHOLE) if len(lines) == 2 else made
 
 
 def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
