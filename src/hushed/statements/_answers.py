@@ -20,7 +20,7 @@ from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
 
-_WHOLE = 1_500  # letters of a cell where there is one group: all bins of a histogram, and its error
+_LONG = 1_500  # letters that all long cells have room for: the bins of histograms, and their errors
 _ASSUMED = (
     "The query was run as it is asked here, on the table that is named; no row of it was made from "
     "rows of somebody else, as in some views, or where texts in a file hold ends of lines; low and "
@@ -78,7 +78,9 @@ def _list_values(answer: Answer) -> Table:
     barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
     bars = f", with error bars of {percent(answer.level)}" if barred else ""
     made = Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
-    return replace(made, cell=_WHOLE) if len(lines) == 2 else made
+    shown = made.lines[1 : made.most + 1]
+    long = sum(len(each) > made.cell for line in shown for each in line)
+    return replace(made, cell=max(made.cell, _LONG // max(long, 1)))
 
 
 def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
