@@ -240,6 +240,7 @@ CALLED_ON = {
     "open_budget": (hs.Ledger, ()), "charge": (hs.Ledger, ("stays",)), "balance": (hs.Ledger, ()),
     "to_python": (hs.Query, ()), "value": (hs.Answer, ()), "guarantee": (hs.Sensitivity, ()),
     "ask": (hs.AboveThreshold, ()), "table": (hs.client.Client, ()),
+    "answer": (hs.tables.Prepared, ()),
 }  # fmt: skip
 
 

@@ -132,7 +132,7 @@ class TestCompare:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("modus", *RANGE), "there is no statistic modus; there are median"),
+            (("modus", *RANGE), "modus; did you mean 'mode'? there are median"),
             (("median",), "--low and --high"),
             (("quantile", *RANGE), "--q"),
             (("median", *RANGE, "--q", 0.3), "--q is for quantile, not for median"),

@@ -12,6 +12,7 @@ from tests.commands import ended
 import hushed as hs
 from hushed.cli._inputs import read_population
 from hushed.errors import PrivateRowsAsPopulation
+from hushed.plots import certificate_page
 
 SECRET = "Mergelstetten"
 HOLDS = f"city,cost\nBonn,4711.5\n{SECRET},70.25\n"
@@ -97,6 +98,36 @@ def test_the_address_of_a_ledger_is_known_as_one(command: str, folder: Path) -> 
     assert "4711" not in told
 
 
+def test_query_says_where_a_ledger_and_a_question_go(folder: Path) -> None:
+    """A ledger or a question as the table, and a table or a ledger as the question."""
+    (folder / "question.toml").write_text("")
+    for words, told in (
+        ("query sqlite:///x.db", "sqlite:// is the address of a ledger (ledger=, --ledger)"),
+        ("query x.db", "and a ledger by ledger=, or --ledger"),
+        ("query question.toml", "a question in a file is read by hs.Query.from_toml, or --file"),
+        ("query stays.csv --file stays.csv", "stays.csv: this is not TOML"),
+        ("query stays.csv --file stays.csv", "hushed query stays.csv --file question.toml"),
+        ("query stays.csv --query question.toml", "--file the name of a file of one"),
+        ("query stays.csv --file x.db", "x.db: this is not text in UTF-8; --file takes a question"),
+    ):
+        end = ended(*words.split(), "--epsilon", 1, cwd=folder)
+        assert end.returncode == 2
+        assert told in " ".join(end.stderr.split())
+
+
+def test_a_page_and_a_text_that_is_not_utf_8_are_called_that(folder: Path) -> None:
+    """A page is no certificate; Parquet with such a text was called damaged."""
+    (folder / "page.html").write_text(certificate_page((folder / "cert.json").read_text()))
+    told = ended("verify", "page.html", cwd=folder).stderr
+    assert "page.html is a page, not the file that it was made of" in told
+    bad = pa.array([b"\xff"]).buffers()
+    texts = pa.StringArray.from_buffers(1, *bad[1:])
+    parquet.write_table(pa.table({"ward": texts, "n": [1.0]}), folder / "bad.parquet")
+    words = "statistic median bad.parquet --column n --low 0 --high 9 --epsilon 1"
+    told = " ".join(ended(*words.split(), cwd=folder).stderr.split())
+    assert "bad.parquet holds a text that is not UTF-8: write the file again" in told
+
+
 def test_certify_says_what_it_takes(folder: Path) -> None:
     for given in ("sqlite:///x.db", "x.db", "stays.csv", "folder", "binary.bin", "empty.csv"):
         told = " ".join(ended("certify", given, cwd=folder).stderr.split())
@@ -124,3 +155,8 @@ def test_a_part_of_the_private_table_is_no_population(tmp_path):
         with pytest.raises(PrivateRowsAsPopulation, match="holds the private rows"):
             read_population(str(parts / "2.parquet"), private=private)
     read_population(str(parts / "1.parquet"), private=parts / "2.parquet")
+
+
+def test_a_name_that_is_nearly_right_is_asked_for(tmp_path: Path) -> None:
+    told = ended("compose", "laplce:0.1", "--delta", "1e-6", cwd=tmp_path).stderr
+    assert "unknown release 'laplce'; did you mean 'laplace'?" in told

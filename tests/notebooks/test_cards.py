@@ -14,6 +14,7 @@ import pytest
 import hushed as hs
 from hushed._ground.notebook import Card, draw_bound, render_card
 from hushed.comparing._routes import ROUTES
+from hushed.spaces import SYMMETRIC, Cell, Space, Table
 
 pytestmark = pytest.mark.slow  # one of each kind takes seconds to make
 
@@ -66,6 +67,8 @@ def shown(tmp_path_factory):
         book.open_budget("b", hs.Guarantee(epsilon=9.0, neighbours="add-remove"))
         answer = query.release(epsilon=1.0, ledger=book, budget="b")
         balance = book.balance("b")
+    visits = Space(domain=Table.of({HOSTILE: Cell(low=0, high=9)}), metric=SYMMETRIC)
+    total = visits >> hs.transformations.select(HOSTILE) >> hs.transformations.sum_of()
     statistic = hs.statistics.median(rows=100, low=0, high=1)
     pair = (np.zeros(1), np.ones(1))
     audited = hs.audit(noisy_sum, [pair], claim=hs.Guarantee(epsilon=1.0), samples=2000)
@@ -92,6 +95,9 @@ def shown(tmp_path_factory):
         "statement": hs.certify(answer),
         "checked statement": hs.verify(hs.certify(answer)),
         "prepared": query.prepare(epsilon=1.0),
+        "space": visits,
+        "transformation": total,
+        "measurement": total >> hs.measurements.laplace(18.0),
     }
 
 
@@ -103,7 +109,7 @@ KINDS = (
     *("sensitivity", "mechanism", "statistic's mechanism", "release", "certificate", "quote"),
     *("quoted errors", "answer", "balance", "composition", "comparison", "audit", "estimate"),
     *("verification", "ledger", "public table", "table", "query", "question"),
-    *("statement", "checked statement", "prepared"),
+    *("statement", "checked statement", "prepared", "space", "transformation", "measurement"),
 )
 
 

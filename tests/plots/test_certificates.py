@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import hushed as hs
+from hushed.cli._kept import describe_release
 from hushed.plots import certificate_page
 
 HOSTILE = "</table><script>alert(1)</script>\x1b[31m<img src=x onerror=alert(1)>"
@@ -126,3 +127,31 @@ def test_times_and_counts_read_as_elsewhere_on_the_page():
 def noisy(rows, rng, size):
     """A sum with noise."""
     return rows[0] + rng.laplace(size=size)
+
+
+def test_places_of_candidates_are_called_that():
+    """One page said "2 numbers: 1, 2" of the two best wards, as if they were measured."""
+    one = hs.proven_sensitivity(1.0, norm="range", argument="each row counts once")
+    rows = np.arange(9.0)
+    for made, head in (
+        (hs.TopK(2, one, epsilon=1.0), "chosen candidates, the best first, counted from 0"),
+        (hs.Exponential(one, epsilon=1.0), "chosen candidate, counted from 0"),
+        (hs.NoisyMax(one, epsilon=1.0), "chosen candidate, counted from 0gap"),
+    ):
+        released = hs.release(lambda data: data[:3], rows, made)
+        assert head in Tags(certificate_page(hs.certify(released))).text
+        assert head.removesuffix("gap") in str(released)
+        told = describe_release(released.value, released.certificate)
+        assert f"({head.removesuffix('gap')})" in told.partition("\n")[0]
+
+
+def test_all_bins_of_a_histogram_and_their_error_are_on_the_page():
+    """On paper, too: of 30 bins the last ones were cut off, and with them their error."""
+    whole = hs.table(pa.table({"n": [5.0] * 1000, "ward": ["a"] * 1000}))
+    for table in (whole, whole.group_by("ward", keys=["a", "b", "c"])):
+        query = table.histogram("n", low=0, high=30, bins=30)
+        page = certificate_page(hs.certify(query.release(epsilon=0.01)))
+        for line in page.partition('class="released"')[2].split("<tr>")[2:5]:
+            cell = line.rpartition("<td>")[2].partition("</td>")[0]
+            assert len(cell.split()) == 30 + len(("(within", "N)"))
+            assert cell.endswith(")")

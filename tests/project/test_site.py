@@ -239,11 +239,13 @@ def test_pages_are_read_without_going_sideways(site, chromium, width):
 
 
 @pytest.mark.browser
-def test_long_commands_are_seen_whole(site, chromium):
-    """In a window of a desktop they go on in the next line."""
+def test_long_commands_and_the_first_picture_are_seen_whole(site, chromium):
+    """In a window of a desktop; commands go on in the next line."""
     page = chromium.new_page(viewport={"width": 1280, "height": 900})
     page.goto((site / "ledger.html").as_uri())
     wide = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth + 1).length"
     assert page.locator(".language-console code").count() > 0
     assert page.locator(".language-console code").evaluate_all(wide) == 0
+    page.goto((site / "index.html").as_uri())
+    assert page.locator("p:has(> img)").evaluate_all(wide) == 0  # the mark that is kept was cut off
     page.close()

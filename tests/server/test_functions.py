@@ -496,8 +496,8 @@ def test_a_process_that_has_loaded_a_function_does_nothing_else(team):
         seen = []
         taken = Processes._take
 
-        def see(self):
-            seen.append(taken(self))
+        def see(self, **new):
+            seen.append(taken(self, **new))
             return seen[-1]
 
         with pytest.MonkeyPatch.context() as patch:

@@ -48,6 +48,7 @@ def test_it_is_read_from_the_file(tmp_path, monkeypatch):
     assert shown_by(token_file=str(file)) == TOKEN
     monkeypatch.setenv("HOME", str(tmp_path))
     assert shown_by(token_file="~/token") == TOKEN
+    assert shown_by(token_file=write(tmp_path / "marked", f"\ufeff{TOKEN}\n")) == TOKEN
     monkeypatch.setenv("HUSHED_TOKEN_FILE", str(file))
     assert shown_by() == TOKEN
     monkeypatch.setenv("HUSHED_TOKEN", "another")

@@ -24,4 +24,9 @@ def load_once(text: str | bytes, what: str) -> Any:
             raise ParameterError(f"{what} states {flat(twice)} twice")
         return found
 
-    return json.loads(text, object_pairs_hook=once)
+    return json.loads(drop_mark(text), object_pairs_hook=once)
+
+
+def drop_mark(text: str | bytes) -> str | bytes:
+    """Drop the byte-order mark that editors may write; of bytes the parser of JSON does it."""
+    return text.removeprefix("\ufeff") if isinstance(text, str) else text

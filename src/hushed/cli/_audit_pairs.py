@@ -65,7 +65,7 @@ def _pairs_in_file(spec: str) -> list[Pair]:
             f"there is no file {plain_path(spec)}, and no family of that name. {_CHOICES}"
         )
     try:
-        content = decoder.loads(path.read_text(encoding="utf-8"))
+        content = decoder.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as cause:
         raise ParameterError(f"{path.name} is not JSON: {cause}") from None
     if not isinstance(content, list) or not all(

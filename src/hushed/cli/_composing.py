@@ -12,7 +12,7 @@ import typer
 
 from hushed import accounting, privacy_loss
 from hushed._ground.numerals import read_number, read_whole
-from hushed._ground.printing import format_down, format_up, percent_up
+from hushed._ground.printing import format_down, format_up, percent_up, suggest
 from hushed.accounting import Composition, Method
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
@@ -58,10 +58,9 @@ def read_release(text: str) -> tuple[PrivacyProfile | Guarantee, int]:
         return privacy_loss.discrete_laplace(values[0], 1 if whole is None else whole), count
     if kind == "discrete-gaussian":
         return privacy_loss.discrete_gaussian(values[0], 1 if whole is None else whole), count
-    raise ParameterError(
-        f"unknown release {kind!r}; use {', '.join(one)}, response, discrete-laplace, "
-        "discrete-gaussian or guarantee"
-    )
+    known = [*one, *_WHOLE, "guarantee"]
+    near = suggest(kind, known)
+    raise ParameterError(f"unknown release {kind!r}{near or ';'} there are {', '.join(known)}")
 
 
 def compose(

@@ -16,7 +16,7 @@ from hushed.cli._outcome import finish, print_line
 from hushed.errors import BadFunction, NotFound, QueryFailed
 from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
-from hushed.releasing._names import list_named
+from hushed.releasing._names import list_named, name_value
 from hushed.releasing._stored import read_release
 from hushed.tables._storage import read_answer
 
@@ -35,6 +35,8 @@ def describe_release(value: Any, certificate: hs.Certificate) -> str:
     plain = plain_value(value)
     shown = "nothing, it was refused" if plain is None else plain
     named = "".join(f"\n  {name}: {each}" for name, each in list_named(value, certificate))
+    if not named and (what := name_value(certificate)) != "value":
+        shown = f"{shown} ({what})"
     error = "" if plain is None else f"\nerror: {certificate.error.explain()}"
     return f"released: {shown}{named}{error}\n\n{certificate.explain()}"
 

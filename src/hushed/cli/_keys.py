@@ -60,7 +60,7 @@ def read_key(path: Path) -> bytes:
         raise NotFound(f"there is no file {name_missing(path)}")
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large for a key")
-    found = path.read_bytes()
+    found = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # which editors may write
     if b"PRIVATE KEY" in found and os.name == "posix" and path.stat().st_mode & 0o077:
         print_note(
             f"others may read or change the private key: chmod 600 {plain_path(path)}; whoever "

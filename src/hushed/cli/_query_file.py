@@ -17,6 +17,11 @@ from hushed.tables._layout import SUFFIXES, render, write_new
 
 # A whole query, where it goes, and what is no part of it.
 _WHOLE = ("file", "question", "save", "rows_per_user")
+_TAKES_JSON = "--query takes the question itself, in JSON, and --file the name of a file of one"
+_TAKES = (
+    "--file takes a question in TOML, as --save writes it, and the table is named without an "
+    "option: hushed query stays.csv --file question.toml"
+)
 
 
 def read_question(context: typer.Context, file: Path | None, text: str | None) -> hs.Query | None:
@@ -36,9 +41,13 @@ def read_question(context: typer.Context, file: Path | None, text: str | None) -
             f"{'--query' if file is None else '--file'} says all that is asked: leave {given} out, "
             "or write it there"
         )
-    if file is None:
-        return hs.Query.from_json(str(text))
-    return hs.Query.from_toml(_read(file))
+    where, takes = ("--query", _TAKES_JSON) if file is None else (file.name, _TAKES)
+    try:
+        if file is None:
+            return hs.Query.from_json(str(text))
+        return hs.Query.from_toml(_read(file))
+    except ParameterError as error:
+        raise ParameterError(f"{where}: {error}; {takes}") from None
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:
@@ -48,9 +57,9 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ParameterError(f"{path.name} is not a TOML file: not text in UTF-8") from None
+        raise ParameterError("this is not text in UTF-8") from None
     except (FileNotFoundError, IsADirectoryError):
         raise NotFound(f"there is no file {name_missing(path)}") from None
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from hushed._ground.printing import name_missing
@@ -13,10 +14,13 @@ def read_record(path: Path, takes: str) -> str:
     if not path.is_file():
         missing = name_missing(path)
         raise NotFound(f"there is no file {missing}{'' if missing.endswith('?') else '.'} {takes}")
-    try:
-        text = path.read_text(encoding="utf-8")
+    content = path.read_bytes()
+    try:  # in UTF-16, too, as Windows PowerShell writes what is sent into a file
+        text = content.decode(json.detect_encoding(content)).removeprefix("\ufeff")
     except UnicodeDecodeError:
         text = ""
+    if text.startswith("<!DOCTYPE html>"):
+        raise ParameterError(f"{path.name} is a page, not the file that it was made of. {takes}")
     if not text.lstrip().startswith("{"):
         raise ParameterError(f"{path.name} is no answer or certificate: it is not JSON. {takes}")
     return text

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import hushed as hs
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import plain_path
+from hushed._ground.printing import plain_path, suggest
 from hushed.cli._inputs import read_population
 from hushed.cli._options import PrivateCountOption, option
 from hushed.cli._panels import ROWS, STATISTICS
@@ -79,7 +79,8 @@ def read_statistic(name: str, rows: int, given: Described, unit: RowUnit) -> Sta
     """Make the statistic that the options of a command describe."""
     if name not in get_args(StatisticName):
         raise ParameterError(
-            f"there is no statistic {plain_path(name)}; there are {', '.join(_names())}"
+            f"there is no statistic {plain_path(name)}{suggest(name, _names()) or ';'} "
+            f"there are {', '.join(_names())}"
         )
     low, high, known_rows = given.low, given.high, None if given.private_count else rows
     _check_belonging(name, {"--q": given.q, "--trim": given.trim, "--category": given.category})

@@ -263,7 +263,12 @@ def read_parquet(path: Path, header: bool | None) -> tuple[tuple[str, ...], list
         raise MissingExtra("a Parquet file", "polars", "or save the table as CSV") from None
     try:
         frame = polars.read_parquet(path)
-    except (polars.exceptions.PolarsError, polars.exceptions.PanicException):
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as cause:
+        if "UTF-8" in str(cause):
+            raise BadRows(
+                f"{path.name} holds a text that is not UTF-8: write the file again with texts in "
+                "UTF-8; hushed query reads it as it is"
+            ) from None
         raise BadRows(f"{path.name} cannot be read as Parquet; it may be damaged") from None
     return tuple(frame.columns), [list(row) for row in frame.iter_rows()]
 

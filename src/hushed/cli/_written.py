@@ -193,7 +193,7 @@ def _is_private_key(path: Path) -> bool:
             head = file.readline(100)
     except OSError:
         return False
-    return head.startswith(b"-----BEGIN") and b"PRIVATE KEY" in head
+    return b"-----BEGIN" in head and b"PRIVATE KEY" in head
 
 
 def _former(path: Path, kind: str | None) -> bool:
@@ -206,7 +206,7 @@ def _former(path: Path, kind: str | None) -> bool:
     if kind is None or not path.is_file():
         return False
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         if _PAGES[kind] in text:
             return True
         read: Any = Statement.from_json if is_statement(text) else Certificate.from_json

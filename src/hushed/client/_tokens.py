@@ -55,7 +55,7 @@ def _read_token(named: str | Path) -> str:
             "ask your steward for another token if somebody may have read it",
             parameter="token_file",
         )
-    text = content.decode("ascii", errors="replace").strip()
+    text = content.decode("utf-8-sig", errors="replace").strip()
     if not text.startswith(_BEGIN) or not text.isascii() or len(text.split()) != 1:
         raise ParameterError(
             f"{plain_path(path)} holds no token, or more than one", parameter="token_file"

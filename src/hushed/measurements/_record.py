@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +11,8 @@ from hushed._functions._calls import call_privately
 from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.decimals import read
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import format_up
 from hushed.accounting import joined
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Guarantee
@@ -27,8 +30,8 @@ from hushed.transformations._chain import (
 Known = Callable[[Distance], Mapping[Measure, Loss]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measurement:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Measurement(Shown):
     """A random function of data, and its privacy loss.
 
     Parameters
@@ -202,3 +205,11 @@ class Measurement:
     def __str__(self) -> str:
         """Name, source and measure."""
         return f"{self.name}: from {self.source}, loss in terms of {self.measure}"
+
+    def _card(self) -> Card:
+        facts = [("steps", self.name), ("takes", str(self.source)), ("measure", str(self.measure))]
+        with suppress(Exception):  # a map may be a function of the caller
+            if isinstance(lost := self.map(1), float):
+                at = f"at a distance of 1 ({self.source.metric})"
+                facts.append(("loses at most", f"{format_up(lost)}, {at}"))
+        return Card(title="Measurement", text=str(self), facts=tuple(facts), words="")

@@ -8,7 +8,6 @@ from typing import Any
 from hushed._ground.printing import cut_text
 from hushed.errors import MissingExtra
 
-_MOST_CELL = 90  # letters of a cell that are shown at once; a click shows the others
 _MOST_LETTERS = 2_500  # of a table on paper: of one with more, a cell is cut to what a line takes
 _LINE = 52  # letters that the long columns of one line take together, each 26 at most
 
@@ -21,7 +20,7 @@ def render_page(**parts: Any) -> str:
         raise MissingExtra("a page", "plot") from None
     page = files("hushed.plots").joinpath("certificate.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True)
-    environment.filters["cut"] = lambda text: cut_text(text, _MOST_CELL)
+    environment.filters["cut"] = lambda table, cell: cut_text(cell, table.cell)
     environment.filters["paper"] = _cut_for_paper
     return environment.from_string(page).render(**parts)
 
@@ -29,8 +28,8 @@ def render_page(**parts: Any) -> str:
 def _cut_for_paper(table: Any, cell: str) -> str:
     """Cut what paper shows of a cell, where all cells would take more than two sides."""
     shown = table.lines[: table.most + 1]
-    if sum(min(len(each), _MOST_CELL) for line in shown for each in line) <= _MOST_LETTERS:
-        return cut_text(cell, _MOST_CELL)
+    if sum(min(len(each), table.cell) for line in shown for each in line) <= _MOST_LETTERS:
+        return cut_text(cell, table.cell)
     columns = zip(*shown, strict=False)
     long = sum(any(len(each) > _LINE / 2 for each in column) for column in columns)
     return cut_text(cell, _LINE // max(long, 2))

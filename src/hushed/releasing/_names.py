@@ -46,6 +46,15 @@ def name_chosen(value: Any, certificate: Certificate) -> tuple[str, ...]:
     return tuple(names[each] for each in places)
 
 
+def name_value(certificate: Certificate) -> str:
+    """Name what has no name of its own: candidates are told by their places."""
+    made = certificate.mechanism
+    if made.stated or made.name not in _CHOOSING:
+        return "value"
+    more = made.name == "top-k"
+    return f"chosen candidate{'s, the best first,' if more else ','} counted from 0"
+
+
 def list_named(value: Any, certificate: Certificate) -> list[tuple[str, str]]:
     """List what has a name: each number, or which candidates were chosen."""
     numbers = name_numbers(value, certificate)

@@ -44,7 +44,7 @@ from hushed.releasing._blocks_release import release_blocks
 from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._layouts import refuse_layout
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
-from hushed.releasing._names import list_named, name_chosen, name_numbers, names_of
+from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value, names_of
 from hushed.releasing._pricing import confirm_function
 from hushed.releasing._questions import question_of
 from hushed.releasing._stated_error import StatedError
@@ -119,7 +119,7 @@ class Release(Shown):
         if scalar:
             real = isinstance(self.value, float)
             value = format_number(self.value) if real else flat(self.value)
-        known = [] if self.named else [("value", value)]
+        known = [] if self.named else [(name_value(self.certificate), value)]
         known += named[:_MOST_NAMED]
         if (more := len(named) - _MOST_NAMED) > 0:
             known.append(("and", f"{more} more, in .named"))

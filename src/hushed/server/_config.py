@@ -203,7 +203,7 @@ def read_settings(folder: Path) -> Settings:
     if path.stat().st_size > _LARGEST:
         raise ParameterError(f"{plain_path(path)} is too large")
     try:
-        return parse_settings(path.read_text(encoding="utf-8"))
+        return parse_settings(path.read_text(encoding="utf-8-sig"))
     except ValidationError as error:
         raise ParameterError(f"{plain_path(path)}: {explain(error)}") from None
     except (ValueError, RecursionError) as error:

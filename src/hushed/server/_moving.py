@@ -120,7 +120,7 @@ def _rewrite(folder: Path, settings: Settings, url: str) -> str:
     """Name the new ledger in the text of the settings; all else stays as it is, remarks too."""
     import tomli_w  # noqa: PLC0415
 
-    text = (folder / FILE).read_text(encoding="utf-8")
+    text = (folder / FILE).read_text(encoding="utf-8-sig")
     line = tomli_w.dumps({"url": url}).strip()
     begin = _LEDGER.search(text)
     if begin is None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from hushed._ground.calls import called_as
+from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, Unit, union_gamma
@@ -160,7 +161,7 @@ class Distance:
 
 @called_as('hs.spaces.Space(domain=domain, metric=hs.spaces.Metric(name="change-one"))')
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Space:
+class Space(Shown):
     """A domain with a metric on it.
 
     Parameters
@@ -205,6 +206,10 @@ class Space:
     def __str__(self) -> str:
         """Words for messages."""
         return f"{self.domain} under {self.metric}"
+
+    def _card(self) -> Card:
+        facts = (("rows", str(self.domain)), ("compared by", str(self.metric)))
+        return Card(title="Space", text=str(self), facts=facts, words="")
 
 
 def _is_distance(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hushed._ground.decimals import decimal_of
@@ -20,6 +20,7 @@ from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
 
+_LONG = 1_500  # letters that all long cells have room for: the bins of histograms, and their errors
 _ASSUMED = (
     "The query was run as it is asked here, on the table that is named; no row of it was made from "
     "rows of somebody else, as in some views, or where texts in a file hold ends of lines; low and "
@@ -89,7 +90,10 @@ def _list_values(answer: Answer) -> Table:
     lines = list_lines(answer)
     barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
     bars = f", with error bars of {percent(answer.level)}" if barred else ""
-    return Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
+    made = Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
+    shown = made.lines[1 : made.most + 1]
+    long = sum(len(each) > made.cell for line in shown for each in line)
+    return replace(made, cell=max(made.cell, _LONG // max(long, 1)))
 
 
 def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:

@@ -28,6 +28,7 @@ class Table:
     name: str  # what stands above it
     lines: Lines  # the names of the columns first
     most: int = 24  # lines that a page shows: more would not print on two sides
+    cell: int = 90  # letters of a cell that are shown at once; a click shows the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

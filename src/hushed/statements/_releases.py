@@ -24,7 +24,7 @@ from hushed.mechanisms._registry import STATISTIC_MECHANISMS
 from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
-from hushed.releasing._names import list_named, name_chosen, name_numbers
+from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value
 from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
@@ -240,10 +240,11 @@ _LONGEST_HEAD = 60
 
 def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...], ...]:
     """List a released value as text, the first numbers of a long one."""
+    what, named = name_value(certificate), list_named(value, certificate)
     if isinstance(value, Winner):
         who = map(flat, name_chosen(value, certificate) or [value.index])
-        return (("chosen candidate", "gap"), (*who, format_number(value.gap)))
-    named = list_named(value, certificate)
+        first = "chosen candidate" if named else what
+        return ((first, "gap"), (*who, format_number(value.gap)))
     if named:
         head = ("name", "value") if name_numbers(value, certificate) else ("candidate", "name")
         more = len(named) - _MOST_NUMBERS
@@ -254,12 +255,13 @@ def _list_values(value: Any, certificate: Certificate) -> tuple[tuple[str, ...],
     if value is None:
         return (("value",), ("nothing: the release was refused, which is an answer, too",))
     if not isinstance(value, np.ndarray):
-        return (("value",), (format_number(value) if type(value) is float else flat(value),))
+        return ((what,), (format_number(value) if type(value) is float else flat(value),))
     numbers = value.ravel().tolist()
     shown = [format_number(each) for each in numbers[:_MOST_NUMBERS]]
     more = len(numbers) - len(shown)
     rest = f" and {more} more, in the file" if more > 0 else ""
-    return ((f"{len(numbers)} numbers",), (", ".join(shown) + rest,))
+    what = f"{len(numbers)} numbers" if what == "value" else what
+    return ((what,), (", ".join(shown) + rest,))
 
 
 def _write(release: Release) -> str:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.calls import called_as
-from hushed._ground.json_text import load_once
+from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.printing import brief, shown
 from hushed.errors import MissingExtra, ParameterError
 from hushed.statements._statement import Statement
@@ -173,7 +173,7 @@ def open_signed(text: str | bytes, public: bytes) -> Statement:
 def is_signed(text: str | bytes) -> bool:
     """Whether a text is an envelope, whatever it holds."""
     try:
-        told = json.loads(text)
+        told = json.loads(drop_mark(text))
     except (ValueError, RecursionError):
         return False
     return isinstance(told, dict) and told.keys() >= _FIELDS
@@ -188,7 +188,7 @@ def read_signer(text: str | bytes, public: bytes | None) -> tuple[Statement, str
     """Read a signed certificate, and say who signed it and whether that was checked."""
     if public is not None:
         return open_signed(text, public), f"key {key_id(public)}; the signature was checked"
-    known, signatures = read_unchecked(text), json.loads(text)["signatures"][:3]
+    known, signatures = read_unchecked(text), json.loads(drop_mark(text))["signatures"][:3]
     if not signatures:
         return known, "nobody: the envelope holds no signature"
     named = ", ".join(shown(str(each.get("keyid", ""))) for each in signatures)

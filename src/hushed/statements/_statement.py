@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.calls import given_by
 from hushed._ground.checks import is_whole
-from hushed._ground.json_text import load_once
+from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, show_time
 from hushed.errors import ParameterError
@@ -346,7 +346,7 @@ def _is_same(told: dict[str, Any], again: dict[str, Any], name: str) -> bool:
 def is_statement(text: str | bytes) -> bool:
     """Whether a text says of itself that it is a certificate of this form."""
     try:
-        told = json.loads(text)
+        told = json.loads(drop_mark(text))
     except (ValueError, RecursionError):
         return False
     return isinstance(told, dict) and told.get("schema") == _SCHEMA

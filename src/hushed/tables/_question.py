@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from hushed._ground.calls import called_as
+from hushed._ground.json_text import drop_mark
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
@@ -388,7 +389,7 @@ def _read_object(text: str, load: Any, form: str) -> dict[str, Any]:
     if not isinstance(text, str) or len(text) > _LONGEST_FILE:
         raise ParameterError(f"a query in {form} is text of at most {_LONGEST_FILE} characters")
     try:
-        found = load(text)
+        found = load(drop_mark(text))
     except (ValueError, RecursionError) as error:  # what both parsers raise is a ValueError
         reason = str(error) if isinstance(error, ValueError) else "too many brackets"
         raise ParameterError(f"this is not {form}: {brief(reason)}") from None

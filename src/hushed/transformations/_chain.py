@@ -9,12 +9,15 @@ Queries*, SIGMOD 2009).
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
+from hushed._ground.notebook import Card, Shown
+from hushed._ground.printing import format_up
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Neighbours
 from hushed.spaces import Distance, Space
@@ -24,8 +27,8 @@ _Made = TypeVar("_Made")
 Relation = Callable[[Distance], Distance]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Transformation:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Transformation(Shown):
     """A function between two spaces with a proven, declared or sampled stability.
 
     Parameters
@@ -100,6 +103,14 @@ class Transformation:
     def __str__(self) -> str:
         """Name, source and target."""
         return f"{self.name}: from {self.source} to {self.target}"
+
+    def _card(self) -> Card:
+        facts = [("steps", self.name), ("takes", str(self.source)), ("gives", str(self.target))]
+        with suppress(Exception):  # a map may be a function of the caller
+            moved = f"{format_up(self.map(1).value)} ({self.target.metric})"
+            at = f"at a distance of 1 ({self.source.metric})"
+            facts.append(("moves by at most", f"{moved}, {at}"))
+        return Card(title="Transformation", text=str(self), facts=tuple(facts), words="")
 
 
 def _stranger(other: Any) -> str:

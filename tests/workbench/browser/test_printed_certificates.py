@@ -132,6 +132,38 @@ def test_what_is_printed_has_one_size_and_no_empty_lines(chromium, pages):
     page.close()
 
 
+FAINT = """() => {
+  const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255)
+    .map((c) => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + [.2126, .7152, .0722][i] * c, 0);
+  const back = (each) => { const own = getComputedStyle(each).backgroundColor;
+    return own.endsWith(", 0)") && each.parentElement ? back(each.parentElement) : own; };
+  return [...document.querySelectorAll("body *")].filter((each) => {
+    const own = [...each.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    const style = getComputedStyle(each), least = own ? 4.5 : 3;
+    const drawn = each.matches("svg path[stroke]:not([stroke='#ddd'])") ? style.stroke : "none";
+    const ink = each.closest("svg") ? (own ? style.fill : drawn) : (own ? style.color : "none");
+    if (ink === "none" || ink.endsWith(", 0)")) return false;
+    const [a, b] = [light(ink), light(back(each))].sort((x, y) => y - x);
+    return (a + .05) / (b + .05) < least;
+  }).map((each) => each.textContent.slice(0, 40) || each.outerHTML.slice(0, 120)); }"""
+
+BACK = "() => getComputedStyle(document.body).backgroundColor"
+
+
+def test_pages_are_dark_where_the_reader_wants_it_and_light_on_paper(chromium, pages):
+    """A white page was shown in the dark; words, lines and pictures can be read on the dark one."""
+    page = chromium.new_page(color_scheme="dark")
+    for each in pages:
+        page.emulate_media(media="screen")
+        page.set_content(each)
+        assert page.evaluate(BACK) == "rgb(20, 25, 29)"
+        assert page.evaluate(FAINT) == [], page.title()
+        page.emulate_media(media="print")
+        assert page.evaluate(BACK) == "rgb(255, 255, 255)"
+    page.close()
+
+
 def test_a_picture_of_a_line_leaves_room_for_words_and_indents_stay(chromium, tmp_path):
     """A gauge squeezed the words of a ledger, and what is indented in a query began at the left."""
     with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as book:
@@ -148,8 +180,8 @@ def test_a_picture_of_a_line_leaves_room_for_words_and_indents_stay(chromium, tm
         const range = document.createRange(), end = found.index + found[0].length;
         range.setStart(each.firstChild, end - 1); range.setEnd(each.firstChild, end);
         return range.getBoundingClientRect().left;})"""
-    places = page.locator(".hushed-card p").first.evaluate(left)
-    assert len(set(places)) > 1
+    places = page.locator(".hushed-card p").last.evaluate(left)
+    assert places[0] == places[2] < places[1]
 
 
 def test_a_report_and_a_study_of_many_long_notes_print_on_two_sides(chromium, tmp_path):

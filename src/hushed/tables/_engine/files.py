@@ -33,6 +33,10 @@ from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, op
 from hushed.tables._engine.spellings import read_spelling
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
+_DUCKDB_FILE = "a DuckDB file is named by its address, duckdb:///FILE"
+_ELSEWHERE = dict.fromkeys(  # where what is no table goes, by the end of its name
+    (".db", ".sqlite", ".sqlite3"), f"{_DUCKDB_FILE}, and a ledger by ledger=, or --ledger"
+) | {".toml": "a question in a file is read by hs.Query.from_toml, or --file"}
 
 
 def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connection:
@@ -134,7 +138,7 @@ def open_file(
         )
     raise ParameterError(
         f"{path.name}: a table must be a .csv, .tsv, .parquet, .arrow or .feather file, or a "
-        "folder of .parquet files; a DuckDB file is named by its address, duckdb:///FILE"
+        f"folder of .parquet files; {_ELSEWHERE.get(kind, _DUCKDB_FILE)}"
     )
 
 

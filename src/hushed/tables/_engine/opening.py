@@ -44,7 +44,7 @@ def connect(
     if scheme in BY_SCHEME:
         return open_stored(BY_SCHEME[scheme], url, name, types)
     known = ", ".join(each.example for each in BY_NAME.values())
-    raise ParameterError(
-        f"cannot read {scheme}:// addresses; use {known} or the path of a CSV, "
-        "Parquet or Arrow file"
-    )
+    met = f"cannot read {scheme}:// addresses"
+    if scheme == "sqlite":
+        met = "sqlite:// is the address of a ledger (ledger=, --ledger), and no table is in one"
+    raise ParameterError(f"{met}; use {known} or the path of a CSV, Parquet or Arrow file")

@@ -42,7 +42,7 @@ def list_functions(folder: Path, files: list[str]) -> tuple[list[Defined], dict[
             if path.stat().st_size > _LARGEST:
                 problems[name] = "it is larger than 1 MB"
                 continue
-            tree = ast.parse(path.read_text(encoding="utf-8"))
+            tree = ast.parse(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as cause:
             problems[name] = brief(
                 getattr(cause, "msg", None) or str(cause) or "it is not readable"
