@@ -137,7 +137,8 @@ def add(
             slack = f"delta {format_up(delta)}{more}"
             print_line(f"added {name}, with a budget of epsilon {format_up(epsilon)}, {slack}")
             print_line(
-                "protected is each row: if a person may have several, name their column with --user"
+                "protected is each row, for ever: if a person may have several, add the table "
+                "under another name, with --user COLUMN"
                 if user is None
                 else f"protected is each person, by the column {flat(user)}"
             )
