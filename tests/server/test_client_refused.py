@@ -20,6 +20,7 @@ from hushed.server._callers import Callers
 from hushed.statements._signing import make_key
 
 ADDRESS = "http://127.0.0.1:8642"
+PUBLIC = make_key()[1]
 LAYOUT = {"id": "stays", "user": None, "columns": [{"name": "cost", "kind": "float"}]}
 
 
@@ -37,12 +38,13 @@ class Door:
             assert self.shut, "nobody asked for this"
             return self.refusal
         told = {"/v1/me": {"id": "ana"}, "/v1/datasets/stays": LAYOUT}
+        told |= {"/v1/keys": {"keys": [{"pem": PUBLIC.decode()}]}}
         told |= {"/v1/requests?most=100": {"items": []}}
         return 200, {}, json.dumps(told[path]).encode()
 
 
 def client_to(send, token="hsh_token"):
-    made = connect(ADDRESS, token, key=make_key()[1], send=send)
+    made = connect(ADDRESS, token, key=PUBLIC, send=send)
     object.__setattr__(made.line, "pause", lambda seconds: None)
     return made
 
