@@ -279,7 +279,10 @@ def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
                 price = f"epsilon {format_up(each['epsilon'])}, delta {format_up(each['delta'])}"
                 told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
                 print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
-            print_note(f"{len(found)} wait; --json shows the questions")
+            print_note(
+                f"{len(found)} wait; --json shows the questions, hushed serve approve or decline "
+                "with an id decides one"
+            )
 
 
 def approve(request: RequestArgument, url: UrlOption, json: JsonOption = False) -> None:
