@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests.server.test_deployment import make_certificate
 
 from hushed.client import connect
 from hushed.client._pending import list_pending
 from hushed.client._sending import Line, NotReached, open_line
-from hushed.errors import Refusal
+from hushed.errors import LedgerUnavailable, NotFound, ParameterError, Refusal
 from hushed.server._callers import Callers
 from hushed.statements._signing import make_key
 
 ADDRESS = "http://127.0.0.1:8642"
+PUBLIC = make_key()[1]
 LAYOUT = {"id": "stays", "user": None, "columns": [{"name": "cost", "kind": "float"}]}
 
 
@@ -35,12 +38,13 @@ class Door:
             assert self.shut, "nobody asked for this"
             return self.refusal
         told = {"/v1/me": {"id": "ana"}, "/v1/datasets/stays": LAYOUT}
+        told |= {"/v1/keys": {"keys": [{"pem": PUBLIC.decode()}]}}
         told |= {"/v1/requests?most=100": {"items": []}}
         return 200, {}, json.dumps(told[path]).encode()
 
 
 def client_to(send, token="hsh_token"):
-    made = connect(ADDRESS, token, key=make_key()[1], send=send)
+    made = connect(ADDRESS, token, key=PUBLIC, send=send)
     object.__setattr__(made.line, "pause", lambda seconds: None)
     return made
 
@@ -193,3 +197,34 @@ def test_ten_threads_share_a_client(team, tmp_path, monkeypatch):
     assert sorted(each.entry for each in found) == [*range(1, 11)]
     assert team.charges() == 10
     assert list_pending(client.pending) == []
+
+
+@pytest.mark.parametrize(
+    ("trusted", "said"), [(None, "does not speak TLS"), (False, "does not trust the certificate")]
+)
+def test_it_is_said_why_no_tls_could_be_agreed(tmp_path, trusted, said):
+    """A server without TLS, and one whose certificate nobody here knows."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        if trusted is not None:
+            make_certificate(tmp_path)
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(tmp_path / "localhost.pem", tmp_path / "key.pem")
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        try:
+            send = open_line(f"https://127.0.0.1:{server.server_port}")
+            with pytest.raises(LedgerUnavailable, match=said):
+                Line(send=send, token="t", pause=lambda _: None).ask("GET", "/v1/me")
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+def test_an_address_that_is_none_is_refused_in_words():
+    """Without a scheme, and with a path that the steward did not name."""
+    with pytest.raises(ParameterError, match="begins with https://, or on this computer http://"):
+        connect("127.0.0.1:8642", "hsh_token")
+    missing = json.dumps({"code": "not_found", "title": "There is no such thing here."}).encode()
+    with pytest.raises(NotFound, match="without /v1 or /pages"):
+        connect(f"{ADDRESS}/v1", "hsh_token", send=lambda *_: (404, {}, missing))

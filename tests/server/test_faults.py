@@ -22,7 +22,7 @@ import pytest
 import urllib3
 from tests.postgres import _RUNNING, _account, _start, running_postgres
 from tests.server.conftest import QUERY, make_folder, make_rows
-from tests.server.test_kills import ASKED, Asker, Process, check_counts, client_of, process_of
+from tests.server.test_kills import Asker, Process, check_counts, client_of, process_of
 from tests.server.test_on_postgres import make
 from tests.server.test_workers import wait_for
 
@@ -37,6 +37,7 @@ from hushed.server._tokens import Scope
 pytestmark = pytest.mark.slow
 
 STOPPED = 130  # what a command of ours ends with when it was stopped
+ASKED = 4  # questions of each of four threads
 
 
 def ask(process: Process, token: str, key: str, wait: int = 0, epsilon: float = 0.1):
@@ -91,7 +92,10 @@ def four_who_ask(process: Process, tokens: dict[str, str]):
     """Four threads who ask four questions each, and go on after every broken line."""
     askers = [
         Asker(
-            client=client_of(process, tokens[name]), name=f"{name} {i}", asked=4, stop=process.stop
+            client=client_of(process, tokens[name]),
+            name=f"{name} {i}",
+            asked=ASKED,
+            stop=process.stop,
         )
         for name in ("ana", "bo")
         for i in range(2)

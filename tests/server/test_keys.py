@@ -116,6 +116,11 @@ def test_a_client_that_has_a_key_takes_no_other(tmp_path, monkeypatch):
         assert pinned.answer(first).request == first
         with pytest.raises(ParameterError, match="somebody else signed it"):
             pinned.answer(second)
+        asked = pinned.table("stays").bound_contributions(max_rows_per_user=1).count()
+        paid = team.charges()
+        with pytest.raises(ParameterError, match="nothing was charged"):
+            asked.release(epsilon=0.01)
+        assert team.charges() == paid
         both = connect("https://stats.example.org", team.ana, key=[new, old], **more)
         assert [both.answer(each).request for each in (first, second)] == [first, second]
         asks = connect("https://stats.example.org", team.ana, **more)

@@ -33,7 +33,7 @@ from hushed.ledger._entries import Entry
 from hushed.server._life import MOST_ATTEMPTS
 from hushed.server._requests import list_open, list_requests
 
-ASKED = 4  # questions of each of four threads; as many as kills to soak
+ASKED = 2  # questions of each of four threads; as many as kills to soak
 PATIENCE = 600.0  # seconds for all that a test waits for; twenty times that to soak
 
 

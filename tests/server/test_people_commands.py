@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import make_folder, open_team
+from tests.server.conftest import QUERY, make_folder, open_team
 from typer.testing import CliRunner
 
 from hushed.cli import app
@@ -114,6 +114,31 @@ def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
         assert [each["kind"] for each in found] == ["string", "int"]
     typed = run(folder, "add", "third", str(source), "--epsilon", "1", "--type", "days=int")
     assert "declare what are numbers" not in " ".join(typed.stderr.split())
+
+
+def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
+    """A budget keeps what it protects: the words say what to do, and doing it works."""
+    make_folder(tmp_path)
+    folder, source = tmp_path / "stats", tmp_path / "more.csv"
+    source.write_text("ward,who\nA,77712\n")
+    words = [str(source), "--epsilon", "1"]
+    added = run(folder, "add", "more", *words)
+    assert "under another name, with --user COLUMN" in " ".join(added.stdout.split())
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text() + 'user = "who"\n')
+    refused = run(folder, "confirm", "more")
+    assert refused.exit_code == 2
+    assert "add the data set under another name" in " ".join(refused.stderr.split())
+    missed = run(folder, "add", "people", *words, "--user", "who", "--keys", "wad=A")
+    assert "did you mean 'ward'?" in " ".join(missed.stderr.split())
+    assert run(folder, "add", "people", *words, "--user", "who").exit_code == 0
+
+
+def test_a_bound_that_a_question_lacks_is_named(quiet):
+    """By the name that it has in a question, on a page and in Python."""
+    body = {"query": QUERY | {"max_rows_per_user": None}, "epsilon": 0.1}
+    told = quiet.send("POST", "/v1/datasets/stays/quote", quiet.ana, json=body)
+    assert "max_rows_per_user" in told.json()["detail"]
 
 
 def test_declared_keys_are_of_the_type_of_their_column(tmp_path):

@@ -18,7 +18,7 @@ from schemathesis.generation.hypothesis.builder import (
     HypothesisTestMode,
     create_test,
 )
-from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 from tests.server.conftest import ORIGIN, QUERY, open_team
 from tests.server.functions import copy_place
 
@@ -71,7 +71,8 @@ def served(tmp_path_factory):
 
 # Of each kind for each address, and chains of requests, by each role; the same ones in each run.
 # Each bound of each value is 2,000 requests of a role, half a minute of a processor, and 25 drawn
-# of each kind are as much again: the short form has the bounds as the analyst alone, who asks most.
+# of each kind are as much again: the short form has the bounds as the analyst alone, who asks most,
+# and without the two addresses that take a query, which make up 1,500 of them.
 @pytest.mark.parametrize(
     "examples",
     [pytest.param(FEW, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)],
@@ -93,7 +94,7 @@ def test_20_every_answer_is_one_that_is_described(served, role, examples):
                 draw(asks, operation, mode, examples)
         before = asks.count(operation)
         assert before > 0
-        if role == "analyst" or examples > FEW:
+        if examples > FEW or (role == "analyst" and not takes_query(operation)):
             cover(asks, operation)
             assert asks.count(operation) > before
     statuses = {status for _, status in asks.seen}
@@ -103,6 +104,12 @@ def test_20_every_answer_is_one_that_is_described(served, role, examples):
     # A steward may have set shares aside, which is charged, too.
     paid = [each for each in team.desk.ledger.entries("stays") if not each.key.startswith("share ")]
     assert len(paid) == count_requests(team)
+
+
+def takes_query(operation):
+    """Whether its body is a question to a table."""
+    path = "/v1/datasets/{dataset}/"
+    return operation.method == "post" and operation.path in (f"{path}quote", f"{path}requests")
 
 
 def count_requests(team):
@@ -137,11 +144,15 @@ class Asks:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def call(self, case):
-        return case.call(app=self.team.client.app, base_url=ORIGIN, headers=self.told())
+        # Its client puts an Accept of its own in the place of the one of a case, if not told so.
+        own = {
+            name: each for name, each in (case.headers or {}).items() if name.lower() == "accept"
+        }
+        return case.call(app=self.team.client.app, base_url=ORIGIN, headers=own | self.told())
 
-    def check(self, case, answer, *but):
+    def check(self, case, answer):
         self.seen[case.operation.label, answer.status_code] += 1
-        case.validate_response(answer, headers=self.told(), excluded_checks=[MEANING, *but])
+        case.validate_response(answer, headers=self.told(), excluded_checks=[MEANING])
 
 
 def draw(asks, operation, mode, examples):
@@ -190,8 +201,6 @@ def follow(asks, schema, examples):
             return asks.call(case)
 
         def validate_response(self, response, case, **_):
-            # It takes a long Accept for sent, which its own client has left out. What has to be
-            # refused is asked above, one by one.
-            asks.check(case, response, negative_data_rejection)
+            asks.check(case, response)
 
     Chain.run(settings=settings(SETTINGS, max_examples=examples, stateful_step_count=6))

@@ -291,6 +291,29 @@ def test_17_an_address_with_nul_is_no_failure_of_the_ledger(quiet, path):
     assert (found.status_code, found.json()["code"]) == (400, "bad_request")
 
 
+def test_17_a_header_that_stands_once_and_comes_twice_is_refused(quiet):
+    """A proxy may look at the other one."""
+    for name in ("authorization", "content-type", "idempotency-key"):
+        told = quiet.client.get("/v1/me", headers=[(name, "Bearer a"), (name, "Bearer b")])
+        assert (told.status_code, told.json()["code"]) == (400, "bad_request")
+        assert told.json()["detail"] == f"the header {name} is sent once"
+
+
+def test_a_list_that_comes_in_several_headers_is_one_list(team):
+    """Whichever way it is answered; a wait is among what the client prefers."""
+    sent = [("authorization", f"Bearer {team.ana}"), ("idempotency-key", "a")]
+    sent += [("prefer", "respond-async"), ("prefer", "wait=20")]
+    body = {"query": QUERY, "epsilon": 0.1}
+    made = team.client.post("/v1/datasets/stays/requests", headers=sent, json=body)
+    assert made.status_code == 201
+    for accept in (["application/json", "text/csv"], ["text/csv", "*/*"]):
+        head = [*sent[:1], *(("accept", each) for each in accept)]
+        path = f"/v1/requests/{made.json()['id']}/answer"
+        told = team.client.get(path, headers=head)
+        assert told.headers["content-type"].startswith("text/csv")
+        assert team.client.get(path, headers=[*head, ("accept", "x" * 200)]).status_code == 422
+
+
 def test_17_a_connection_that_asks_nothing_is_ended():
     """A thousand of them would keep everybody else out: the head of a request has its time."""
     import uvicorn

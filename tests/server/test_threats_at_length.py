@@ -94,7 +94,7 @@ def _foreign_errors():
 LONGER = 0.4  # seconds that somebody's rows take
 
 
-class Slow(Here):
+class Slow(Once):
     """Reads rows, and takes a while longer if one person is among them."""
 
     def answer(self, told):
@@ -138,7 +138,7 @@ def differ(one, other):
 
 
 @pytest.mark.parametrize(
-    "number", [pytest.param(25, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
+    "number", [pytest.param(12, marks=pytest.mark.slow), pytest.param(500, marks=pytest.mark.soak)]
 )
 def test_1_times_of_neighbours_do_not_differ_on_a_grid_above_every_run(tmp_path, number):
     """With a step that every run fits into; with a short one, the same two tables are told apart.

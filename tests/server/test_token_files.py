@@ -88,7 +88,8 @@ def test_no_message_shows_a_token(tmp_path):
         ({"token_file": tmp_path}, "for that is a folder: name a file in it"),
         ({"token_file": write(tmp_path / "token"), "token": TOKEN}, "not both"),
         ({}, "a token is needed"),
-        ({"token": TOKEN + "\n"}, "a token is needed"),
+        ({"token": TOKEN + "\n"}, None),
+        ({"token": f"{TOKEN}\n{TOKEN}"}, "a token is needed"),
     ]
     for given, said in tries:
         try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from tests.server.conftest import QUERY
 
 from hushed import Guarantee
-from hushed.server import _verdicts
+from hushed.server import _judging, _verdicts
 from hushed.server._judging import Ask, AskFunction, Judged, judge
 from hushed.server._people import find_caller
 from hushed.server._workers import Workers
@@ -65,15 +66,27 @@ def test_a_file_that_was_changed_is_noticed_by_who_asks_the_same(team, judged):
 
 
 @pytest.mark.parametrize("known", ["", "of a file"])
-@pytest.mark.parametrize("asked", [ASKED, {"function": "mean", "epsilon": 0.1}])
-def test_only_questions_to_files_are_kept(team, known, asked):
-    """Nothing here tells whether a database, or a function, is there, and is as it was."""
+def test_only_questions_to_files_are_kept(team, known):
+    """Nothing here tells whether a database is there, and is as it was."""
     dataset = replace(team.desk.datasets["stays"], known=known)
-    read = (Ask if "query" in asked else AskFunction).model_validate(asked)
+    read = Ask.model_validate(ASKED)
     found = Judged(guarantee=Guarantee(epsilon=0.1), loss=None)
     team.desk.verdicts.keep(dataset, read, found)
-    kept = team.desk.verdicts.find(dataset, read)
-    assert kept is (found if known and asked is ASKED else None)
+    assert team.desk.verdicts.find(dataset, read) is (found if known else None)
+
+
+def test_a_function_is_tried_each_time(team, monkeypatch):
+    """Nothing here tells whether it is there, and is as it was."""
+    asked, found = [], Judged(guarantee=Guarantee(epsilon=0.1), loss=None)
+    dataset = team.desk.datasets["stays"]
+    there = SimpleNamespace(dataset=dataset.id)
+    monkeypatch.setattr(_judging, "require_function", lambda *_: there)
+    monkeypatch.setattr(_judging, "check_function", lambda *_: None)
+    monkeypatch.setattr(_judging, "_ask", lambda *told: asked.append(told) or found)
+    for _ in range(2):
+        read = AskFunction(function="mean", epsilon=0.1)
+        assert judge(team.desk, "ana", dataset, read) is found
+    assert len(asked) == 2
 
 
 def test_a_refusal_is_found_again(team, judged):

@@ -137,7 +137,8 @@ def add(
             slack = f"delta {format_up(delta)}{more}"
             print_line(f"added {name}, with a budget of epsilon {format_up(epsilon)}, {slack}")
             print_line(
-                "protected is each row: if a person may have several, name their column with --user"
+                "protected is each row, for ever: if a person may have several, add the table "
+                "under another name, with --user COLUMN"
                 if user is None
                 else f"protected is each person, by the column {flat(user)}"
             )
@@ -278,7 +279,10 @@ def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
                 price = f"epsilon {format_up(each['epsilon'])}, delta {format_up(each['delta'])}"
                 told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
                 print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
-            print_note(f"{len(found)} wait; --json shows the questions")
+            print_note(
+                f"{len(found)} wait; --json shows the questions, hushed serve approve or decline "
+                "with an id decides one"
+            )
 
 
 def approve(request: RequestArgument, url: UrlOption, json: JsonOption = False) -> None:

@@ -34,7 +34,7 @@ from hushed.errors import (
     Refusal,
 )
 from hushed.releasing._stored import read_release
-from hushed.statements import Statement, open_signed
+from hushed.statements import Statement, key_id, open_signed
 from hushed.tables import Answer
 from hushed.tables._query import Query as TypedQuery
 
@@ -361,8 +361,45 @@ class Client(Shown):
         except HushedError:
             return set()
 
+    def begin(self, pending: Pending, timeout: float) -> ServedAnswer | ServedRelease:
+        """Write down what is asked now, and send it; both kinds of ``release`` call it.
+
+        Parameters
+        ----------
+        pending : Pending
+            The request.
+        timeout : float
+            Seconds to wait.
+
+        Returns
+        -------
+        ServedAnswer or ServedRelease
+            The answer.
+
+        Raises
+        ------
+        HushedError
+            As for `send`.
+        ParameterError
+            If the server signs with another key than those that were given: the answer would be
+            paid, and refused. Nothing is charged.
+        """
+        if self.pinned:
+            try:
+                signs = key_id(read_keys(self.line)[0])
+            except LedgerUnavailable:  # as if the question itself had not arrived
+                write_pending(self.pending, pending)
+                raise
+            if signs not in map(key_id, (self.key, *self.former)):
+                raise ParameterError(
+                    "the server signs with another key than the one that was given, and nothing "
+                    "was charged: ask whoever runs it; where it was changed, give key=[new, old]"
+                )
+        write_pending(self.pending, pending)
+        return self.send(pending, timeout)
+
     def send(self, pending: Pending, timeout: float) -> ServedAnswer | ServedRelease:
-        """Send what was written down, and wait for its answer; both kinds of ``release`` call it.
+        """Send what was written down, and wait for its answer.
 
         Parameters
         ----------

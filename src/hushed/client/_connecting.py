@@ -12,7 +12,7 @@ from hushed.client._keys import check_keys, read_keys
 from hushed.client._pending import pending_folder
 from hushed.client._sending import Line, Send, check_url, open_line
 from hushed.client._tokens import find_token
-from hushed.errors import MissingExtra
+from hushed.errors import MissingExtra, NotFound
 
 _NEEDED = ("cryptography", "duckdb", "ibis", "urllib3")
 
@@ -56,7 +56,7 @@ def connect(
         If the address is not safe, there is no token, others may read its file, or the key is no
         public key.
     NotFound
-        If the file of the token cannot be read.
+        If the file of the token cannot be read, or there is no server at that path.
     MissingExtra
         If the extra ``hushed[client]`` is not installed.
     Refusal
@@ -70,7 +70,13 @@ def connect(
     given = None if key is None else check_keys(key)
     shown = find_token(token, token_file)
     line = Line(send=send or open_line(place), token=shown)
-    who = line.read("/v1/me", "id")["id"]
+    try:
+        who = line.read("/v1/me", "id")["id"]
+    except NotFound:
+        raise NotFound(
+            "there is no team server at this address: give it as the steward told it, without "
+            "/v1 or /pages"
+        ) from None
     now_is, *former = read_keys(line) if given is None else given
     return Client(
         url=place,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
-from hushed.client._pending import Pending, write_pending
+from hushed.client._pending import Pending
 from hushed.client._questions import ServedQuote, read_quote
 from hushed.errors import KeyInUse
 from hushed.releasing import Release
@@ -176,8 +176,7 @@ class ServedFunction(Shown):
         pending = Pending(
             key=key or str(uuid.uuid4()), dataset=self.dataset, body=body, function=self.name
         )
-        write_pending(self.client.pending, pending)
-        found = self.client.send(pending, timeout)
+        found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedRelease):  # the key names another request, a question
             raise KeyInUse("this key belongs to a question: take another one")
         return found

@@ -12,7 +12,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.client._declared import DeclaredBuilder
-from hushed.client._pending import Pending, write_pending
+from hushed.client._pending import Pending
 from hushed.client._sending import read_object
 from hushed.errors import KeyInUse, NotFound
 from hushed.tables import Answer
@@ -323,8 +323,7 @@ class ServedTable(DeclaredBuilder, Shown):
         pending = Pending(
             key=key or str(uuid.uuid4()), dataset=self.dataset, body=body | {"note": note}
         )
-        write_pending(self.client.pending, pending)
-        found = self.client.send(pending, timeout)
+        found = self.client.begin(pending, timeout)
         if not isinstance(found, ServedAnswer):  # the key names another request, a release
             raise KeyInUse("this key belongs to the release of a function: take another one")
         return found

@@ -43,6 +43,14 @@ _KINDS: dict[str, type[Exception]] = {
     "dataset_unavailable": EngineUnavailable,
 }
 _NOT_REACHED = "the server was not reached: look at its address and port, and whether it runs"
+_NO_TLS = (
+    "what answers at this address does not speak TLS: look at its port, and whether it is meant to "
+    "be reached by http, on this computer"
+)
+_NOT_TRUSTED = (
+    "this computer does not trust the certificate with which the server speaks TLS: ask whoever "
+    "runs it; if it has an authority of its own, SSL_CERT_FILE names the file of that"
+)
 _AGAIN_PAID = "; ask again under the same key: you pay once"
 _NOT_TAKEN = ("busy", "conflict", "too_many_open")  # the server knows nothing of the request
 
@@ -52,7 +60,10 @@ class NotTaken(Refusal):
 
 
 class NotReached(OSError):
-    """The server was not reached, or the connection broke."""
+    """The server was not reached, or the connection broke: what the user may look at."""
+
+    def __init__(self, words: str = _NOT_REACHED) -> None:
+        super().__init__(words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +95,10 @@ class Line:
             last = attempt == _ATTEMPTS - 1
             try:
                 status, answered, found = self.send(method, path, told, content)
-            except NotReached:
+            except NotReached as error:
                 if last:
                     paid = "" if method == "GET" else _AGAIN_PAID
-                    raise LedgerUnavailable(f"{_NOT_REACHED}{paid}") from None
+                    raise LedgerUnavailable(f"{error}{paid}") from None
                 self.pause(2.0**attempt / 4)
                 continue
             if status < 400:
@@ -150,7 +161,10 @@ def check_url(url: str) -> str:
     parts = urlsplit(url)
     local = parts.hostname in ("127.0.0.1", "localhost", "::1")
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise ParameterError("url is the https address of a server", parameter="url")
+        raise ParameterError(
+            "url is the address of a server and begins with https://, or on this computer http://",
+            parameter="url",
+        )
     if parts.scheme == "http" and not local:
         raise ParameterError(
             "over http everybody on the way reads token and answers: use https", parameter="url"
@@ -175,8 +189,11 @@ def open_line(url: str) -> Send:
             found = pool.request(
                 method, url + path, headers=dict(headers), body=body, redirect=False
             )
-        except urllib3.exceptions.HTTPError as error:
-            raise NotReached(type(error).__name__) from None
+        except urllib3.exceptions.SSLError as error:
+            untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+            raise NotReached(_NOT_TRUSTED if untrusted else _NO_TLS) from None
+        except urllib3.exceptions.HTTPError:
+            raise NotReached from None
         return found.status, found.headers, found.data
 
     return send

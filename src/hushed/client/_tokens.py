@@ -24,6 +24,7 @@ def find_token(token: str | None, token_file: str | Path | None) -> str:
         token_file = os.environ.get("HUSHED_TOKEN_FILE") or None
     if not token and token_file is not None:
         token = _read_token(token_file)
+    token = (token or "").strip()  # a file that was read ends in a new line
     if not token or not token.isascii() or not token.isprintable():
         raise ParameterError(
             "a token is needed: give token or token_file, or set HUSHED_TOKEN", parameter="token"

@@ -31,6 +31,7 @@ from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
 from hushed.tables._engine import execution
 from hushed.tables._engine.clock import Clock
+from hushed.tables._expressions import find_column
 from hushed.tables._requests import GROUPABLE, KEY_TYPES, read_public_keys
 
 if TYPE_CHECKING:
@@ -140,9 +141,8 @@ def open_dataset(folder: Path, settings: DatasetSettings) -> Table:
 
 def _open(source: Source, settings: DatasetSettings) -> Table:
     found = source.open()
-    missing = sorted(set(settings.column) - set(found.columns))
-    if missing:
-        raise ParameterError(f"the table has no column {missing[0]!r}, which is described")
+    for name in settings.column:
+        find_column(name, found.columns)
     if found.connection.in_database:
         _require_readable(found.connection, {*settings.column, *filter(None, [settings.user])})
     return found
@@ -231,7 +231,8 @@ def require_budget(ledger: Ledger, settings: DatasetSettings) -> None:
     if (limit.unit, limit.neighbours) != (unit, "add-remove"):
         raise ParameterError(
             f"the budget {settings.budget!r} is for {limit.unit}s and {limit.neighbours} "
-            f"neighbours; queries on this table need {unit} and add-remove"
+            f"neighbours, for ever; queries on this table need {unit}s and add-remove: add the "
+            "data set under another name, which gets a budget of its own"
         )
 
 

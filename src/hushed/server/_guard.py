@@ -22,6 +22,8 @@ from hushed.server._problems import MEDIA, Problem
 DEEPEST, MOST_HEADERS = 32, 64
 BODY_SECONDS = 10.0
 _FRAMING = (b"content-length", b"transfer-encoding")
+_LISTS = (b"accept", b"prefer")  # several lines of one name are one list (RFC 9110, 5.3)
+_SINGLE = (b"authorization", b"content-type", b"idempotency-key")
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
@@ -93,6 +95,10 @@ class Guard:
             raise Problem("too_large", "too many headers")
         if any(name == b"content-encoding" and value != b"identity" for name, value in sent):
             raise Problem("bad_request", "a compressed body is not read")
+        names = [name for name, _ in sent]
+        if doubled := [name for name in _SINGLE if names.count(name) > 1]:
+            raise Problem("bad_request", f"the header {doubled[0].decode()} is sent once")
+        scope["headers"] = _join_lists(sent)
 
     async def _check(self, scope: Scope, receive: Receive) -> bytes:
         self._check_head(scope)
@@ -115,6 +121,15 @@ class Guard:
         if body:
             (check_form if page else _check_body)(headers, body)
         return body
+
+
+def _join_lists(sent: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Write in one line what is a list, and came in several."""
+    for name in _LISTS:
+        values = [value for each, value in sent if each == name]
+        if len(values) > 1:
+            sent = [each for each in sent if each[0] != name] + [(name, b", ".join(values))]
+    return sent
 
 
 def _has_no_body(scope: Scope) -> bool:

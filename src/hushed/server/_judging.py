@@ -63,6 +63,16 @@ class Terms(BaseModel):
     delta: Delta = 0.0
     noise: Noise = "laplace"
 
+    @cached_property
+    def text(self) -> str:
+        """What is asked, as JSON: the same for the same question, whatever the note."""
+        return self.model_dump_json(exclude={"note"})
+
+    @cached_property
+    def question(self) -> str:
+        """The digest of the query."""
+        return self.query.digest()
+
 
 class Ask(Terms):
     """A query that is going to be paid for."""
@@ -72,7 +82,7 @@ class Ask(Terms):
 
     def digest(self, dataset: str) -> str:
         """Digest what is asked and for how much: the same key means the same of it."""
-        told = [dataset, self.query.digest(), self.epsilon, self.delta, self.noise, self.note]
+        told = [dataset, self.question, self.epsilon, self.delta, self.noise, self.note]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -132,11 +142,6 @@ class AskQuote(Terms):
         default=None, min_length=1, max_length=MOST_AGGREGATES
     )
     rows: Annotated[int, Field(ge=1, le=10**12)] | None = None
-
-    @cached_property
-    def text(self) -> str:
-        """What is asked, as JSON: the same for the same question."""
-        return self.model_dump_json()
 
 
 def require_table(dataset: Dataset) -> Table:
@@ -220,10 +225,12 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
         if function.dataset != dataset.id:  # it was registered again, for another one
             raise Problem("function_changed")
         check_function(function, asked.epsilon)
-    else:
+        check_price(dataset, desk.settings.limits, asked, asked.epsilon)
+        return _ask(desk, person, dataset, asked, "check")  # it is tried each time
+    found = desk.verdicts.find(dataset, asked)
+    if found is None:
         check_size(asked.query)
     check_price(dataset, desk.settings.limits, asked, asked.epsilon)
-    found = desk.verdicts.find(dataset, asked)
     if found is None:
         found = _ask(desk, person, dataset, asked, "check")
         desk.verdicts.keep(dataset, asked, found)
@@ -237,9 +244,9 @@ def price(
     if (asked.epsilon is None) == (asked.errors is None):
         raise Problem("bad_value", "give epsilon, or the errors that are wanted: one of them")
     require_table(dataset)
-    check_size(asked.query)
     found = desk.prices.find(dataset, asked)
     if found is None:
+        check_size(asked.query)
         found = _ask(desk, person, dataset, asked, "price")
         desk.prices.keep(dataset, asked, found)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)

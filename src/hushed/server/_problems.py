@@ -74,7 +74,7 @@ CODES = {
     "wrong_host": (421, "The server does not answer to this name."),
     "bad_query": (422, "The query cannot be asked. Nothing was charged."),
     "bad_value": (422, "A value cannot be used."),
-    "key_reused": (422, "This key belongs to another request of yours."),
+    "key_reused": (422, "This key belongs to another request of yours: choose another one."),
     "too_many": (429, "Too many requests; wait a little."),
     "too_many_open": (429, "Too many of your requests wait for answers; wait for some of them."),
     "unforeseen": (500, "Something failed that was not foreseen."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hushed.server._datasets import Dataset
-    from hushed.server._judging import Asked, AskQuote, Judged
+    from hushed.server._judging import Ask, AskQuote, Judged
 
 _MOST = 500
 _LONGEST = 10_000  # characters of a question that is kept
@@ -20,13 +20,13 @@ class Verdicts:
     """What the questions, or prices, that were asked last cost; refusals are not among them.
 
     Only of tables in files, which are looked at each time: whether a database is there, and is as
-    it was, is found out by judging. A function is tried again, too.
+    it was, is found out by judging. A function is tried each time, too.
     """
 
     _found: dict[_Key, Judged] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def find(self, dataset: Dataset, asked: Asked | AskQuote) -> Judged | None:
+    def find(self, dataset: Dataset, asked: Ask | AskQuote) -> Judged | None:
         """Find what was judged of the table as it is known."""
         key = _key(dataset, asked)
         if key is None:
@@ -37,7 +37,7 @@ class Verdicts:
                 self._found[key] = found  # the last one that is forgotten
             return found
 
-    def keep(self, dataset: Dataset, asked: Asked | AskQuote, found: Judged) -> None:
+    def keep(self, dataset: Dataset, asked: Ask | AskQuote, found: Judged) -> None:
         """Keep what was judged."""
         key = _key(dataset, asked)
         if key is None:
@@ -48,8 +48,7 @@ class Verdicts:
                 self._found.pop(next(iter(self._found)))
 
 
-def _key(dataset: Dataset, asked: Asked | AskQuote) -> _Key | None:
-    if not dataset.known or asked.function is not None:
+def _key(dataset: Dataset, asked: Ask | AskQuote) -> _Key | None:
+    if not dataset.known or len(asked.text) > _LONGEST:
         return None
-    told = asked.model_dump_json(exclude={"note"})
-    return (dataset.id, dataset.known, told) if len(told) <= _LONGEST else None
+    return dataset.id, dataset.known, asked.text

@@ -148,6 +148,6 @@ MOVEMENT_CHECKS = Kind(
     checked="digests; p-value, verdict and both bounds follow from the noisy number of pairs",
     unchecked=(
         "that these pairs were made of the private rows, and the noise was drawn",
-        "sampled sensitivity, its number of rows and gamma: the certificate of the release has them",
+        "sampled sensitivity, number of rows and gamma: the certificate of the release has them",
     ),
 )

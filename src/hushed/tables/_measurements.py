@@ -81,7 +81,7 @@ def unit_contribution(keys: Keys, bounds: ContributionBounds, *, by_user: bool) 
     groups = reached_parts(rows, bounds.max_groups_per_user, parts)
     if groups is None:
         raise ParameterError(
-            "a user may have many rows: give contribution bounds",
+            "a user may have many rows: bound max_rows_per_user or max_groups_per_user",
             parameter="max_groups_per_user",
             hint="give .bound_contributions(max_groups_per_user=...) or "
             ".bound_contributions(max_rows_per_user=...)",
@@ -104,7 +104,8 @@ def measurements(
     rows = contribution.rows
     if rows is None:
         raise ParameterError(
-            f"{aggregate.name!r} needs a contribution bound, the rows of one user that count",
+            f"{aggregate.name!r} needs a contribution bound: max_rows_per_user, the rows of one "
+            "user that count",
             parameter="max_rows_per_user",
             hint="give .bound_contributions(max_rows_per_user=...)",
         )
