@@ -83,7 +83,7 @@ OF_OTHERS |= {
     ("_next_command", each)
     for each in (
         *("--mechanism", "--noise", "--type", "--median", "--quantile", "--mean"),
-        *("--aggregate", "--candidate"),
+        *("--aggregate", "--candidate", "--k", "--by", "--keys", "--top-k"),
     )
 }
 FOLDER = Path(hushed.cli.__file__).parent

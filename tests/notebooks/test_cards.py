@@ -378,18 +378,20 @@ import time
 import hushed as hs
 from hushed.auditing import Pair
 def slow_count(rows, rng):
-    time.sleep(0.002)
+    time.sleep({seconds})
     return rows[0] + float(rng.geometric(0.5) - rng.geometric(0.5))
 pairs = [Pair(rows=[n], neighbour=[n + 1.0], name=str(n)) for n in (0.0, 5.0, 9.0)]
 claim = hs.Guarantee(epsilon=1.5)
-report = hs.audit(slow_count, pairs, claim=claim, samples=4000, workers=1{})
+report = hs.audit(slow_count, pairs, claim=claim, samples={samples}, workers=1, progress={progress})
 report
 """
 
 
 def test_an_audit_shows_in_a_notebook_how_far_it_is(tmp_path):
     """With progress=True: the share of the runs and the time left; the card of the report last."""
-    *told, card = run_cell(WATCHED_AUDIT.format(", progress=True"), tmp_path)
+    *told, card = run_cell(
+        WATCHED_AUDIT.format(seconds=0.002, samples=2000, progress=True), tmp_path
+    )
     words = "".join(each["text"] for each in told if each.get("name") == "stderr")
     shares = [
         int(each) for each in re.findall(r"(\d+) % of the runs made, about \d+ s left", words)
@@ -397,7 +399,7 @@ def test_an_audit_shows_in_a_notebook_how_far_it_is(tmp_path):
     assert len(shares) >= 2
     assert shares == sorted(shares)
     assert "not refuted" in card["data"]["text/html"]
-    quiet = run_cell(WATCHED_AUDIT.format(", progress=False"), tmp_path)
+    quiet = run_cell(WATCHED_AUDIT.format(seconds=0, samples=1000, progress=False), tmp_path)
     assert [each.output_type for each in quiet] == ["execute_result"]
 
 
