@@ -12,6 +12,7 @@ from tests.commands import ended
 import hushed as hs
 from hushed.cli._inputs import read_population
 from hushed.errors import PrivateRowsAsPopulation
+from hushed.ledger import Ledger
 from hushed.plots import certificate_page
 
 SECRET = "Mergelstetten"
@@ -160,3 +161,19 @@ def test_a_part_of_the_private_table_is_no_population(tmp_path):
 def test_a_name_that_is_nearly_right_is_asked_for(tmp_path: Path) -> None:
     told = ended("compose", "laplce:0.1", "--delta", "1e-6", cwd=tmp_path).stderr
     assert "unknown release 'laplce'; did you mean 'laplace'?" in told
+
+
+def test_a_table_in_utf16_is_refused_before_a_charge(tmp_path: Path) -> None:
+    """With a header; without one its first bytes are those of a row, which decides nothing."""
+    (tmp_path / "stays.csv").write_text("cost\n" + "7\n" * 60, encoding="utf-16")
+    about = ("stays.csv", "--low", "0", "--high", "9", "--epsilon", "1")
+    paid = ("--ledger", "sqlite:///l.db", "--budget", "b")
+    ended("ledger", "open", "sqlite:///l.db", "b", "--epsilon", "3", cwd=tmp_path)
+    for words in (
+        ("statistic", "median", *about, "--header", *paid),
+        ("query", "stays.csv", "--mean", "cost:0:9", "--epsilon", "1"),
+    ):
+        end = ended(*words, cwd=tmp_path)
+        assert end.returncode == 2
+        assert "stays.csv is in UTF-16, as Windows writes texts; save it in UTF-8" in end.stderr
+    assert not Ledger(f"sqlite:///{tmp_path}/l.db").entries("b")

@@ -183,3 +183,8 @@ def _double(value: Any) -> float:
         return float(value) if is_real(value) else math.nan
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def is_utf16(head: bytes | bytearray) -> bool:
+    """Whether a file begins with the mark of UTF-16, as Windows writes what it calls Unicode."""
+    return head.startswith((b"\xff\xfe", b"\xfe\xff"))

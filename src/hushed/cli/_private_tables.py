@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.checks import is_utf16
 from hushed._ground.numerals import is_whole_number
 from hushed._rows import _containers as containers
 from hushed.cli._outcome import print_note
@@ -250,7 +251,12 @@ def _read(
 
 def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[Any]]]:
     """Read each line as a row: a quotation mark that is never closed affects its own row only."""
-    text = path.read_bytes().decode("utf-8-sig", "surrogateescape").translate(_BROKEN)
+    content = path.read_bytes()
+    if header and is_utf16(
+        content
+    ):  # without a header these are bytes of a row, and decide nothing
+        raise BadRows(f"{path.name} is in UTF-16, as Windows writes texts; save it in UTF-8")
+    text = content.decode("utf-8-sig", "surrogateescape").translate(_BROKEN)
     if "\n" not in text and "\r" in text.rstrip("\r"):
         raise BadRows(f"{path.name} has carriage returns in place of ends of lines; {_SAVE_LINES}")
     lines = text.split("\n")

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.checks import is_utf16
 from hushed.errors import BadRows, ParameterError
 from hushed.tables._engine.frames import may_be_repaired, repair_bytes
 
@@ -104,6 +105,8 @@ def _read_first_line(path: Path) -> tuple[int, str]:
                 break
     if len(read) == _LONGEST_NAMES and not read.endswith(b"\n"):  # its rest would be a row
         raise BadRows(f"{path.name}: the first line is longer than {_LONGEST_NAMES:,} bytes")
+    if is_utf16(read):
+        raise BadRows(f"{path.name} is in UTF-16, as Windows writes texts; save it in UTF-8")
     return len(read), read.decode("utf-8-sig", "replace").rstrip("\r\n")
 
 
