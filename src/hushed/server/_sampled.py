@@ -115,7 +115,7 @@ def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], tabl
         raise Changed(
             "what was sampled does not take every cell that these columns may hold, such as a "
             "missing one among whole numbers in pandas, another category, or a number beyond a "
-            "narrow type: sample numbers as float64, and texts as texts"
+            "narrow type: sample numbers as float64, times as datetime64[us], and texts as texts"
         )
 
 
