@@ -80,6 +80,7 @@ def test_a_command_releases_each(way, words):
     found = hs.compare(hs.statistics.mode(["a", "b"], rows=400), SAME, trials=2)
     wanted = f"hushed {words.format('--category a --category b')} --epsilon 1"
     assert next_command(told, replace(found, recommended=way)) == wanted
-    described = Described(category=["1", "2"], column="vote")
-    command = next_command(replace(told, described=described), replace(found, recommended=way))
-    assert (command == "") == (way == "table query")  # the type of numbers is not known
+    for keys in (["1", "2"], ["a ", "b"]):  # the type of numbers is not known; blanks are refused
+        other = replace(told, described=Described(category=keys, column="vote"))
+        command = next_command(other, replace(found, recommended=way))
+        assert (command == "") == (way == "table query")

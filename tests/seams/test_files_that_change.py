@@ -1,5 +1,6 @@
 """A file of private rows that changes, or says what is not so, ends no process and no answer."""
 
+import struct
 from pathlib import Path
 
 import duckdb
@@ -8,7 +9,7 @@ import pytest
 from pyarrow import feather, parquet
 
 import hushed as hs
-from hushed.errors import BadRows
+from hushed.errors import BadRows, QueryFailed
 from hushed.server._sources import fingerprint
 from hushed.tables._engine import files
 
@@ -44,6 +45,25 @@ def test_opening_an_arrow_file_reads_no_row(tmp_path):
     asked.prepare(epsilon=60.0)
     assert count_bytes() - before < 10**6
     assert asked.release(epsilon=60.0).value("count") == 10**6
+
+
+def test_a_text_that_begins_outside_of_a_damaged_file_fails_the_query(tmp_path):
+    """It is looked for wherever it is said to be, and the process was ended."""
+    path = tmp_path / "rows.arrow"
+    feather.write_feather(pa.table({"a": ["ab", "cd", "ef"]}), path, compression="uncompressed")
+    content = path.read_bytes()
+    assert content.count(struct.pack("<4i", 0, 2, 4, 6)) == 1
+    wrong = struct.pack("<4i", 0, 2**30, 2**31 - 8, 6)
+    path.write_bytes(content.replace(struct.pack("<4i", 0, 2, 4, 6), wrong))
+    with pytest.raises(QueryFailed):
+        hs.table(path).count().release(epsilon=1.0)
+
+
+def test_a_file_of_the_first_feather_is_called_that(tmp_path):
+    path = tmp_path / "rows.feather"
+    path.write_bytes(b"FEA1 and more")
+    with pytest.raises(BadRows, match="is a Feather file of version 1"):
+        hs.table(path)
 
 
 def test_a_footer_that_is_longer_than_any_is_not_read(tmp_path, monkeypatch):

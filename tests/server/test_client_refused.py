@@ -199,8 +199,25 @@ def test_ten_threads_share_a_client(team, tmp_path, monkeypatch):
     assert list_pending(client.pending) == []
 
 
+def test_what_was_not_sent_for_want_of_the_key_is_not_asked_by_recovering(tmp_path, monkeypatch):
+    """Whoever asks it again would have paid twice."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    door = Door(200, "")
+
+    def send(method, path, headers, body):
+        if path == "/v1/keys":
+            raise NotReached
+        return door(method, path, headers, body)
+
+    client = client_to(send)
+    with pytest.raises(LedgerUnavailable, match="was not reached"):
+        client.table("stays").count().release(epsilon=0.1)
+    assert (door.asked, list_pending(client.pending)) == ([], [])
+
+
 @pytest.mark.parametrize(
-    ("trusted", "said"), [(None, "does not speak TLS"), (False, "does not trust the certificate")]
+    ("trusted", "said"),
+    [(None, "no TLS could be agreed"), (False, "does not trust the certificate")],
 )
 def test_it_is_said_why_no_tls_could_be_agreed(tmp_path, trusted, said):
     """A server without TLS, and one whose certificate nobody here knows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 
 import duckdb
 import psycopg
@@ -46,6 +47,10 @@ def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
     assert add_dataset(tmp_path / "stats", "stays", told | {"table": "held"}, LIMIT) == ""
     again = add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
     assert again.startswith("this table is data set 'stays', too: whoever is in it has")
+    assert "write budget = 'stays' under [dataset.twice]" in again
+    told |= {"table": "held", "user": None}  # no budget is for rows and for people
+    by_row = add_dataset(tmp_path / "stats", "rows", told, replace(LIMIT, unit="row"))
+    assert "take [dataset.stays] out of hushed.toml if this one is to be asked" in by_row
     found = check_server(tmp_path / "stats")
     assert any(each.startswith(f"data set tops: {words}") for each in found.facts)
     assert found.problems == ()

@@ -71,6 +71,8 @@ def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):
     told = {"function": wanted, "source": {"user": "patient"}, "asked": asked, "do": "price"}
     found = hs.table(pa.table(PRIVATE), user="patient")
     less = hs.table(pa.table({"patient": ["P1"]}), user="patient")
+    with pytest.raises(Changed, match="the table has no column 'cost'"):
+        require_every_cell(sample("pandas", "Int64"), COLUMNS, less)
     for dtype, table, taken in (
         ("Int64", found, True),
         ("int64", found, False),

@@ -118,7 +118,7 @@ def test_a_client_that_has_a_key_takes_no_other(tmp_path, monkeypatch):
             pinned.answer(second)
         asked = pinned.table("stays").bound_contributions(max_rows_per_user=1).count()
         paid = team.charges()
-        with pytest.raises(ParameterError, match="nothing was charged"):
+        with pytest.raises(ParameterError, match="nothing was asked"):
             asked.release(epsilon=0.01)
         assert team.charges() == paid
         both = connect("https://stats.example.org", team.ana, key=[new, old], **more)

@@ -78,7 +78,7 @@ def _for_query(given: Compared, *, searched: bool) -> Iterator[str]:
     column = told.column or "COLUMN"
     if given.asked == "mode":
         keys = told.category or []
-        if told.holds_text and not any("," in each for each in keys):
+        if told.holds_text and not any("," in each or each != each.strip() for each in keys):
             yield from ("query", "PRIVATE.csv", "--type", f"{column}=string", "--by", column)
             yield from ("--keys", ",".join(keys), "--top-k", "1")
         return

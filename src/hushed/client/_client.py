@@ -382,18 +382,14 @@ class Client(Shown):
             As for `send`.
         ParameterError
             If the server signs with another key than those that were given: the answer would be
-            paid, and refused. Nothing is charged.
+            paid, and refused. Nothing is asked.
         """
         if self.pinned:
-            try:
-                signs = key_id(read_keys(self.line)[0])
-            except LedgerUnavailable:  # as if the question itself had not arrived
-                write_pending(self.pending, pending)
-                raise
+            signs = key_id(read_keys(self.line)[0])
             if signs not in map(key_id, (self.key, *self.former)):
                 raise ParameterError(
                     "the server signs with another key than the one that was given, and nothing "
-                    "was charged: ask whoever runs it; where it was changed, give key=[new, old]"
+                    "was asked: ask whoever runs it; where it was changed, give key=[new, old]"
                 )
         write_pending(self.pending, pending)
         return self.send(pending, timeout)

@@ -44,8 +44,8 @@ _KINDS: dict[str, type[Exception]] = {
 }
 _NOT_REACHED = "the server was not reached: look at its address and port, and whether it runs"
 _NO_TLS = (
-    "what answers at this address does not speak TLS: look at its port, and whether it is meant to "
-    "be reached by http, on this computer"
+    "no TLS could be agreed with what answers at this address: look at its port, and whether it is "
+    "meant to be reached by http, on this computer"
 )
 _NOT_TRUSTED = (
     "this computer does not trust the certificate with which the server speaks TLS: ask whoever "

@@ -176,10 +176,15 @@ def say_again(folder: Path, settings: Settings, name: str, added: DatasetSetting
     place = _place_of(folder, added)
     for other, each in settings.dataset.items():
         if other != name and _place_of(folder, each) == place:
+            way = f"take [dataset.{other}] out of {FILE} if this one is to be asked in its place"
+            if each.user == added.user:  # else no budget is for both
+                way = (
+                    f"for one budget of both, write budget = {each.budget!r} under "
+                    f"[dataset.{name}] in {FILE}, then run hushed serve confirm {name}"
+                )
             return (
                 f"this table is data set {other!r}, too: whoever is in it has the privacy loss of "
-                f"both budgets together. For one budget of both, write budget = {each.budget!r} "
-                f"under [dataset.{name}] in {FILE}, then run hushed serve confirm {name}"
+                f"both budgets together; {way}"
             )
     return ""
 

@@ -21,6 +21,7 @@ import numpy as np
 import hushed as hs
 from hushed._functions._gate import admit_rows
 from hushed._functions._loading import read_function
+from hushed._ground.printing import brief
 from hushed.errors import (
     BadFunction,
     EngineUnavailable,
@@ -104,6 +105,8 @@ def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], tabl
 
     It would fail after the charge, and tell of the row of one person to everybody who asks.
     """
+    if gone := [name for name in columns if name not in table.connection.casts]:
+        raise Changed(f"the table has no column {brief(gone[0])}, or of no type that is read")
     try:
         cells = {name: _list_hardest(table, name) for name in columns}
         admit_rows(make_rows(cells, sensitivity), sensitivity.sampling)
@@ -115,7 +118,7 @@ def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], tabl
         raise Changed(
             "what was sampled does not take every cell that these columns may hold, such as a "
             "missing one among whole numbers in pandas, another category, or a number beyond a "
-            "narrow type: sample numbers as float64, and texts as texts"
+            "narrow type: sample numbers as float64, times as datetime64[us], and texts as texts"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hushed.errors import BadRows
 from hushed.tables._engine.frames import make_readable
 
 
@@ -44,5 +45,11 @@ def read_arrow_schema(path: Path) -> Any:
     """Read the schema of an Arrow file."""
     import pyarrow as pa  # noqa: PLC0415
 
-    with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
-        return reader.schema
+    with pa.OSFile(str(path)) as file:
+        if file.read(4) == b"FEA1":
+            raise BadRows(
+                f"{path.name} is a Feather file of version 1, which is read no more: write the "
+                "table again, as an Arrow (or Feather version 2) file or as Parquet"
+            )
+        with pa.ipc.open_file(file) as reader:
+            return reader.schema

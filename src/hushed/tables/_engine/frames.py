@@ -194,6 +194,7 @@ def _repair_strings(column: Any) -> Any:
     if column.type not in wide:
         return column
     held = column.cast(wide[column.type])
+    held.validate(full=True)  # of a damaged file a cell may begin anywhere in memory
     # A cell that another one's bytes would have repaired is repaired without them, too.
     alone = not any(pc.any(pc.match_substring(held, each)).as_py() for each in _PRIVATE_BYTES)
     try:
