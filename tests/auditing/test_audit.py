@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from hushed import populations
+from hushed._rows import _containers as containers
 from hushed.auditing import (
     Command,
     PopulationPairs,
@@ -428,6 +429,17 @@ class TestBadInput:
         for pairs in (drawn, "one below")[: 1 + ("distance" in stated)]:
             with pytest.raises(ParameterError, match="and these pairs differ in"):
                 quick(grid_laplace, pairs, claim=Guarantee(epsilon=1, **stated))
+
+    def test_a_frame_of_many_rows_is_not_compared_row_by_row(self, monkeypatch):
+        """Of 20,000 rows in pandas that took eight seconds, before the first run."""
+        taken, take = [], containers.take
+        monkeypatch.setattr(containers, "take", lambda *given: taken.append(1) or take(*given))
+        for gone in ([0, 500, 999], [7, 8, 9]):
+            rows = np.zeros(1000)
+            rows[gone] = 1.0
+            pair = (pd.DataFrame({"a": rows}), pd.DataFrame({"a": np.delete(rows, gone)}))
+            assert read_pairs([pair], relation="add-remove", answers=1, distance=3)
+        assert len(taken) < 200
 
     @pytest.mark.parametrize("unit", ["row", "user"])
     def test_frames_of_other_columns_are_no_neighbours(self, unit):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -305,11 +306,16 @@ def _take_row(table: Any, index: int) -> Any:
 
 def _is_within(longer: Any, shorter: Any) -> bool:
     """Whether rows were taken away, and no more: the others are there, in their order."""
-    at = 0
-    for i in range(len(longer)):
-        if at < len(shorter) and containers.is_same(_take_row(longer, i), _take_row(shorter, at)):
-            at += 1
-    return at == len(shorter)
+
+    def differ(count: int) -> bool:
+        first = np.arange(count)
+        return not containers.is_same(*(containers.take(each, first) for each in (longer, shorter)))
+
+    counts = range(1, len(shorter) + 1)
+    while len(longer) > len(shorter):
+        gone = bisect_left(counts, True, key=differ)  # the first row that is not there
+        longer = containers.take(longer, np.delete(np.arange(len(longer)), gone))
+    return not differ(len(shorter))
 
 
 def _find_moved(one: Any, other: Any) -> str:
