@@ -399,7 +399,7 @@ class TestBadInput:
         ("pair", "stated", "reason"),
         [
             (([1.0, 2.0], [3.0, 4.0]), {"distance": 2}, ""),
-            (([1.0, 2.0], [3.0, 2.0]), {"distance": 2}, "1 rows differ instead of 2"),
+            (([1.0, 2.0], [3.0, 2.0]), {"distance": 2}, "1 row differs instead of 2$"),
             (([1.0, 2.0, 3.0], [2.0]), {"distance": 2, "neighbours": "add-remove"}, ""),
             (([1.0, 2.0, 3.0], [4.0]), {"distance": 2, "neighbours": "add-remove"}, "than 2 rows"),
             (([1.0, 2.0], [1.0]), {"distance": 2, "neighbours": "add-remove"}, "2 more or less"),

@@ -226,7 +226,8 @@ def read_pairs(
     for pair in found:
         reason = _find_difference(pair.rows, pair.neighbour, relation, distance)
         if reason:
-            would_fit = relation != "answers" and not _find_moved(pair.rows, pair.neighbour)
+            of_one = relation != "answers" and distance in (1, None)
+            would_fit = of_one and not _find_moved(pair.rows, pair.neighbour)
             raise ParameterError(
                 f"{pair.name} holds no {relation} neighbours: {reason}",
                 parameter="relation",
@@ -288,7 +289,8 @@ def _find_replaced(one: Any, other: Any, distance: int) -> str:
     moved = sum(
         not containers.is_same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
-    return "" if moved == distance else f"{moved} rows differ instead of {distance}"
+    differ = "row differs" if moved == 1 else "rows differ"
+    return "" if moved == distance else f"{moved} {differ} instead of {distance}"
 
 
 def _find_removed(one: Any, other: Any, distance: int) -> str:
