@@ -444,9 +444,14 @@ class TestBadInput:
     @pytest.mark.parametrize("unit", ["row", "user"])
     def test_frames_of_other_columns_are_no_neighbours(self, unit):
         """Of one row each, they passed as one that was replaced."""
-        pair = (pd.DataFrame({"a": [1.0]}), pd.DataFrame({"b": [1.0]}))
-        with pytest.raises(ParameterError, match="columns have other names"):
-            quick(grid_laplace, [pair], claim=Guarantee(epsilon=1, unit=unit))
+        claim = Guarantee(epsilon=1, unit=unit)
+        frames = [pd.DataFrame({name: [1.0]}) for name in "ab"]
+        records = [np.ones(1, dtype=[(name, float)]) for name in "ab"]
+        for pair in (frames, records):
+            with pytest.raises(ParameterError, match="columns have other names"):
+                quick(grid_laplace, [pair], claim=claim)
+        with pytest.raises(ParameterError, match=r"shape \(2,\) in one, \(3,\) in the other"):
+            quick(grid_laplace, [(np.ones((1, 2)), np.ones((1, 3)))], claim=claim)
 
     def test_pairs_of_one_name_are_told_apart(self):
         """A report names those that violate."""

@@ -279,8 +279,20 @@ def _find_difference(one: Any, other: Any, relation: Relation, distance: int | N
 def _find_other_layout(one: Any, other: Any, kinds: tuple[str, str]) -> str:
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    named = [list(getattr(each, "columns", ())) for each in (one, other)]
-    return "" if named[0] == named[1] else "their columns have other names"
+    names, inner = zip(*map(_list_columns, (one, other)), strict=True)
+    if names[0] != names[1]:
+        return "their columns have other names"
+    return (
+        ""
+        if inner[0] == inner[1]
+        else f"a row has shape {inner[0]} in one, {inner[1]} in the other"
+    )
+
+
+def _list_columns(table: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """List names of columns, of a structured array its fields, and give the shape of a row."""
+    fields = getattr(getattr(table, "dtype", None), "names", None)
+    return list(getattr(table, "columns", fields or ())), getattr(table, "shape", ())[1:]
 
 
 def _find_replaced(one: Any, other: Any, distance: int) -> str:
