@@ -430,6 +430,19 @@ class TestBadInput:
             with pytest.raises(ParameterError, match="and these pairs differ in"):
                 quick(grid_laplace, pairs, claim=Guarantee(epsilon=1, **stated))
 
+    def test_pairs_of_a_population_of_users_are_those_of_a_claim_about_users(self):
+        """They were refused as if they differed in one row; and for one row they accuse falsely."""
+        visits = pd.DataFrame({"who": np.arange(24) // 2, "cost": 1.0})
+        public = populations.PublicTable(visits, promise="table")
+        unit = populations.Uniform(low=0, high=1)
+        for source in (public, populations.Users(unit, sizes={1: 1, 3: 1})):
+            people = populations.by_user(source, "who" if source is public else 0)
+            drawn = PopulationPairs(population=people, rows=3, count=1)
+            judged = partial(quick, lambda _, rng, size: rng.laplace(size=size), drawn, samples=400)
+            assert judged(claim=Guarantee(epsilon=1, unit="user")).verdict == "not refuted"
+            with pytest.raises(ParameterError, match="these pairs differ in all rows of one user"):
+                judged(claim=Guarantee(epsilon=1))
+
     def test_a_frame_of_many_rows_is_not_compared_row_by_row(self, monkeypatch):
         """Of 20,000 rows in pandas that took eight seconds, before the first run."""
         taken, take = [], containers.take
