@@ -71,6 +71,13 @@ def test_a_random_promise_is_recommended_with_its_condition():
     assert "only if the error is more than 2.5 times smaller." in advice
 
 
+def test_a_promise_for_another_change_of_the_table_is_recommended_with_its_price():
+    """It read as if it were the promise that was asked about."""
+    words = "It is about one row more or less: replacing one costs twice the epsilon."
+    assert words in recommend(comparison_of({"worst": 10, "other change": 4}))[1]
+    assert words not in recommend(comparison_of({"worst": 10, "other change": 6}))[1]
+
+
 def test_levels_are_compared_where_an_error_was_given():
     """The route with the smaller epsilon is the better one."""
     found = comparison_of({"worst": 1, "worst/b": 2}, error=3.0, epsilon=None)

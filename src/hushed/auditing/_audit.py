@@ -32,6 +32,7 @@ from hushed.auditing._population import (
     PopulationFinding,
     PopulationPairs,
     draw_pairs,
+    draws_users,
     run_population,
 )
 from hushed.auditing._report import AuditReport, PopulationCount, Witness
@@ -264,15 +265,16 @@ def _list_pairs(
 
 
 def _refuse_other_distance(pairs: object, claim: Claim, relation: Relation) -> None:
-    """Refuse pairs that differ in one row, or one answer, where the claim is about more."""
+    """Refuse pairs that differ otherwise than the claim says; listed ones are compared later."""
     of_users, distance = read_distance(claim)
-    drawn = isinstance(pairs, PopulationPairs)
-    if (drawn and (of_users or distance > 1)) or (relation == "answers" and distance > 1):
-        apart = "one row" if drawn else "what one row may move"
+    apart = "what one row may move" if relation == "answers" and distance > 1 else ""
+    if isinstance(pairs, PopulationPairs) and (of_users != draws_users(pairs) or distance > 1):
+        apart = "all rows of one user" if draws_users(pairs) else "one row"
+    if apart:
         raise ParameterError(
             f"the claim is about {adapt_claim(claim).describe()}, and these pairs differ in "
             f"{apart}: give pairs of tables that differ as it says, or claim what is promised for "
-            "one row",
+            "these",
             parameter="claim",
         )
 

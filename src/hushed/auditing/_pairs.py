@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -225,7 +226,8 @@ def read_pairs(
     for pair in found:
         reason = _find_difference(pair.rows, pair.neighbour, relation, distance)
         if reason:
-            would_fit = relation != "answers" and not _find_moved(pair.rows, pair.neighbour)
+            of_one = relation != "answers" and distance in (1, None)
+            would_fit = of_one and not _find_moved(pair.rows, pair.neighbour)
             raise ParameterError(
                 f"{pair.name} holds no {relation} neighbours: {reason}",
                 parameter="relation",
@@ -277,8 +279,20 @@ def _find_difference(one: Any, other: Any, relation: Relation, distance: int | N
 def _find_other_layout(one: Any, other: Any, kinds: tuple[str, str]) -> str:
     if kinds[0] != kinds[1]:
         return f"one is held in a {kinds[0]}, the other in a {kinds[1]}"
-    named = [list(getattr(each, "columns", ())) for each in (one, other)]
-    return "" if named[0] == named[1] else "their columns have other names"
+    names, inner = zip(*map(_list_columns, (one, other)), strict=True)
+    if names[0] != names[1]:
+        return "their columns have other names"
+    return (
+        ""
+        if inner[0] == inner[1]
+        else f"a row has shape {inner[0]} in one, {inner[1]} in the other"
+    )
+
+
+def _list_columns(table: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """List names of columns, of a structured array its fields, and give the shape of a row."""
+    fields = getattr(getattr(table, "dtype", None), "names", None)
+    return list(getattr(table, "columns", fields or ())), getattr(table, "shape", ())[1:]
 
 
 def _find_replaced(one: Any, other: Any, distance: int) -> str:
@@ -287,7 +301,8 @@ def _find_replaced(one: Any, other: Any, distance: int) -> str:
     moved = sum(
         not containers.is_same(_take_row(one, i), _take_row(other, i)) for i in range(len(one))
     )
-    return "" if moved == distance else f"{moved} rows differ instead of {distance}"
+    differ = "row differs" if moved == 1 else "rows differ"
+    return "" if moved == distance else f"{moved} {differ} instead of {distance}"
 
 
 def _find_removed(one: Any, other: Any, distance: int) -> str:
@@ -305,11 +320,16 @@ def _take_row(table: Any, index: int) -> Any:
 
 def _is_within(longer: Any, shorter: Any) -> bool:
     """Whether rows were taken away, and no more: the others are there, in their order."""
-    at = 0
-    for i in range(len(longer)):
-        if at < len(shorter) and containers.is_same(_take_row(longer, i), _take_row(shorter, at)):
-            at += 1
-    return at == len(shorter)
+
+    def differ(count: int) -> bool:
+        first = np.arange(count)
+        return not containers.is_same(*(containers.take(each, first) for each in (longer, shorter)))
+
+    counts = range(1, len(shorter) + 1)
+    while len(longer) > len(shorter):
+        gone = bisect_left(counts, True, key=differ)  # the first row that is not there
+        longer = containers.take(longer, np.delete(np.arange(len(longer)), gone))
+    return not differ(len(shorter))
 
 
 def _find_moved(one: Any, other: Any) -> str:

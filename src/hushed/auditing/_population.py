@@ -24,6 +24,7 @@ from hushed.errors import ParameterError, TooFewPairs
 from hushed.guarantee import Neighbours
 from hushed.populations import Population, PublicTable
 from hushed.populations._drawing import draw_rows
+from hushed.populations._user_source import UserSource
 from hushed.sensitivity._declarations import check_source
 from hushed.sensitivity._designs import count_needed
 
@@ -80,6 +81,12 @@ class PopulationFinding:
     delta_low: float
     finding: Finding
     minimum_detectable: float
+
+
+def draws_users(source: PopulationPairs) -> bool:
+    """Whether users are drawn, with all their rows, where others draw rows."""
+    known = source.population
+    return isinstance(known, UserSource) or isinstance(getattr(known, "frame", None), Bundles)
 
 
 def draw_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) -> list[Pair]:

@@ -320,7 +320,7 @@ class AuditReport(Shown):
         if self.relation != "answers":
             if self.population is not None or not read_distance(self.claim)[0]:
                 return ""
-            return "Which rows are those of a user was taken on your word, also where pairs differ."
+            return "Whose rows they are in which a pair differs was taken on your word."
         return (
             "The inputs were query answers. A mechanism whose input is a table has other "
             "neighbours: audit it on pairs of tables."

@@ -59,7 +59,7 @@ class Route:
 def _offer_global(question: Question) -> Offer | str:
     statistic = question.numeric
     if isinstance(question.statistic, Mode):
-        return "of a mode that of the numbers of rows is known: top k and noisy max choose by it"
+        return "a category is no number; top k and noisy max use that of the numbers of rows"
     if statistic is None:
         return (
             "nobody knows how far one row can move any function; if you can prove a bound, state "

@@ -28,8 +28,8 @@ _STATED = {
     "SmoothedMaxDivergence": PRIVACY_PROFILE,
 }
 _NO_END = {
-    "top_k": "its noisy top k loses k times what one place does, this one no more for more places; "
-    "top_k(1, scale) goes out",
+    "top_k": "its noisy top k loses k times what one place does, this one twice as much, "
+    "however many there are; top_k(1, scale) goes out",
     "noisy_max": "its noisy max does not tell the lead; put exponential(scale) in its place",
     "inverse-sensitivity": "it knows ranks, and not how many rows must change",
     "smooth": "it has no noise that follows the rows",

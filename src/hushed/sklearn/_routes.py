@@ -228,7 +228,7 @@ def _function(order: Order) -> Fitted:
 
 
 def _tell(found: Release) -> Told:
-    return found, np.atleast_1d(np.asarray(found.value, dtype=np.float64))
+    return found, np.array(found.value, dtype=np.float64, ndmin=1)  # of the model's own
 
 
 def _release(order: Order, f: Any, table: Floats, mechanism: Any) -> Release:

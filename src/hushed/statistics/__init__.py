@@ -5,6 +5,8 @@ every table. The sensitivities themselves are private where the rows are: look a
 tables only.
 """
 
+from typing import TYPE_CHECKING, Never
+
 from hushed.statistics._constructors import (
     from_description,
     interquartile_range,
@@ -39,13 +41,15 @@ __all__ = [
     "trimmed_mean",
 ]
 
+if not TYPE_CHECKING:  # a type checker knows which names there are
 
-def __getattr__(name: str) -> object:
-    """Say why there is no variance; other names are not there either."""
-    if name == "variance":
-        raise AttributeError(
-            "there is no statistic variance: on every table one row moves a variance by an eighth "
-            "of the most that one can, so noise that follows the rows gains nothing. Use "
-            "hs.statistics.interquartile_range, or the variance of a table query"
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Never:
+        """Say why there is no variance; other names are not there either."""
+        if name == "variance":
+            raise AttributeError(
+                "there is no statistic variance: on every table one row can move a variance by an "
+                "eighth, or more, of what one row can on any table, so noise that follows the rows "
+                "gains little. Use hs.statistics.interquartile_range, or the variance of a table "
+                "query"
+            )
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
