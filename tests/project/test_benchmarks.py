@@ -89,8 +89,9 @@ PRINTED = {
 }
 
 
-# Seconds each.
-DEAR = set(PRINTED) - {"laws", "noise", "searches"}
+# Seconds each; the dearest is part of `make soak`, with its bars.
+DEAR = dict.fromkeys(set(PRINTED) - {"laws", "noise", "searches"}, pytest.mark.slow)
+DEAR |= {"endurance": pytest.mark.soak}
 
 
 # What the server has to do, on two cores: bar, worst figure that passes, and one that does not.
@@ -139,7 +140,7 @@ def assert_compared_is_measured(name, told):
 class TestByName:
     @pytest.mark.parametrize(
         "name",
-        [pytest.param(n, marks=[pytest.mark.slow] if n in DEAR else []) for n in PRINTED],
+        [pytest.param(n, marks=DEAR.get(n, ())) for n in PRINTED],
     )
     def test_each_runs_by_its_name(self, command, name, capsys):
         """The quick run of each prints a number for what it measures."""

@@ -91,8 +91,10 @@ COVERED = [
     "a public table, dealt",
     "... by itself",
     "log likelihoods, all rows",
-    "contaminated",
-    "several populations",
+    *(
+        pytest.param(each, marks=pytest.mark.soak)
+        for each in ("contaminated", "several populations")
+    ),
 ]
 
 
@@ -122,9 +124,9 @@ def test_how_often_each_calibration_fails_is_on_the_page(modules):
 COLUMNS = [
     ("median of 1,000 incomes", "Median of incomes", 2),
     ("mean of 1,000 incomes without", "Mean of such incomes", 2),
-    ("mean of 200 incomes without", "Mean of such incomes", 4),
+    pytest.param("mean of 200 incomes without", "Mean of such incomes", 4, marks=pytest.mark.soak),
     ("median of the index", "Real rows", 2),
-    ("mean of doctor visits", "Real rows", 4),
+    pytest.param("mean of doctor visits", "Real rows", 4, marks=pytest.mark.soak),
     ("correlation of visits", "visits to doctors", 2),
 ]
 

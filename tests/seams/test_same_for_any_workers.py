@@ -390,7 +390,7 @@ STATES = {
 @pytest.mark.parametrize(
     "name",
     [
-        each if each in ("environment", "rare rows") else pytest.param(each, marks=pytest.mark.slow)
+        pytest.param(each, marks=pytest.mark.soak) if each in ("context", "class") else each
         for each in STATES
     ],
 )

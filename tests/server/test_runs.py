@@ -103,9 +103,9 @@ def evil(tmp_path, monkeypatch):
         ("hang", "time"),
         ("eat", "rows"),
         ("segfault", "crash"),
-        ("exit", "crash"),
+        pytest.param("exit", "crash", marks=pytest.mark.soak),
         ("raise", "rows"),
-        ("half", "time"),
+        pytest.param("half", "time", marks=pytest.mark.soak),
     ],
 )
 def test_a_run_that_goes_wrong_has_failed_and_others_go_on(

@@ -146,7 +146,7 @@ def test_numbers_are_those_of_all_processes(tmp_path, postgres_url, source):
         assert read(scrape(watched))["hushed_http_responses_total", label] == 20
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # a server of one process is stopped in each run: test_faults.py
 def test_a_stop_ends_all_and_the_next_start_answers_the_rest(
     tmp_path, monkeypatch, postgres_url, source
 ):
