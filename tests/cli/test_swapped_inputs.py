@@ -177,3 +177,21 @@ def test_a_table_in_utf16_is_refused_before_a_charge(tmp_path: Path) -> None:
         assert end.returncode == 2
         assert "stays.csv is in UTF-16, as Windows writes texts; save it in UTF-8" in end.stderr
     assert not Ledger(f"sqlite:///{tmp_path}/l.db").entries("b")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--file", "a.toml", "--file", "b.toml"), "'--file': it takes one value, and is given"),
+        (("--epsilon", "1", "--epsilon=2"), "'--epsilon': it takes one value, and is given"),
+        (("--epsilon",), "'--epsilon' requires an argument"),
+    ],
+)
+def test_an_option_that_is_given_twice_or_without_its_value_is_refused(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """Not the last one of two: what was asked for first would be left out without a word."""
+    (tmp_path / "stays.csv").write_text("cost\n" + "7\n" * 60)
+    end = ended("query", "stays.csv", *words, cwd=tmp_path)
+    assert end.returncode == 2
+    assert said in " ".join(end.stderr.replace("│", " ").split())

@@ -82,12 +82,20 @@ class SpellingCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options; of one that there is not, say which one was meant."""
         try:
+            self._refuse_twice(ctx, args)
             return super().parse_args(ctx, args)
         except _WRONG_USE as wrong:
-            self._suggest(wrong)
+            self._suggest(wrong, str(ctx.info_name))
             raise
 
-    def _suggest(self, wrong: Any) -> None:
+    def _refuse_twice(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option that takes one value, and is given two: the first would be dropped."""
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        for each in self.params:
+            if isinstance(each, TyperOption) and not each.multiple and order.count(each) > 1:
+                raise typer.BadParameter("it takes one value, and is given twice", ctx, each)
+
+    def _suggest(self, wrong: Any, command: str) -> None:
         wrong.message = str(wrong.message).removeprefix("Value error, ")  # words of a parser
         given = getattr(wrong, "option_name", None)
         if given is None:
@@ -95,8 +103,10 @@ class SpellingCommand(TyperCommand):
         own = [name for each in self.params for name in each.opts]
         word = given.lstrip("-")
         meant = [each for each in own if word in _OTHER_WORDS.get(each, "").split()]
-        if word in _NOT_ASKED.get(str(wrong.ctx.info_name), {}):
-            wrong.message += f"; {_NOT_ASKED[str(wrong.ctx.info_name)][word]}"
+        if given in own:  # its value is missing
+            return
+        if word in _NOT_ASKED.get(command, {}):
+            wrong.message += f"; {_NOT_ASKED[command][word]}"
         elif meant:
             wrong.message += f"; did you mean {meant[0]!r}?"
         else:
