@@ -450,3 +450,25 @@ def test_a_word_on_waiting_needs_no_terminal(stream, monkeypatch, ledger):
     assert len(ledger.log) == 1
     with progress.show_progress("public work", 3, shown=True) as report:
         assert report is None
+
+
+def two_named(rows):
+    return {"mean": float(np.mean(rows)), "largest": float(np.max(rows))}
+
+
+def one_listed(rows):
+    return [float(np.mean(rows))]
+
+
+def test_answers_with_names_and_a_list_of_one_number_are_read():
+    """In calls of their own as on public rows: they failed in each, which no release tells."""
+    rows = np.full(600, 5.0)
+    ball = hs.Blocks(
+        aggregate="vector", centre=[4, 4], radius=3, epsilon=200.0, delta=1e-6, blocks=12
+    )
+    assert hs.release(two_named, rows, ball).value == pytest.approx([5, 5], abs=0.5)
+    public = hs.populations.PublicTable(rows)
+    assert ball.simulate(two_named, public, 300, trials=1, isolated=False).failed == 0
+    middle = hs.Blocks(low=0, high=10, epsilon=20.0)
+    assert hs.release(one_listed, rows, middle).value == pytest.approx(5, abs=0.2)
+    assert middle.simulate(one_listed, public, 300, trials=1, isolated=False).failed == 0

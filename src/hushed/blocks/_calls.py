@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from hushed.blocks._mechanism import Blocks
 
 
-def by_place(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Refuse a dict: calls in other processes give numbers alone, by their place."""
-
-    def asked(rows: Any) -> Any:
-        found = function(rows)
-        if type(found) is dict:
-            raise TypeError("hs.Blocks reads numbers by their place: answer with an array of them")
-        return found
-
-    return asked
-
-
 def open_calls(
     mechanism: Blocks,
     function: Callable[[Any], Any],
@@ -68,7 +56,9 @@ def ask_here(mechanism: Blocks, function: Callable[[Any], Any], parts: Sequence[
 def ask_once(mechanism: Blocks, function: Callable[[Any], Any], rows: Any) -> Floats:
     """Answer on public rows, as numbers; of a label its place, NaN if it is none of them."""
     if not mechanism.labelled:
-        return answer(by_place(function), rows, private=False)
+        found = answer(function, rows, private=False)
+        alone = found.shape == (1,) and not mechanism.aggregation.shape  # as in an isolated call
+        return found.reshape(()) if alone else found
     places: dict[Category, int] = {each: place for place, each in enumerate(mechanism.values)}
     try:
         found = place_of(function(rows), places)

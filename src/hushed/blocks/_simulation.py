@@ -23,7 +23,7 @@ from hushed._ground.numeric import kept_to
 from hushed._ground.printing import format_up, percent_up
 from hushed._ground.progress import show_progress
 from hushed._ground.types import Floats, Integers
-from hushed.blocks._calls import answered_with_none, ask_here, ask_once, by_place, open_calls
+from hushed.blocks._calls import answered_with_none, ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
 from hushed.engines._choice import Workers
@@ -332,7 +332,7 @@ def _find_number(candidates: Sequence[float]) -> tuple[int, Find]:
     ranks = Ranks(read_numbers(candidates), 1.0)
 
     def place(f: Callable[[Any], Any], table: Any) -> int:
-        found = answer(by_place(f), table, private=False)
+        found = answer(f, table, private=False)
         return int(ranks.round(found.reshape(-1)[:1])[0])
 
     return len(ranks.values), place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -191,16 +192,21 @@ def _require_defaults(default: Any, added: Iterable[str]) -> None:
 
 
 def read_cells(cells: Iterable[Any], name: str) -> tuple[ColumnType, tuple[Any, ...]]:
-    """Read the cells of a public column, all of one type; whole numbers among others are floats."""
+    """Read the cells of a public column, all of one type; whole numbers among others are floats.
+
+    So are decimals, as they are in a private table.
+    """
     plain = [each.item() if isinstance(each, np.generic) else each for each in cells]
+    plain = [float(each) if isinstance(each, Decimal) else each for each in plain]
     kinds = {type(each) for each in plain}
     if kinds == {int, float}:
         kinds, plain = {float}, [float(each) for each in plain]
     kind = next(iter(kinds)) if len(kinds) == 1 else type(None)
     if kind not in _MADE_OF or any(not _is_whole(each) for each in plain):
         raise ParameterError(
-            f"column {brief(name)} must hold numbers, strings or bools, of one "
-            "type, and no missing cell: fill it, or leave the column out",
+            f"column {brief(name)} must hold numbers, strings or bools, of one type, and no missing "
+            f"cell, and holds {', '.join(sorted(each.__name__ for each in kinds)) or 'nothing'}: "
+            "fill or convert it, or leave the column out",
             parameter="public",
         )
     return _MADE_OF[kind], tuple(plain)
