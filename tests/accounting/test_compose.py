@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import mpmath
 import pytest
 
-from hushed import privacy_loss
+from hushed import InverseSensitivity, privacy_loss, release
 from hushed.accounting import (
     advanced_epsilon,
     at_risk_epsilon,
@@ -18,6 +18,7 @@ from hushed.accounting import (
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
+from hushed.statistics import median
 
 METHODS = ["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
 
@@ -129,8 +130,16 @@ def test_what_has_no_guarantee_yet_is_told_where_it_is():
     with pytest.raises(ParameterError, match=r"of a chain its guarantee\(\)"):
         compose([Chain()])
     assert compose([Chain().guarantee(2)], delta=0.0).epsilon == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="of a release its certificate"):
+    with pytest.raises(ParameterError, match="must be a mechanism, a release, .* got object"):
         compose([object()])
+
+
+def test_a_release_is_composed_by_its_certificate():
+    """As the certificate alone is; the answer of a query says its guarantee itself."""
+    chosen = InverseSensitivity(median(rows=9, low=0, high=9), epsilon=0.5)
+    made = release(chosen.statistic, list(range(9)), chosen)
+    total = compose([made, made.certificate], delta=0.0)
+    assert total.epsilon == pytest.approx(1.0)
 
 
 class TestOptimal:

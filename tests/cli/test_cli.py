@@ -215,7 +215,8 @@ class TestRelease:
     )
     def test_numbers_out_of_range(self, folder, option, value):
         """Numbers outside their range are bad use."""
-        assert "must" in refused(*RELEASE, option, value, code=2)
+        words = RELEASE[:-2] if option == "--epsilon" else RELEASE
+        assert "must" in refused(*words, option, value, code=2)
 
     @pytest.mark.parametrize(
         ("text", "words"),

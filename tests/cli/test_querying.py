@@ -375,8 +375,10 @@ class TestQueryFile:
         def call(text, *words):
             path = tmp_path / "query.toml"
             path.write_text(text)
-            given = ["query", str(data), "--file", str(path), "--epsilon", "1", *words]
-            return CliRunner().invoke(app, given)
+            usual = {"--file": str(path), "--epsilon": "1"}
+            left = [each for each in usual if each not in words]
+            given = [part for each in left for part in (each, usual[each])]
+            return CliRunner().invoke(app, ["query", str(data), *given, *words])
 
         return call
 

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hushed as hs
@@ -476,3 +477,18 @@ def test_a_certificate_does_not_tell_how_long_the_private_rows_took(monkeypatch,
         released = hs.find_bound(rows, epsilon=0.7)
     assert hours == [1, 2]  # somebody asked the private rows, once
     assert released.certificate.created == datetime(2026, 1, 1, 1, tzinfo=UTC).isoformat()
+
+
+def test_a_public_table_may_be_called_otherwise_when_it_is_verified():
+    """By its name alone it is no other one; and what is no population is told so."""
+    rows = np.random.default_rng(1).random(400)
+    survey = hs.populations.PublicTable(rows, name="survey")
+    settings = {"rows": 10, "gamma": 0.3, "seed": 1, "workers": 1}
+    sampled = hs.sample_sensitivity(np.mean, survey, **settings)
+    known = hs.release(np.mean, np.full(10, 0.5), hs.Laplace(sampled, epsilon=1.0)).certificate
+    for table, same in ((rows, True), (rows[::-1], False)):
+        renamed = hs.populations.PublicTable(table, name="survey2026.csv")
+        assert hs.verify(known, np.mean, population=renamed, workers=1).reproduced is same
+    for wrong in (rows, pd.DataFrame({"x": rows})):
+        with pytest.raises(ParameterError, match=r"so by PublicTable\(rows\)\. Got"):
+            hs.verify(known, np.mean, population=wrong)

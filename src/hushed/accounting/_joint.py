@@ -265,6 +265,8 @@ def read_sequence(releases: object) -> list[object]:
 
 def read_item(release: object) -> _Item:
     """Gather what is known of one release."""
+    if not isinstance(release, Promises):  # of a release its certificate says it
+        release = getattr(release, "certificate", release)
     if isinstance(release, PrivacyProfile):
         if release.one_sided:
             raise ParameterError(
@@ -282,9 +284,9 @@ def read_item(release: object) -> _Item:
         promise = release.guarantee
         return _Item(promise, _worst(promise), promise.epsilon, promise.delta)
     raise ParameterError(
-        "a release must be a mechanism, a certificate, the answer of a query, a Guarantee or a "
-        "privacy profile (of a chain its guarantee(), of a release its certificate, for an epsilon "
-        f"alone Guarantee(epsilon=...)), got {type(release).__name__}"
+        "what is composed must be a mechanism, a release, a certificate, the answer of a query, a "
+        "Guarantee or a privacy profile (of a chain its guarantee(), for an epsilon alone "
+        f"Guarantee(epsilon=...)), got {type(release).__name__}"
     )
 
 

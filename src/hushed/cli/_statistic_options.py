@@ -130,8 +130,9 @@ def read_statistic_population(given: Described, public: Source) -> hs.population
     """Read the population of a statistic: of a file one column."""
     spec = public.population
     kind = spec.partition(":")[0]
-    if kind in ("uniform", "normal", "exponential") or ".py:" in spec or not Path(spec).is_file():
-        if given.column is not None:
+    made = kind in ("uniform", "normal", "exponential") or ".py:" in spec
+    if made or not Path(spec).is_file():
+        if made and given.column is not None:
             raise ParameterError("--column goes with a file")
         return read_population(spec, header=public.header, promise=public.promise)[0]
     rows = read_column(Path(spec), given.column, header=public.header, text=given.holds_text)

@@ -119,7 +119,8 @@ def verify(
             f"the certificate averages over {sampling.blocks} block(s), the function over {blocks}"
             + (f": hs.Blockwise(f, rows={sampling.rows // sampling.blocks}{by})" * (blocks == 1))
         )
-    source = _as_recorded(population, sampling) if population else _rebuild_population(sampling)
+    source = _rebuild_population(sampling) if population is None else population
+    source = _as_recorded(source, sampling)
     again = _sample_again(
         known,
         sampling,
@@ -216,11 +217,22 @@ def _check_work(sampling: SamplingRecord) -> None:
 
 
 def _as_recorded(population: Population, sampling: SamplingRecord) -> Population:
-    """Public table with the promise that the certificate names: its rows alone do not tell."""
-    named = sampling.population.get("promise")
+    """Public table with the promise and the name of the certificate: its rows do not tell them.
+
+    A name is what somebody called it, such as its file; that the rows are the same is compared.
+    """
+    if not isinstance(population, Population):
+        raise ParameterError(
+            "the population must be a public source of rows, from hs.populations; rows that are "
+            f"public are said to be so by PublicTable(rows). Got {type(population).__name__}",
+            parameter="population",
+        )
+    told = sampling.population
     for promise in get_args(Promise):
-        if isinstance(population, PublicTable) and promise == named:
-            return replace(population, promise=promise)
+        if isinstance(population, PublicTable) and promise == told.get("promise"):
+            name = told.get("name")
+            named = name if isinstance(name, str) else population.name
+            return replace(population, promise=promise, name=named)
     return population
 
 

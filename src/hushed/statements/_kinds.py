@@ -36,6 +36,12 @@ def kind_of_record(text: str) -> Kind:
     for each in KINDS:
         if schema == each.schema:
             return each
+    if isinstance(found, dict) and found.keys() >= {"guarantee", "mechanism"}:
+        raise ParameterError(
+            "this is a certificate already, of the promise alone: it does not hold the released "
+            "number. To certify that, release with a ledger and name the charge: hushed certify "
+            "--ledger URL --budget NAME --entry N"
+        )
     known = ", ".join(each.schema for each in KINDS)
     raise ParameterError(f"no record that can be certified ({known}): got {flat(schema)!r}")
 

@@ -204,9 +204,9 @@ def read_cells(cells: Iterable[Any], name: str) -> tuple[ColumnType, tuple[Any, 
     kind = next(iter(kinds)) if len(kinds) == 1 else type(None)
     if kind not in _MADE_OF or any(not _is_whole(each) for each in plain):
         raise ParameterError(
-            f"column {brief(name)} must hold numbers, strings or bools, of one type, and no missing "
-            f"cell, and holds {', '.join(sorted(each.__name__ for each in kinds)) or 'nothing'}: "
-            "fill or convert it, or leave the column out",
+            f"column {brief(name)} must hold numbers, strings or bools, of one type, and no "
+            f"missing cell, and holds {', '.join(sorted(each.__name__ for each in kinds))}: fill "
+            "or convert it, or leave the column out",
             parameter="public",
         )
     return _MADE_OF[kind], tuple(plain)
