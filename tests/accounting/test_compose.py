@@ -130,7 +130,7 @@ def test_what_has_no_guarantee_yet_is_told_where_it_is():
     with pytest.raises(ParameterError, match=r"of a chain its guarantee\(\)"):
         compose([Chain()])
     assert compose([Chain().guarantee(2)], delta=0.0).epsilon == pytest.approx(1.0)
-    with pytest.raises(ParameterError, match="must be a mechanism, a release, .* got object"):
+    with pytest.raises(ParameterError, match=r"must be a mechanism, a release, .* got object"):
         compose([object()])
 
 
