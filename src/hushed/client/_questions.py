@@ -292,7 +292,7 @@ class ServedTable(DeclaredBuilder, Shown):
         note : str, default ""
             What it is for; the steward reads it.
         key : str, optional
-            A name of your own: the same question under it is paid once.
+            A name of your own: the same question under it is paid once, whatever its note.
         timeout : float, default 120
             Seconds to wait for the answer. The charge stays if they are over.
 
