@@ -191,7 +191,9 @@ def test_what_does_not_fit_any_more_goes_on_waiting(team):
     found = decide(team, team.sam, second)
     assert (found.status_code, found.json()["code"]) == (409, "quota_exceeded")
     other = team.ask(team.bo, "c", epsilon=0.55).json()["id"]
-    assert decide(team, team.sam, other).json()["code"] == "budget_exceeded"
+    told = decide(team, team.sam, other).json()
+    assert told["code"] == "budget_exceeded"
+    assert told["detail"] == "Asked was epsilon 0.55; left is epsilon 0.5."  # to a steward alone
     assert state(team, second) == "pending"
     cheaper = team.ask(team.bo, "d", epsilon=0.3).json()["id"]
     away = f"/v1/people/{team.person('bo')}"

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import hushed as hs
+from hushed.cli import app
 from hushed.client import ServedQuote, connect
 from hushed.errors import HushedWarning, NotFound, ParameterError
 from hushed.statements import make_key
@@ -185,8 +187,37 @@ def test_a_price_explains_itself(client):
 def test_a_price_that_does_not_fit_says_so_first(client):
     """Before the lines of what it would cost."""
     found = client[0].table("stays").count().quote(epsilon=0.5)
-    assert str(replace(found, fits=False)).startswith("does not fit into your share: epsilon 1 is")
+    waits = replace(found, fits=False, needs_approval=True)
+    assert str(waits).startswith("does not fit into your share: epsilon 1 is")
+    assert "steward" not in str(waits)  # none is asked
     assert str(found).startswith("one row costs")
+    assert "the budget of the data set is asked when you pay" in str(found)
+
+
+def test_what_waits_is_said_and_found_by_the_first_characters_of_its_id(monkeypatch):
+    """As the pages say it; two that begin alike are not taken for each other."""
+    ids = [f"57ef386{end}-0000-4000-8000-000000000000" for end in "445"]
+    ids[1] = ids[1].replace("-4000", "-4001")
+    query = {"max_rows_per_user": 1, "aggregates": [{"kind": "count"}]}
+    terms = {"asker": "ana", "dataset": "stays", "epsilon": 1.0, "delta": 0.0, "note": ""}
+    items = [terms | {"id": each, "query": query, "function": None} for each in ids]
+    items[0] |= {"query": None, "function": "trimmed"}
+    items[1] |= {"query": {"unknown": 1}}
+
+    def send(method, path, headers, body):
+        if method == "POST":
+            return 200, {}, json.dumps({"id": path, "state": "charged"}).encode()
+        return 200, {}, json.dumps({"id": "sam", "items": items}).encode()
+
+    sam = connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
+    assert sam.approve("57ef3865")["id"] == f"/v1/requests/{ids[2]}/approve"
+    for wrong in ("57ef3864", "57ef", "57ef3866"):
+        with pytest.raises(NotFound, match="no such request"):
+            sam.decline(wrong, "no")
+    monkeypatch.setattr("hushed.client.connect", lambda url: sam)
+    told = CliRunner().invoke(app, ["serve", "waiting", "--url", "http://127.0.0.1:8642"]).stdout
+    said = ["release of trimmed", "a question that this version does not know", "number of rows"]
+    assert [each.strip() for each in told.splitlines()[1::2]] == said
 
 
 def test_a_client_says_where_the_methods_of_a_table_are(client):

@@ -13,9 +13,9 @@ import pytest
 from tests.server.test_deployment import make_certificate
 
 from hushed.client import connect
-from hushed.client._pending import list_pending
+from hushed.client._pending import Pending, list_pending, write_pending
 from hushed.client._sending import Line, NotReached, open_line
-from hushed.errors import LedgerUnavailable, NotFound, ParameterError, Refusal
+from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, ParameterError, Refusal
 from hushed.server._callers import Callers
 from hushed.statements._signing import make_key
 
@@ -114,6 +114,14 @@ def test_recovering_after_too_many_requests_charges_nothing(team, tmp_path, monk
     assert [each.key for each in list_pending(client.pending)] == ["never"]
     assert asked.release(epsilon=0.1, key="never").entry == 2
     assert list_pending(client.pending) == []
+
+
+def test_a_question_is_the_same_under_another_note(tmp_path):
+    """Else it is asked under another key, and paid twice."""
+    for body in ({"epsilon": 0.1, "note": "first"}, {"epsilon": 0.1, "note": ""}):
+        write_pending(tmp_path, Pending(key="mine", dataset="stays", body=body))
+    with pytest.raises(KeyInUse):
+        write_pending(tmp_path, Pending(key="mine", dataset="stays", body={"epsilon": 0.2}))
 
 
 def test_a_client_comes_again_when_it_is_told_to():

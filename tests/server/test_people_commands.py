@@ -13,6 +13,7 @@ from tests.server.conftest import QUERY, make_folder, open_team
 from typer.testing import CliRunner
 
 from hushed.cli import app
+from hushed.client._sending import read_problem
 from hushed.errors import LedgerUnavailable
 from hushed.server import _giving
 from hushed.server._config import read_settings
@@ -41,6 +42,8 @@ def test_people_are_listed_with_shares_and_tokens_and_no_secret(told):
     assert lines[1] == "  share of stays 0.6, 0.6 left"
     day = datetime.now(UTC).date().isoformat()
     assert lines[2].startswith(f"  {token_id(tokens['ana'])}  token, made {day}, ends in ")
+    assert lines[-1] == "data set stays: epsilon 1 of 1 left"
+    assert ", epsilon 1 of 1 left\n" in run(folder, "check").stdout
     for each in tokens.values():
         assert each.split("_", 2)[2] not in found.stdout + run(folder, "people", "--json").stdout
 
@@ -139,6 +142,9 @@ def test_a_bound_that_a_question_lacks_is_named(quiet):
     body = {"query": QUERY | {"max_rows_per_user": None}, "epsilon": 0.1}
     told = quiet.send("POST", "/v1/datasets/stays/quote", quiet.ana, json=body)
     assert "max_rows_per_user" in told.json()["detail"]
+    assert str(read_problem(422, told.content)).endswith(
+        "; call .bound_contributions(max_rows_per_user=N)"
+    )
 
 
 def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
@@ -270,6 +276,13 @@ def test_what_is_not_there_is_refused_and_stops_nothing(told, words, said):
     assert found.exit_code == 2
     assert said in found.stderr
     assert run(folder, "people").stdout == before
+
+
+def test_a_misspelt_data_set_of_a_limit_is_named(told):
+    """Before it is said that a limit is one of a share."""
+    found = run(told[0], "invite", "ana", "--share", "stays=0.6", "--per-day", "stay=0.3")
+    said = " ".join(found.stderr.split())
+    assert "there is no data set 'stay' in hushed.toml; did you mean 'stays'?" in said
 
 
 def test_a_token_itself_is_not_repeated_on_the_screen(told):

@@ -141,6 +141,8 @@ def test_8_and_9_a_key_is_paid_once_and_means_one_question(team):
     assert team.charges() == 1
     identity = found[0].json()["id"]
     assert len({team.answer(team.ana, identity).content for _ in range(3)}) == 1
+    noted = team.ask(team.ana, "same", note="the note is no part of the question")
+    assert (noted.json()["id"], noted.json()["note"], team.charges()) == (identity, "", 1)
     other = team.ask(team.ana, "same", epsilon=0.2)
     assert (other.status_code, other.json()["code"]) == (422, "key_reused")
     assert team.ask(team.bo, "same").json()["id"] != identity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,9 @@ from hushed.guarantee import Guarantee
 
 _STOPPED = "stopped; look at hushed serve check before trying again"
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the server.")]
-RequestArgument = Annotated[str, typer.Argument(metavar="REQUEST", help="Id of the request.")]
+RequestArgument = Annotated[
+    str, typer.Argument(metavar="REQUEST", help="Id of the request, or its first 8 characters.")
+]
 _SENT = "stopped; hushed serve waiting tells whether the request still waits"
 NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of the data set.")]
 
@@ -279,10 +282,24 @@ def list_waiting(url: UrlOption, json: JsonOption = False) -> None:
                 price = f"epsilon {format_up(each['epsilon'])}, delta {format_up(each['delta'])}"
                 told = f"{each['id']}  {each['asker']} asks {each['dataset']} for {price}"
                 print_line(told + (f": {flat(each['note'])}" if each["note"] else ""))
+                print_line(f"  {_say_asked(each)}")
             print_note(
-                f"{len(found)} wait; --json shows the questions, hushed serve approve or decline "
-                "with an id decides one"
+                f"{len(found)} wait; --json shows the whole questions, hushed serve approve or "
+                "decline with an id decides one"
             )
+
+
+def _say_asked(told: Mapping[str, Any]) -> str:
+    """Say in a line what is asked, as the pages do."""
+    from hushed._web.sentences import say_query  # noqa: PLC0415
+    from hushed.tables import Query  # noqa: PLC0415
+
+    if told["query"] is None:
+        return f"release of {flat(told['function'])}"
+    try:
+        return flat(say_query(Query.model_validate(told["query"])))
+    except ValueError:  # of a server of another version
+        return "a question that this version does not know"
 
 
 def approve(request: RequestArgument, url: UrlOption, json: JsonOption = False) -> None:

@@ -166,8 +166,8 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
     with finish(json=json, stopped="stopped") as result:
         from hushed.server._setup import show_people  # noqa: PLC0415
 
-        found = show_people(folder)
-        result.update(people=[asdict(each) for each in found])
+        found, left = show_people(folder)
+        result.update(people=[asdict(each) for each in found], datasets=left)
         if json:
             return
         for each in found:
@@ -178,6 +178,8 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
             for token in each.tokens:
                 told = f"{token.what}, made {token.made}, {token.ends}, {token.used}"
                 print_line(f"  {token.id}  {told}")
+        for name, told in left.items():
+            print_line(f"data set {name}: {told}")
 
 
 def revoke(

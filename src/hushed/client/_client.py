@@ -267,7 +267,7 @@ class Client(Shown):
         Parameters
         ----------
         request : str
-            Id of the request.
+            Id of the request, or its first characters, at least 8.
 
         Returns
         -------
@@ -291,7 +291,7 @@ class Client(Shown):
         Parameters
         ----------
         request : str
-            Id of the request.
+            Id of the request, or its first characters, at least 8.
         reason : str
             Why, for who asked.
 
@@ -311,13 +311,20 @@ class Client(Shown):
 
     def _decide(self, request: str, what: str, body: Any = None) -> dict[str, Any]:
         try:
-            path = f"/v1/requests/{_find_id(request)}/{what}"
+            path = f"/v1/requests/{_find_id(self._complete(request))}/{what}"
             return read_object(self.line.ask("POST", path, body)[1], "id", "state")
         except NotFound:
             raise NotFound(
                 "there is no such request: client.waiting() lists what waits, as does hushed serve "
                 "waiting"
             ) from None
+
+    def _complete(self, request: str) -> str:
+        """Complete the first 8 characters or more of an id, if one request waits that has them."""
+        if not isinstance(request, str) or not 8 <= len(request) < 36:
+            return request
+        found = [each["id"] for each in self.waiting() if each["id"].startswith(request)]
+        return found[0] if len(found) == 1 else request
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
         """Read what was asked from this computer and not read yet.

@@ -143,7 +143,7 @@ class ServedFunction(Shown):
         note : str, default ""
             What it is for; the steward reads it.
         key : str, optional
-            A name of your own: the same release under it is paid once.
+            A name of your own: the same release under it is paid once, whatever its note.
         timeout : float, default 120
             Seconds to wait for the answer. The charge stays if they are over.
 

@@ -44,7 +44,7 @@ def write_pending(folder: Path, pending: Pending) -> None:
     path = _file(folder, pending.key)
     told: dict[str, Any] = {"key": pending.key, "dataset": pending.dataset, "body": pending.body}
     told |= {"function": pending.function} if pending.function else {}
-    if path.exists() and json.loads(path.read_text()) not in (told, told | {"unseen": True}):
+    if path.exists() and _asked(json.loads(path.read_text())) != _asked(told):
         raise KeyInUse(
             "this key belongs to another question of yours, whose answer was not read yet: "
             "client.recover() reads it; take another key"
@@ -68,6 +68,11 @@ def list_pending(folder: Path) -> list[Pending]:
 def forget_pending(folder: Path, key: str) -> None:
     """Forget a request: its answer was read, or nothing was charged."""
     _file(folder, key).unlink(missing_ok=True)
+
+
+def _asked(told: dict[str, Any]) -> dict[str, Any]:
+    """Give what is asked, whatever its note, and whether it was refused or not."""
+    return told | {"body": told["body"] | {"note": ""}, "unseen": False}
 
 
 def _file(folder: Path, key: str) -> Path:

@@ -97,12 +97,14 @@ class ServedQuote(Shown):
         return f"does not fit into {'what is left of today' if today else 'your share'}"
 
     def __str__(self) -> str:
-        waits = "\na steward has to approve it first" if self.needs_approval else ""
         left = f"epsilon {format_down(self.left['epsilon'])} is left"
         if self.left_today is not None:
             left += f", of today {format_down(self.left_today)}"
-        room = f"{self._room()}: {left}{waits}"
-        return f"{self.words}\n{room}" if self.fits else f"{room}\n{self.words}"
+        room = f"{self._room()}: {left}"
+        if not self.fits:  # no steward is asked
+            return f"{room}\n{self.words}"
+        waits = "\na steward has to approve it first" if self.needs_approval else ""
+        return f"{self.words}\n{room}; the budget of the data set is asked when you pay{waits}"
 
     def explain(self) -> str:
         """Explain the price in a few lines.
@@ -292,7 +294,7 @@ class ServedTable(DeclaredBuilder, Shown):
         note : str, default ""
             What it is for; the steward reads it.
         key : str, optional
-            A name of your own: the same question under it is paid once.
+            A name of your own: the same question under it is paid once, whatever its note.
         timeout : float, default 120
             Seconds to wait for the answer. The charge stays if they are over.
 

@@ -148,6 +148,8 @@ def read_problem(status: int, body: bytes) -> Exception:
     except (ValueError, AttributeError, RecursionError):
         code, title, detail = "", f"the server answered {status}", ""
     words = flat(f"{title} {detail}".strip())
+    if code == "bad_query" and "needs a contribution bound: max_rows_per_user" in detail:
+        return ParameterError(words, hint="call .bound_contributions(max_rows_per_user=N)")
     kind = _KINDS.get(code)
     if kind is None:
         # Without a code it is the refusal of a proxy, which does not know what was charged.

@@ -73,7 +73,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     except KeyInUse:  # somebody has charged it a moment ago
         return _require_decided(desk, steward, request)
     except Overspent as error:
-        raise refuse_full(desk.ledger, grant, error, judged) from None
+        raise refuse_full(desk.ledger, grant, error, judged, above=due.budget) from None
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made

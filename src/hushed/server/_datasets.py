@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.numerals import read_whole
-from hushed._ground.printing import brief
+from hushed._ground.printing import brief, suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError
 from hushed.ledger import Ledger
@@ -222,7 +222,7 @@ def register(
 def require_dataset(settings: Settings, name: str) -> DatasetSettings:
     """Find a data set of the file."""
     if name not in settings.dataset:
-        raise NotFound(f"there is no data set {name!r} in {FILE}")
+        raise NotFound(f"there is no data set {name!r} in {FILE}{suggest(name, settings.dataset)}")
     return settings.dataset[name]
 
 

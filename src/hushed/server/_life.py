@@ -131,8 +131,11 @@ def _find_known(
     connection: Transaction, caller: Caller, dataset: str, key: str, asked: Asked
 ) -> Request | None:
     known = find_by_key(connection, caller.id, key)
-    if known is not None and known.digest != asked.digest(dataset):
-        raise Problem("key_reused")
+    if known is not None:
+        # The note is no part of the question: the first one stays.
+        noted = asked.model_copy(update={"note": read_asked(known.body).note})
+        if known.digest != noted.digest(dataset):
+            raise Problem("key_reused")
     return known
 
 

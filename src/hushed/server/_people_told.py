@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from hushed._ground.printing import format_down, format_up
-from hushed.ledger import Ledger
+from hushed.ledger import Balance, Ledger
+from hushed.server._config import Settings
 from hushed.server._giving import spent_before
 from hushed.server._people import Grant, list_grants, list_people
 
@@ -46,6 +47,19 @@ class PersonView:
 def describe_people(ledger: Ledger) -> tuple[PersonView, ...]:
     """Describe everybody, and nothing that opens a door."""
     return tuple(_describe(ledger, each) for each in list_people(ledger))
+
+
+def say_budgets(ledger: Ledger, settings: Settings) -> dict[str, str]:
+    """Say what is left of each data set, of those whose budget is there."""
+    budgets = {each.name for each in ledger.budgets()}
+    found = {name: each.budget for name, each in settings.dataset.items()}
+    return {name: say_left(ledger.balance(each)) for name, each in found.items() if each in budgets}
+
+
+def say_left(balance: Balance) -> str:
+    """Say what is left of the epsilon of a budget."""
+    limit = format_up(balance.budget.limit.epsilon, 4)
+    return f"epsilon {format_down(balance.epsilon_left, 3)} of {limit} left"
 
 
 def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:

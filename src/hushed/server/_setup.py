@@ -58,7 +58,7 @@ from hushed.server._people import (
     tell_token,
     write_active,
 )
-from hushed.server._people_told import PersonView, describe_people
+from hushed.server._people_told import PersonView, describe_people, say_budgets, say_left
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._sessions import write_address
@@ -265,6 +265,8 @@ def invite(
     if role == "steward" and shares:
         raise ParameterError("a steward asks nothing: leave --share out")
     limits = dict(per_day or {})
+    for dataset in limits:
+        require_dataset(settings, dataset)
     if alone := limits.keys() - {dataset for dataset, _ in shares}:
         raise ParameterError(
             f"a limit by the day is one of a share: give --share {min(alone)}=EPSILON, too. "
@@ -304,11 +306,11 @@ def invite(
     return write_address(settings.server, made[-1]) if scope.use == "door" else made[-1]
 
 
-def show_people(folder: Path) -> tuple[PersonView, ...]:
-    """Describe everybody, with shares and what opens doors now."""
-    _, ledger = open_server(folder)
+def show_people(folder: Path) -> tuple[tuple[PersonView, ...], dict[str, str]]:
+    """Describe everybody, with shares and what opens doors now; what is left of the data sets."""
+    settings, ledger = open_server(folder)
     with ledger:
-        return describe_people(ledger)
+        return describe_people(ledger), say_budgets(ledger, settings)
 
 
 def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
@@ -375,7 +377,9 @@ def check_server(folder: Path) -> Check:
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():
             try:
-                facts.append(f"budget {budget.name}: {ledger.verify(budget.name)}")
+                verified = ledger.verify(budget.name)
+                left = say_left(ledger.balance(budget.name))
+                facts.append(f"budget {budget.name}: {verified}, {left}")
             except HushedError as error:
                 problems.append(error.message)
         try:

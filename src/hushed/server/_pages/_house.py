@@ -15,9 +15,10 @@ from jinja2 import Environment
 from hushed._ground.printing import format_down, format_up
 from hushed._web.balances import describe_gauge
 from hushed._web.rendering import make_environment
+from hushed._web.sentences import say_query
 from hushed.server._desk import Desk
 from hushed.server._pages._visitors import Visitors
-from hushed.server._pages._words import STATES, say_delta, say_query
+from hushed.server._pages._words import STATES, say_delta
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
 from hushed.server._seen import find_requests
