@@ -161,7 +161,8 @@ class Quote(Shown):
         Parameters
         ----------
         spell : callable, default as in Python
-            Words for an argument that is advised, from its name and its value.
+            Words for an argument that is advised, from its name and its value; none where it
+            cannot be given.
         distances : bool, default True
             Whether to show how far one user or row moves each number, and the noise that hides it.
 
@@ -218,11 +219,11 @@ class Quote(Shown):
         ]
         lines = [f"{', '.join(bounds)}; no error includes that"] if bounds else []
         if self.kept:
-            lines.append(
-                f"each error is that of the noise alone: {self.kept}; for errors that include it, "
-                "say by a public guess how many users have so many rows, such as "
-                f"{spell('rows_per_user', {5: 300, 9: 20})}"
-            )
+            guess = spell("rows_per_user", {5: 300, 9: 20})
+            advice = "; for errors that include it, say by a public guess how many users have so "
+            advice += f"many rows, such as {guess}"
+            said = f"each error is that of the noise alone: {self.kept}"
+            lines.append(said + advice * bool(guess))
         return lines
 
     def _line(self, output: QuotedOutput) -> str:

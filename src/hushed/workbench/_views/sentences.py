@@ -12,8 +12,8 @@ from hushed.workbench._views.question import Question
 
 
 def spell_field(name: str, value: object) -> str:
-    """Write the number of rows that a price advises as a field of the page; the rest is Python."""
-    return f"{value}, under More" if name == "rows" else f"{name}={value!r} in Python"
+    """Write the number of rows that a price advises as a field of the page; it has no other."""
+    return f"{value}, under More" if name == "rows" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
