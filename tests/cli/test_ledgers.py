@@ -374,7 +374,9 @@ def test_a_budget_that_takes_no_query_says_so_when_it_is_opened(unit):
     """With the command of one that does; a budget for queries opens without a remark."""
     said = run("open", URL, unit, "--epsilon", 1, "--unit", unit).stderr
     assert "no charge of hushed query" in said
-    options = re.search(r"--epsilon EPSILON (.*)", said)[1].split()
+    advised = re.search(r"--epsilon EPSILON (.*)", said)[1]
+    assert "--unit user" in advised  # of rows, too: they may be queried with --user
+    options = advised.partition(",")[0].split()
     assert {"--neighbours", "add-remove"} <= set(options)
     other = run("open", URL, "queries", "--epsilon", 1, *options)
     assert other.exit_code == 0

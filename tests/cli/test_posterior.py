@@ -47,7 +47,8 @@ def test_no_cell_keeps_a_draw_from_ending(run, tmp_path, frame, cell):
     (tmp_path / "coins.csv").write_text("other,up\n" + "\n".join(lines) + "\n")
     (tmp_path / "f.py").write_text(LIKELIHOOD.replace("row[0]", "np.asarray(row)[0, 1]"))
     done = run("--grid", "0.1:0.9:5", "--clip", "3", "--epsilon", "1", "--frame", frame)
-    assert (done.returncode, done.stderr) == (0, "")
+    told = "no budget is charged: name one by --ledger and --budget\n"
+    assert (done.returncode, done.stderr) == (0, told)
     assert "secret" not in done.stdout
 
 

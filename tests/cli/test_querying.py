@@ -37,6 +37,42 @@ def test_without_people_each_row_is_protected_and_that_is_said(run):
     assert said not in run("--count", *people, "--epsilon", 1, "--quote").stderr
 
 
+def test_what_bounds_leave_out_stands_beside_the_numbers(run):
+    """In the price and in the answer, with the option that puts it into the errors."""
+    words = ("--user", "patient", "--max-rows-per-user", 2, "--count", "--epsilon", 1)
+    said = "each user counts with 2 rows at most; all further rows are left out, and counts are too"
+    priced, told = run(*words, "--quote").stdout, run(*words).stdout
+    assert said in priced
+    assert "such as --rows-per-user 5:300,9:20\n" in priced
+    assert said in told
+    assert "--rows-per-user of hushed query" in told
+    guess = ("--rows-per-user", "5:300,9:20")
+    for found in (run(*words, *guess, "--quote").stdout, run(*words, *guess).stdout):
+        assert "are left out" not in found
+
+
+def test_a_price_names_the_bounds_that_columns_are_moved_into(run):
+    """A comma that was meant for thousands is seen before it is paid; each is named once."""
+    words = ("--mean", "cost:0:20.000", "--variance", "cost:0:20", "--histogram", "cost:0:500:5")
+    words = (*words, "--sum", "cost:0:search", "--count", "--epsilon", 1, "--quote")
+    said = "cost is moved into 0 to 20, cost is moved into 0 to 500; no error includes that"
+    assert said in run(*words).stdout.splitlines()
+    assert "moved into" not in run("--count", "--epsilon", 1, "--quote").stdout
+
+
+def test_what_no_budget_is_charged_for_says_so(run, tmp_path):
+    """An answer without a ledger, and no price."""
+    said = "no budget is charged: name one by --ledger and --budget"
+    paid = ("--count", "--epsilon", 1)
+    assert said in run(*paid).stderr
+    assert said not in run(*paid, "--quote").stderr
+    ledger = f"sqlite:///{tmp_path / 'l.db'}"
+    with hs.Ledger(ledger) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1, neighbours="add-remove"))
+    charged = run(*paid, "--ledger", ledger, "--budget", "b")
+    assert (charged.exit_code, said in charged.stderr) == (0, False)
+
+
 def test_a_key_of_another_question_is_refused_in_words_of_commands(run, tmp_path):
     """It says how the answer is read again, by a command."""
     ledger = f"sqlite:///{tmp_path / 'l.db'}"

@@ -116,6 +116,17 @@ def test_query_says_where_a_ledger_and_a_question_go(folder: Path) -> None:
         assert told in " ".join(end.stderr.split())
 
 
+@pytest.mark.parametrize("command", ["query", "statistic median"])
+def test_a_spreadsheet_is_called_that(command: str, folder: Path) -> None:
+    """With how it is saved, for whom a database or Parquet is no help."""
+    (folder / "stays.xlsx").write_text("")
+    bounds = ("--low", 0, "--high", 1) if "median" in command else ("--count",)
+    end = ended(*command.split(), "stays.xlsx", *bounds, "--epsilon", 1, cwd=folder)
+    assert end.returncode == 2
+    told = "Excel files and other spreadsheets are not read: save the sheet as CSV UTF-8"
+    assert told in " ".join(end.stderr.split())
+
+
 def test_a_page_and_a_text_that_is_not_utf_8_are_called_that(folder: Path) -> None:
     """A page is no certificate; Parquet with such a text was called damaged."""
     (folder / "page.html").write_text(certificate_page((folder / "cert.json").read_text()))

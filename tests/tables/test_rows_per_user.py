@@ -128,6 +128,20 @@ def test_the_remark_stands_beside_the_number():
     assert len(user) > 14
 
 
+def test_what_is_left_out_is_said_where_it_is():
+    """Of a mean in other words than of a count; not where no row is lost, nor with a guess."""
+    table, _, _ = open_rows()
+    table = table.bound_contributions(max_rows_per_user=2, max_groups_per_user=1)
+    counted, averaged = table.count(), table.mean("x", low=0, high=6)
+    assert "each user counts with 2 rows in 1 group at most" in counted.quote(epsilon=1).explain()
+    assert "counts are too low, and sums off, by an" in counted.release(epsilon=1).explain()
+    assert "how far that moves the numbers is unknown" in averaged.quote(epsilon=1).explain()
+    for query, guess in ((table.count_users(), None), (counted, [1])):
+        terms = {"epsilon": 1, "rows_per_user": guess}
+        assert "are left out" not in query.quote(**terms).explain()
+        assert "are left out" not in query.release(**terms).explain()
+
+
 def test_a_stored_answer_keeps_its_guess_and_a_forged_bar_is_refused():
     """Through JSON, and against the question when it is verified."""
     table, _, _ = open_rows()

@@ -10,12 +10,14 @@ import hushed as hs
 from hushed._ground.printing import format_up
 from hushed._web.composer import edit_fields
 from hushed._web.question import read_question
+from hushed.server._worker import _tell_quote
 from hushed.workbench._views.composer import settle_fields
 from hushed.workbench._views.curves import draw_prices
 from hushed.workbench._views.preview import MADE_UP, preview_answer
 from hushed.workbench._views.pricing import price_question
 from hushed.workbench._views.question import Described
 from hushed.workbench._views.releases import find_price
+from hushed.workbench._views.sentences import spell_field
 
 ROWS = pa.table(
     {
@@ -340,3 +342,13 @@ def test_a_price_that_does_not_fit_offers_the_largest_that_does(described, tmp_p
         assert (tight.fits, tight.largest) == (False, "")  # no smaller epsilon helps
         assert "1, delta 0 is left" in tight.sentence
         assert ledger.balance("stays").entries == 0
+
+
+def test_a_guess_that_cannot_be_given_is_not_advised():
+    """Pages and a team server take none of the rows of each person: they say what is left out."""
+    table = hs.table(ROWS, user="patient").bound_contributions(max_rows_per_user=1)
+    quote = table.count().quote(epsilon=1)
+    assert "such as rows_per_user={5: 300, 9: 20}" in quote.explain()
+    for words in (quote.explain(spell_field), _tell_quote(quote)["words"]):
+        assert "are left out, and counts are too low" in words
+        assert "public guess" not in words

@@ -21,6 +21,8 @@ _MONEY_DIGITS = 400  # no double has more
 # What a spreadsheet runs begins so; also in full width, or small.
 _RUN = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+SAVE_AS_CSV = "Excel files and other spreadsheets are not read: save the sheet as CSV UTF-8"
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
 _LEDGER = re.compile(r"sqlite:/", re.IGNORECASE)
 _DATABASE = re.compile(r"postgres(ql)?:/", re.IGNORECASE)

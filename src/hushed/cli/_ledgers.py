@@ -100,7 +100,8 @@ def open_budget(
 
 def _tell_queries_apart(unit: Unit) -> str:
     """Say before the first refusal that queries need a budget of another kind."""
-    whose, of, more = "rows", "hushed release, statistic and blocks", ""
+    whose, of = "rows", "hushed release, statistic and blocks"
+    more = ", and --unit user if you query with --user"
     if unit == "user":
         whose, of, more = "users", "releases with --user", " --unit user"
     return (

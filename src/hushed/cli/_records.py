@@ -82,6 +82,8 @@ class Account:
 
     def charge(self, ledger: Any) -> dict[str, Any]:
         """Say to a release what it charges, and under which name; tell of an answer under it."""
+        if ledger is None:
+            print_note("no budget is charged: name one by --ledger and --budget")
         named = self.key if ledger is not None and self.budget is not None else None
         if named and ledger.answer(self.budget, named) is not None:
             print_note(

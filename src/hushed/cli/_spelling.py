@@ -192,6 +192,8 @@ def spell_option(name: str, value: object) -> str:
     if isinstance(value, bool):
         names = option.opts if value else option.secondary_opts
         return names[0] if names else f"no {option.opts[0]}"
+    if isinstance(value, Mapping):
+        value = ",".join(f"{key}:{each}" for key, each in value.items())
     return f"{option.opts[0]} {value}"
 
 

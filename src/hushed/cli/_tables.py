@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._ground.numerals import is_whole_number, read_cell
-from hushed._ground.printing import name_missing, suggest
+from hushed._ground.printing import SAVE_AS_CSV, SPREADSHEETS, name_missing, suggest
 from hushed.cli._outcome import print_note
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
@@ -31,9 +31,7 @@ _NO_TABLES = frozenset(
         ".ipynb",
         ".arrow",
         ".feather",
-        ".xlsx",
-        ".xls",
-        ".ods",
+        *SPREADSHEETS,
         ".zip",
         ".gz",
         ".tar",
@@ -104,7 +102,10 @@ def require_table(path: Path) -> None:
     """Refuse a file that is not there, or no table by its name: nothing in it is looked at."""
     if not path.is_file():
         raise NotFound(f"there is no file {name_missing(path)}")
-    if path.suffix.lower() in _NO_TABLES:
+    kind = path.suffix.lower()
+    if kind in SPREADSHEETS:
+        raise ParameterError(f"{path.name}: {SAVE_AS_CSV}")
+    if kind in _NO_TABLES:
         raise ParameterError(
             f"{path.name} is no table by its name: give a CSV file, or a Parquet file that ends in "
             ".parquet; hushed query reads databases, too"

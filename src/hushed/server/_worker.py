@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hushed._ground.printing import spell_argument
 from hushed.errors import (
     EngineUnavailable,
     HushedError,
@@ -287,8 +288,13 @@ def _tell_quote(found: Quote) -> dict[str, Any]:
             {"name": each.name, "error": each.accuracy, "share": each.share}
             for each in found.outputs
         ],
-        "words": found.explain(),
+        "words": found.explain(_spell),
     }
+
+
+def _spell(name: str, value: object) -> str:
+    """Spell what a price advises; a server takes no guess of the rows of each user."""
+    return "" if name == "rows_per_user" else spell_argument(name, value)
 
 
 if __name__ == "__main__":

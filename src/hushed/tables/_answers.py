@@ -18,7 +18,7 @@ from hushed.guarantee import Guarantee
 from hushed.tables._format import format_table, list_edges, list_lines, name_edges
 from hushed.tables._ladders import Candidates
 from hushed.tables._layout import make_arrow, render, write_new
-from hushed.tables._left_out import LeftOut, describe_bars, leaves_out
+from hushed.tables._left_out import LeftOut, advise_bars, describe_bars, leaves_out
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
 
@@ -353,6 +353,7 @@ class Answer(Shown):
         if set(self.values) - set(self.rank_error) - set(self.shortfall):
             chance = f"Each error bar holds with probability {percent(self.level)}"
             lines[0] += f" {chance} {describe_bars(self)}"
+        lines += advise_bars(self)
         kept = " of the rows that contribution bounds keep" if leaves_out(self, "") else ""
         for name, error in self.rank_error.items():
             lines.append(

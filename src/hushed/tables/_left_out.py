@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MOST = 10**15  # rows or users of a guess: sums of them stay exact as doubles
 RATIOS = ("mean", "variance")  # kinds that divide by a number of rows
 _CLIPPED = ("sum", *RATIOS)
+_ADDED_UP = {"count", "users", "count_users", "sum", "histogram"}
 _FORMS = (
     "rows_per_user must be a public table with the user column, or numbers: the rows of each user, "
     "[1, 1, 7], or how many users have so many rows, {1: 300, 7: 20}"
@@ -236,6 +237,39 @@ def leaves_out(answer: Answer, kind: str) -> bool:
     if kind == "count_users" and query.groups is None:
         return False
     return query.max_rows_per_user is not None or query.max_groups_per_user is not None
+
+
+def say_kept(query: Query, left_out: LeftOut | None) -> str:
+    """Say what contribution bounds leave out that no error of a quote includes; or nothing."""
+    kinds = {each.kind for each in query.aggregates}
+    whole = kinds == {"users"} and not query.keys.columns  # one row of every user is kept
+    if query.user is None or left_out is not None or whole or _find_kept(query) is None:
+        return ""
+    bounds = query.contribution_bounds
+    return _say_kept(bounds.max_rows_per_user, bounds.max_groups_per_user, kinds)
+
+
+def _say_kept(rows: int | None, groups: int | None, kinds: Iterable[str]) -> str:
+    bounds = ((rows, "row"), (groups, "group"))
+    kept = " in ".join(f"{most} {what}{'s' * (most > 1)}" for most, what in bounds if most)
+    moved = "counts are too low, and sums off, by an unknown amount"
+    if _ADDED_UP.isdisjoint(kinds):
+        moved = "how far that moves the numbers is unknown"
+    return f"each user counts with {kept} at most; all further rows are left out, and {moved}"
+
+
+def advise_bars(answer: Answer) -> list[str]:
+    """Say in a line what contribution bounds leave out that no error includes, and what does."""
+    asked = answer.asked
+    kinds = set() if asked is None else {each.kind for each in asked.query.aggregates}
+    if asked is None or not any(leaves_out(answer, each) for each in kinds):
+        return []
+    query = asked.query
+    said = _say_kept(query.max_rows_per_user, query.max_groups_per_user, kinds)
+    return [
+        f"Noise alone: {said}. An error that includes it needs a public guess of the rows of each "
+        "user (rows_per_user of hs.table, --rows-per-user of hushed query)."
+    ]
 
 
 def describe_bars(answer: Answer) -> str:

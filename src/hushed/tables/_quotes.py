@@ -28,7 +28,7 @@ from hushed.tables._distances import (
 )
 from hushed.tables._engine import Connection
 from hushed.tables._ladders import Candidates, describe_candidates
-from hushed.tables._left_out import RATIOS, LeftOut, add_missing, count_missing
+from hushed.tables._left_out import RATIOS, LeftOut, add_missing, count_missing, say_kept
 from hushed.tables._outputs import error_bounds, rank_error
 from hushed.tables._plan import Choice, Part, Plan
 from hushed.tables._query import Query
@@ -113,6 +113,11 @@ class Quote(Shown):
     left_out : LeftOut or None
         Rows and users that contribution bounds leave out at most, by the public guess that was
         given. The accuracies include them, as the error bars of an answer do.
+    kept : str
+        What contribution bounds keep of each user, in words, if they may leave out something that
+        no accuracy includes.
+    moved : tuple of (str, float, float)
+        Columns, and the public bounds that their values are moved into.
     """
 
     guarantee: Guarantee
@@ -126,6 +131,8 @@ class Quote(Shown):
     warnings: tuple[str, ...] = ()
     distances: tuple[Distances, ...] = ()
     left_out: LeftOut | None = None
+    kept: str = ""
+    moved: tuple[tuple[str, float, float], ...] = ()
 
     def _brief(self) -> str:
         names = ", ".join(map(flat, (each.name for each in self.outputs)))
@@ -154,7 +161,8 @@ class Quote(Shown):
         Parameters
         ----------
         spell : callable, default as in Python
-            Words for an argument that is advised, from its name and its value.
+            Words for an argument that is advised, from its name and its value; none where it
+            cannot be given.
         distances : bool, default True
             Whether to show how far one user or row moves each number, and the noise that hides it.
 
@@ -167,6 +175,7 @@ class Quote(Shown):
         delta = f", delta {format_up(g.delta)}" if g.delta else ""
         lines = [f"epsilon {format_up(g.epsilon)}{delta} for adding or removing one {self.unit}"]
         lines += [self._line(each) for each in self.outputs]
+        lines += self._say_not_included(spell)
         if any(each.searched for each in self.outputs):
             lines.append(
                 "searched bounds are not known yet, so that the errors of sums are told as "
@@ -201,6 +210,21 @@ class Quote(Shown):
             left = explained() if callable(explained) else str(self.left)
             lines += ["the budget after this query:", left]
         return "\n".join(lines)
+
+    def _say_not_included(self, spell: Spelling) -> list[str]:
+        """Say what no error includes: values moved into their bounds, and rows left out."""
+        bounds = [
+            f"{shown(column)} is moved into {format_exactly(low)} to {format_exactly(high)}"
+            for column, low, high in self.moved
+        ]
+        lines = [f"{', '.join(bounds)}; no error includes that"] if bounds else []
+        if self.kept:
+            guess = spell("rows_per_user", {5: 300, 9: 20})
+            advice = "; for errors that include it, say by a public guess how many users have so "
+            advice += f"many rows, such as {guess}"
+            said = f"each error is that of the noise alone: {self.kept}"
+            lines.append(said + advice * bool(guess))
+        return lines
 
     def _line(self, output: QuotedOutput) -> str:
         """Describe the error of an output, of its measurements, and its share."""
@@ -276,7 +300,24 @@ def quote_query(
         plan, query.aggregates, beta=beta, rows=rows, left=left, smallest=smallest, missing=missing
     )
     distances = trace_distances(query, plan)
-    return replace(quote, warnings=connection.warnings, distances=distances, left_out=left_out)
+    return replace(
+        quote,
+        warnings=connection.warnings,
+        distances=distances,
+        left_out=left_out,
+        kept=say_kept(query, left_out),
+        moved=_list_moved(query.aggregates),
+    )
+
+
+def _list_moved(aggregates: Sequence[Aggregate]) -> tuple[tuple[str, float, float], ...]:
+    """List the columns with public bounds, and these; each once."""
+    found = [
+        (each.column, each.low, each.high)
+        for each in aggregates
+        if each.column is not None and each.kind != "top" and not each.search
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def quote_plan(

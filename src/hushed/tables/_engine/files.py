@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hushed._ground.checks import list_in_order
-from hushed._ground.printing import name_missing
+from hushed._ground.printing import SAVE_AS_CSV, SPREADSHEETS, name_missing
 from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.arrow_files import ArrowFile, read_arrow_schema
@@ -34,9 +34,13 @@ from hushed.tables._engine.spellings import read_spelling
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 _DUCKDB_FILE = "a DuckDB file is named by its address, duckdb:///FILE"
-_ELSEWHERE = dict.fromkeys(  # where what is no table goes, by the end of its name
-    (".db", ".sqlite", ".sqlite3"), f"{_DUCKDB_FILE}, and a ledger by ledger=, or --ledger"
-) | {".toml": "a question in a file is read by hs.Query.from_toml, or --file"}
+_ELSEWHERE = {  # where what is no table goes, by the end of its name
+    **dict.fromkeys(
+        (".db", ".sqlite", ".sqlite3"), f"{_DUCKDB_FILE}, and a ledger by ledger=, or --ledger"
+    ),
+    **dict.fromkeys(SPREADSHEETS, SAVE_AS_CSV),
+    ".toml": "a question in a file is read by hs.Query.from_toml, or --file",
+}
 
 
 def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connection:

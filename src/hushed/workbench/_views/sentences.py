@@ -11,9 +11,9 @@ from hushed.tables._quotes import QuotedOutput, say_measured
 from hushed.workbench._views.question import Question
 
 
-def spell_field(_name: str, value: object) -> str:
-    """Write the one argument that a price advises, the number of rows, as a field of the page."""
-    return f"{value}, under More"
+def spell_field(name: str, value: object) -> str:
+    """Write the number of rows that a price advises as a field of the page; it has no other."""
+    return f"{value}, under More" if name == "rows" else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
