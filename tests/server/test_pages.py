@@ -277,7 +277,10 @@ def test_a_page_asks_once_and_shows_what_the_api_shows(team):
     assert ana.get(f"requests/{made}/files/json").text == team.answer(team.ana, made).text
     signed = team.send("GET", f"/v1/requests/{made}/certificate", team.ana).text
     assert ana.get(f"requests/{made}/files/certificate").text == signed
-    other = ana.post("datasets/stays/requests", offer | {"note": "another"})
+    again = ana.post("datasets/stays/requests", offer | {"note": "another"})
+    assert str(again.url).rpartition("/")[2] == made  # a note is no part of the question
+    more = offer | {"body": offer["body"].replace('"epsilon": 0.1', '"epsilon": 0.2')}
+    other = ana.post("datasets/stays/requests", more)
     assert (other.status_code, "belongs to another request of yours" in other.text) == (422, True)
     dear = offer | {"body": offer["body"].replace('"epsilon": 0.1', '"epsilon": 5.0')}
     key = {"key": "00000000-0000-4000-8000-000000000000"}
