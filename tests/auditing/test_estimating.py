@@ -169,11 +169,9 @@ def test_the_command_shows_every_pair(tmp_path):
         "--epsilon",
         "0",
         "--batch",
-        "--samples",
-        "2000",
         "--pairs",
     ]
-    ends = ["extremes", "--low", "0", "--high", "1", "--json"]
+    ends = ["extremes", "--low", "0", "--high", "1", "--samples", "2000", "--json"]
     shown = json.loads(ended("estimate", *options, *ends, cwd=tmp_path).stdout)["pairs"]
     assert len(shown) == 6
     assert shown[0]["epsilon"] == [0.0, 0.5]

@@ -227,10 +227,12 @@ def test_dicts_that_hold_no_numbers_by_name(answer, said):
 
 
 def test_blocks_read_by_place():
-    """A dict has none there: it is refused before a row is shown to a process."""
+    """The numbers of a dict, and no names: those of several have to be asked for."""
     mechanism = hs.Blocks(low=0, high=1, epsilon=4.0)
-    with pytest.raises(BadFunction, match="by their place"):
-        mechanism.simulate(lambda _: {"a": 0.5}, POPULATION, rows=400, trials=1, isolated=False)
+    told = {"rows": 400, "trials": 1, "isolated": False}
+    assert mechanism.simulate(lambda _: {"a": 0.5}, POPULATION, **told).failed == 0
+    with pytest.raises(BadFunction, match="where one number is asked for"):
+        mechanism.simulate(lambda _: {"a": 0.5, "b": 1.0}, POPULATION, **told)
 
 
 def test_the_team_server_writes_names_beside_numbers():

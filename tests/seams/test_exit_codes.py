@@ -177,7 +177,7 @@ ENDINGS = {
         (("estimate", "f.py:enough", *ESTIMATE), 0, None),
         (("estimate", "f.py:fails", *ESTIMATE), 1, "refused"),
         (("estimate", "f.py:kills", *ESTIMATE), 1, "refused"),
-        (("estimate", "f.py:enough", *ESTIMATE, "--samples", "0"), 2, "bad-use"),
+        (("estimate", "f.py:enough", *ESTIMATE[:4], "0", *ESTIMATE[5:]), 2, "bad-use"),
     ],
     "audit": [
         (("audit", "f.py:enough", *AUDIT, *ENDS), 0, None),
@@ -245,14 +245,14 @@ ENDINGS = {
         ((*CHECK, "uniform:0.1,0.3"), 0, None),
         ((*CHECK, "uniform:5,6"), 1, None),
         ((*CHECK, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
-        ((*CHECK, "uniform:0,1", "--tables", "5"), 2, "bad-use"),
+        ((*CHECK[:6], "5", CHECK[-1], "uniform:0,1"), 2, "bad-use"),
     ],
     "check-movement": [
         ((*MOVE, "uniform:0.1,0.3"), 0, None),
         ((*MOVE, "normal:0,0.00001", "--outside", "allow"), 1, None),
         ((*MOVE, "uniform:0.1,0.3", "--ledger", BUDGET[0], "--budget", "clinic"), 2, "refused"),
         ((*MOVE[:2], "f.py:vanishes", *MOVE[3:], "uniform:0.1,0.3"), 2, "refused"),
-        ((*MOVE, "uniform:0.1,0.3", "--pairs", "0"), 2, "bad-use"),
+        ((*MOVE[:7], "0", *MOVE[8:], "uniform:0.1,0.3"), 2, "bad-use"),
     ],
     "query": [
         (QUERY, 0, None),

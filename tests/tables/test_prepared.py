@@ -188,7 +188,7 @@ class TestAnswering:
         prepared = table.count().prepare(epsilon=1.0)
         with pytest.raises(ParameterError, match=r"another question.*no row was read"):
             prepared.answer(charged=charged, keep=str)
-        with pytest.raises(TypeError):
+        with pytest.raises(ParameterError, match=r"answer lacks charged, keep: .*Table\.release"):
             prepared.answer()
         unread.undo()
         assert len(prepared.answer(charged=prepared.digest, keep=str)) == 1

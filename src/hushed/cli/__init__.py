@@ -133,7 +133,7 @@ EXAMPLES = {
     "runs remove": "hushed runs remove kept --all",
     "workbench": "hushed workbench clinic",
     "serve init": "hushed serve init stats",
-    "serve add": "hushed serve add stays clinic-private.csv --epsilon 3 --type cost=float "
+    "serve add": "hushed serve add stays stays.csv --epsilon 3 --user patient --type cost=float "
     "--range cost=0:5000 --folder stats",
     "serve add-function": "hushed serve add-function trimmed stays fees.py:trimmed_mean "
     "--population public-fees.csv --rows 6000 --gamma 0.05 --symmetric --folder stats",
