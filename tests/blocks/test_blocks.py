@@ -464,11 +464,11 @@ def test_answers_with_names_and_a_list_of_one_number_are_read():
     """In calls of their own as on public rows: they failed in each, which no release tells."""
     rows = np.full(600, 5.0)
     ball = hs.Blocks(
-        aggregate="vector", centre=[4, 4], radius=3, epsilon=200.0, delta=1e-6, blocks=12
+        aggregate="vector", centre=[4, 4], radius=3, epsilon=800.0, delta=1e-6, blocks=3
     )
     assert hs.release(two_named, rows, ball).value == pytest.approx([5, 5], abs=0.5)
     public = hs.populations.PublicTable(rows)
     assert ball.simulate(two_named, public, 300, trials=1, isolated=False).failed == 0
-    middle = hs.Blocks(low=0, high=10, epsilon=20.0)
+    middle = hs.Blocks(low=0, high=10, epsilon=50.0)
     assert hs.release(one_listed, rows, middle).value == pytest.approx(5, abs=0.2)
     assert middle.simulate(one_listed, public, 300, trials=1, isolated=False).failed == 0

@@ -77,9 +77,7 @@ def vote(rows):
         (
             vote,
             np.zeros(3000),
-            lambda _: hs.Blocks(
-                ["a", "b"], epsilon=1.0, delta=1e-6, blocks=100, aggregate="stable"
-            ),
+            lambda _: hs.Blocks(["a", "b"], epsilon=9.0, delta=1e-3, blocks=9, aggregate="stable"),
             "none beside that of the blocks, unless it is refused",
         ),
     ],

@@ -172,11 +172,11 @@ def test_nor_is_it_where_an_estimator_is_fitted(kind, capsys):
             linear.Ridge(),
             route="blocks",
             bounds=(0, 1),
-            epsilon=9.0,
+            epsilon=90.0,
             delta=1e-3,
             centre=[0, 0, 0],
             radius=5.0,
-            blocks=10,
+            blocks=2,
         )
         told = ""
         try:
