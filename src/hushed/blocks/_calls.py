@@ -56,9 +56,9 @@ def ask_here(mechanism: Blocks, function: Callable[[Any], Any], parts: Sequence[
 def ask_once(mechanism: Blocks, function: Callable[[Any], Any], rows: Any) -> Floats:
     """Answer on public rows, as numbers; of a label its place, NaN if it is none of them."""
     if not mechanism.labelled:
-        found = answer(function, rows, private=False)
-        alone = found.shape == (1,) and not mechanism.aggregation.shape  # as in an isolated call
-        return found.reshape(()) if alone else found
+        numbers = answer(function, rows, private=False)
+        alone = numbers.shape == (1,) and not mechanism.aggregation.shape  # as in an isolated call
+        return numbers.reshape(()) if alone else numbers
     places: dict[Category, int] = {each: place for place, each in enumerate(mechanism.values)}
     try:
         found = place_of(function(rows), places)
