@@ -170,10 +170,7 @@ def test_23_a_server_is_asked_through_a_proxy(tmp_path, monkeypatch, write):
             quote = f"{url}/v1/datasets/stays/quote"
             long = b'{"query": "' + b"x" * 100_000 + b'"}'
             sent = headers | {"content-type": "application/json"}
-            # 502: the server has refused it and hung up while the proxy was still sending.
-            refused = pool.request("POST", quote, headers=sent, body=long)
-            assert refused.status in (413, 400, 502)
-            assert pool.request("GET", f"{url}/v1/me", headers=headers).status == 200
+            assert pool.request("POST", quote, headers=sent, body=long).status in (413, 400)
             monkeypatch.setenv("SSL_CERT_FILE", str(place / "localhost.pem"))
             asked = connect(url, tokens["ana"]).table("stays")
             answer = asked.bound_contributions(max_rows_per_user=1).count().release(epsilon=0.1)
