@@ -19,7 +19,7 @@ __all__ = ["ended"]
 def ended(
     *words: object,
     cwd: Path,
-    stdout: Path | None = None,
+    stdout: Path | int | None = None,
     encoding: str = "utf-8",
     program: Callable[[], object] = main,
 ) -> SimpleNamespace:

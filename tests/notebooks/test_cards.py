@@ -373,6 +373,27 @@ def test_comparing_and_verifying_show_progress_in_a_notebook(tmp_path):
     assert lines.count("") == 2
 
 
+WATCHED_QUERY = """
+import hushed as hs
+from IPython.display import DisplayHandle
+update = DisplayHandle.update
+def record(self, shown, **options):
+    print(repr(shown["text/plain"]))
+    return update(self, shown, **options)
+DisplayHandle.update = record
+import pandas as pd
+rows = hs.table(pd.DataFrame({"cost": [1, 2, 3]})).sum("cost", low=0, high=10)
+answer = rows.release(epsilon=1.0, progress=True)
+"""
+
+
+def test_a_query_shows_in_a_notebook_since_when_it_is_asked(tmp_path):
+    """Not how much is done; and the line goes."""
+    line, printed = run_cell(WATCHED_QUERY, tmp_path)
+    assert line["data"] == {"text/plain": ""}
+    assert printed["text"] == "''\n"
+
+
 WATCHED_AUDIT = """
 import time
 import hushed as hs

@@ -504,6 +504,16 @@ def test_output_that_cannot_be_written(folder, words):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [FINE["risk"], FINE["cost"], FINE["ledger"], FINE["compose"]])
+def test_output_that_nobody_reads(folder, words):
+    """A reader who has left, too: a library that draws tables would end the program with 1."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = ended(*words, cwd=folder, stdout=writer)
+    assert done.returncode == 2, done.stderr
+    assert "standard output was not written: Broken pipe" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("words", [FINE["risk"], (*FINE["risk"], "--json"), (*RELEASE, "--json")])

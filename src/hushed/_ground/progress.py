@@ -30,14 +30,43 @@ def show_progress(what: str, total: int, *, shown: bool) -> Iterator[Callable[[i
         finally:
             line.clear()
     elif shown and _is_terminal():
-        from rich.console import Console  # noqa: PLC0415
         from rich.progress import Progress  # noqa: PLC0415
 
-        with Progress(console=Console(stderr=True), transient=True) as bar:
+        with Progress(console=_console(), transient=True) as bar:
             task = bar.add_task(what, total=total)
             yield lambda finished: bar.advance(task, finished)
     else:
         yield None
+
+
+@contextmanager
+def show_elapsed(what: str, limit: float | None, *, shown: bool) -> Iterator[None]:
+    """Show that private work goes on, and for how long: not how much of it is done.
+
+    Whoever waits can tell the time; a share that is done would tell of the rows. What is done
+    within may be paid already, so nothing that fails here stops it.
+    """
+    clock: Any = None
+    with suppress(Exception):
+        if shown and (_in_notebook() or _is_terminal()):
+            clock = _Clock(what if limit is None else f"{what}, for {limit:g} s at most")
+    try:
+        yield
+    finally:
+        with suppress(Exception):
+            if clock is not None:
+                clock.clear()
+
+
+def _console() -> Any:
+    """Give standard error, which falls silent where nobody reads it any more."""
+    from rich.console import Console  # noqa: PLC0415
+
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:  # Rich would close standard output, and end the program
+            self.quiet = True
+
+    return Terminal(stderr=True)
 
 
 def choose_words(progress: object) -> Callable[[str], None]:
@@ -84,6 +113,33 @@ def _in_notebook() -> bool:
     known = getattr(sys.modules.get("IPython"), "get_ipython", None)  # it may be half imported
     shell = known() if known is not None else None
     return getattr(shell, "kernel", None) is not None
+
+
+class _Clock:
+    """The time that passes, in a terminal; a notebook shows when it began, and needs no thread."""
+
+    def __init__(self, what: str) -> None:
+        if _in_notebook():
+            from IPython.display import display  # noqa: PLC0415
+
+            show: Any = display  # it has no types
+            text = f"{what}; since {time.strftime('%H:%M:%S')}"
+            shown = show({"text/plain": text}, raw=True, display_id=True)
+            self.clear = lambda: shown.update({"text/plain": ""}, raw=True)
+            return
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=_console(),
+            transient=True,
+            redirect_stdout=False,  # other threads print where they did before
+            redirect_stderr=False,
+        )
+        bar.add_task(what, total=None)
+        bar.start()
+        self.clear = bar.stop
 
 
 class _Line:

@@ -57,8 +57,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         table.add_column(column, justify="left" if i == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    with _output():
-        Console().print(table)
+    console = Console()  # it would end the program itself when nobody reads it
+    with _output(), console.capture() as drawn:
+        console.print(table)
+    print_line(drawn.get().removesuffix("\n"))
 
 
 @contextmanager

@@ -113,7 +113,9 @@ def query(
                 shown = told.explain(spell_option, distances=price.explain)
                 shown += f"\nthe query does not fit: {unfit}" * bool(unfit)
             else:
-                answer = request.release(timeout=timeout, **terms, **account.charge(ledger))
+                answer = request.release(
+                    timeout=timeout, progress=True, **terms, **account.charge(ledger)
+                )
                 result.update(_answer(answer))
                 named = account.key or answer.entry
                 result["kept"] = read_again(account.ledger, account.budget, named)

@@ -11,6 +11,7 @@ from typing import Any
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
+from hushed._ground.progress import show_elapsed
 from hushed.errors import ParameterError, QueryFailed
 from hushed.guarantee import Guarantee
 from hushed.ledger._failures import write_failure
@@ -236,7 +237,9 @@ def _attempt(prepared: Prepared, clock: engine.Clock) -> _Attempt:
         return _Attempt(failed=f"{asked.connection.engine} did not answer ({type(error).__name__})")
 
 
-def release_query(proposal: Proposal, charge: Callable[[], Payment], *, known: bool) -> Answer:
+def release_query(
+    proposal: Proposal, charge: Callable[[], Payment], *, known: bool, progress: bool = False
+) -> Answer:
     """Prepare, charge and answer, while no other thread queries the same table.
 
     An answer that is stored under the caller's key (`known`) is read again, and nothing is queried.
@@ -253,7 +256,9 @@ def release_query(proposal: Proposal, charge: Callable[[], Payment], *, known: b
         if paid.kept is not None:  # another process was faster
             return _read_stored(paid, paid.kept)
         # The wait for other spenders does not count: it costs no answer that is paid for.
-        attempt = _attempt(prepared, prepared.resume())
+        clock = prepared.resume()
+        with show_elapsed(f"{proposal.connection.engine} answers", clock.limit, shown=progress):
+            attempt = _attempt(prepared, clock)
     if attempt.answer is not None:
         if paid.number is None:
             return attempt.answer

@@ -405,6 +405,7 @@ class Table(QueryBuilder, Shown):
         rows_per_user: Any = None,
         timeout: float | None = None,
         stop: Event | None = None,
+        progress: bool = False,
     ) -> Answer:
         """Charge the budget, run the query in the database, add noise, and return the answer.
 
@@ -444,6 +445,9 @@ class Table(QueryBuilder, Shown):
         stop : threading.Event, optional
             Stops the query when another thread sets it, as Ctrl-C does: for programs whose queries
             run in threads, which no signal reaches; not on Spark.
+        progress : bool, default False
+            Show in a terminal or a notebook for how long the database has been at work; not how
+            much is done, which would tell of the rows.
 
         Returns
         -------
@@ -479,4 +483,4 @@ class Table(QueryBuilder, Shown):
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None
         with explain_stops(ledger, budget, key):
-            return release_query(proposal, charge, known=known)
+            return release_query(proposal, charge, known=known, progress=progress)
