@@ -237,6 +237,14 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
     return found
 
 
+def find_judged(desk: Desk, dataset: Dataset, asked: Ask) -> Judged | None:
+    """Find what was judged of a question before, of a table that is as it was then."""
+    found = desk.verdicts.find(dataset, asked)
+    if found is not None:
+        check_price(dataset, desk.settings.limits, asked, asked.epsilon)
+    return found
+
+
 def price(
     desk: Desk, person: str, dataset: Dataset, asked: AskQuote, grant: Grant | None
 ) -> dict[str, Any]:
