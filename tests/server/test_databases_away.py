@@ -14,8 +14,9 @@ from tests.server.conftest import open_team
 from tests.server.test_web_processes import Pair, make, open_pair
 
 from hushed import Guarantee
+from hushed.server._adding import add_dataset
 from hushed.server._app import sweep
-from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
 LIMIT = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")

@@ -26,13 +26,14 @@ from hushed.cli import app
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _moving, create_app
+from hushed.server._adding import add_dataset
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._moving import move_server
-from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
 pytestmark = pytest.mark.slow
