@@ -242,6 +242,26 @@ def test_a_login_that_may_not_read_the_table_is_told(tmp_path, postgres_url, sou
     assert "other can be asked after the next start" in added.stdout
 
 
+def test_a_table_by_another_address_is_the_same_table(tmp_path, postgres_url, source):
+    """Another name of the computer, or another login: two budgets would count its people twice."""
+    folder = tmp_path / "stats"
+    make(folder, postgres_url, source)
+    other = f"{source}{'&' if '?' in source else '?'}application_name=another"
+    words = ["serve", "add", "again", other, "--table", "stays", "--user", "patient"]
+    words += ["--epsilon", "1", "--folder", str(folder)]
+    added = CliRunner().invoke(app, words)
+    assert added.exit_code == 0, added.stderr
+    said = " ".join(added.stderr.split())
+    assert "this table is data set 'stays', too" in said
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE others AS SELECT * FROM stays")
+        owner.execute("GRANT SELECT ON others TO stays_reader")
+    words[2], words[5] = "others", "others"
+    added = CliRunner().invoke(app, words)
+    assert added.exit_code == 0, added.stderr
+    assert "too" not in " ".join(added.stderr.split()).partition("problem")[2]
+
+
 def test_a_login_that_may_read_what_is_described_is_taken(tmp_path, postgres_url, source):
     """Rights may be given by the column."""
     with psycopg.connect(postgres_url, autocommit=True) as owner:

@@ -105,6 +105,12 @@ def add(
         float | None,
         typer.Option(help="Epsilon above which a request waits for a steward's approval."),
     ] = None,
+    max_rows_per_user: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows of each person that count, for all who ask; a question names them."
+        ),
+    ] = None,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -121,6 +127,7 @@ def add(
         for column, told in read_pairs("--keys", keys):
             columns.setdefault(column, {})["keys"] = told.split(",")
         given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
+        given["max_rows_per_user"] = max_rows_per_user
         told_all = {name: each for name, each in given.items() if each is not None}
         most_delta = delta / 2 if max_delta is None else max_delta  # the rest buys tighter sums
         section = {"source": source, "table": table, "max_delta": most_delta, "column": columns}

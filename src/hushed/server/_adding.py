@@ -125,5 +125,5 @@ def _say_problem(
 ) -> str:
     """Say what a steward has to know of a data set that can be asked."""
     more = say_may_change(table) or say_untyped(folder, found, table)
-    again = say_again(folder, settings, name, found)
+    again = say_again(folder, settings, name, found, table)
     return "; ".join(filter(None, (more, again, *table.connection.warnings)))

@@ -93,6 +93,7 @@ class Dataset:
             "id": self.id,
             "unit": self.unit,
             "user": self.settings.user,
+            "max_rows_per_user": self.settings.max_rows_per_user,
             "columns": [
                 {"name": name, "kind": kind, **_public(told, name, kind)}
                 for name, kind in columns.items()
@@ -185,11 +186,16 @@ def say_untyped(folder: Path, settings: DatasetSettings, table: Table) -> str:
     return _UNTYPED if text and set(table.columns.values()) <= {"string"} else ""
 
 
-def say_again(folder: Path, settings: Settings, name: str, added: DatasetSettings) -> str:
+def say_again(
+    folder: Path, settings: Settings, name: str, added: DatasetSettings, table: Table
+) -> str:
     """Say that a table is another data set already: its people have the loss of both budgets."""
-    place = _place_of(folder, added)
+    place, identity = _place_of(folder, added), _identify(table)
     for other, each in settings.dataset.items():
-        if other != name and _place_of(folder, each) == place:
+        same = _place_of(folder, each) == place
+        if other != name and (same or _is_identified(folder, each, identity)):
+            if each.budget == added.budget:
+                continue
             way = f"take [dataset.{other}] out of {FILE} if this one is to be asked in its place"
             if each.user == added.user:  # else no budget is for both
                 way = (
@@ -201,6 +207,22 @@ def say_again(folder: Path, settings: Settings, name: str, added: DatasetSetting
                 f"both budgets together; {way}"
             )
     return ""
+
+
+def _identify(table: Table) -> str:
+    """Name a table of a database whatever its address; empty where that cannot be."""
+    found = table.connection
+    with found.lock:
+        return found.engine.identity(found.rows)
+
+
+def _is_identified(folder: Path, settings: DatasetSettings, identity: str) -> bool:
+    """Whether another address is that of a table, too; one that cannot be asked now is not."""
+    if not identity or "://" not in source_of(folder, settings.source):
+        return False
+    with suppress(HushedError):
+        return _identify(open_dataset(folder, settings)) == identity
+    return False
 
 
 def _place_of(folder: Path, settings: DatasetSettings) -> tuple[str, str]:
