@@ -41,6 +41,7 @@ def test_another_bound_is_refused_before_anything_is_paid(bounded, what):
 def test_who_asks_need_not_give_it_and_cannot_give_another(bounded):
     table = connect("http://127.0.0.1:8642", bounded.ana, send=sender(bounded)).table("stays")
     assert table.count().quote(epsilon=0.1).epsilon == 0.1
+    assert "declared: 2 rows of each person" in str(table.count())
     other = table.bound_contributions(max_rows_per_user=5).count()
     with pytest.raises(ParameterError, match="2 rows count in this data set"):
         other.quote(epsilon=0.1)
@@ -63,5 +64,5 @@ def test_what_was_confirmed_before_there_was_such_a_bound_is_as_it_was():
 
 def test_it_is_about_people():
     text = '[dataset.stays]\nsource = "a.csv"\nbudget = "stays"\nmax_rows_per_user = 2\n'
-    with pytest.raises(ValueError, match="name their column, by user"):
+    with pytest.raises(ValueError, match="name their column"):
         parse_settings(text)

@@ -126,7 +126,10 @@ class Client(Shown):
         declared = read_declared(told["columns"])
         made = ServedTable(query=query, dataset=name, client=self, declared=declared)
         most = told.get("max_rows_per_user")  # servers of before declare none
-        return made if most is None else made.bound_contributions(max_rows_per_user=most)
+        if most is None:
+            return made
+        made = replace(made, taken=(f"{most} row{'s' if most > 1 else ''} of each person",))
+        return made.bound_contributions(max_rows_per_user=most)
 
     def functions(self) -> list[dict[str, Any]]:
         """List the registered functions that you may ask.

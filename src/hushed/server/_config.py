@@ -87,7 +87,7 @@ class DatasetSettings(_Section):
     @model_validator(mode="after")
     def _check_people(self) -> Self:
         if self.max_rows_per_user is not None and self.user is None:
-            raise ValueError("max_rows_per_user is about people: name their column, by user")
+            raise ValueError("max_rows_per_user is about people: name their column (--user)")
         return self
 
     def types(self) -> dict[str, ColumnType]:
