@@ -38,10 +38,11 @@ from pathlib import Path
 
 from benchmarks._bars import Bar, require
 from hushed import Guarantee
+from hushed.server._adding import add_dataset
 from hushed.server._config import read_settings
 from hushed.server._giving import set_quota
 from hushed.server._people import add_person, add_token
-from hushed.server._setup import add_dataset, make_server, open_server
+from hushed.server._setup import make_server, open_server
 from hushed.server._tokens import Scope
 
 ROWS = 6000

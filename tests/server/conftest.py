@@ -21,12 +21,13 @@ from starlette.testclient import TestClient
 from tests.server.documented import check_documented
 
 from hushed import Guarantee
+from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._app import make_app, open_desk
 from hushed.server._desk import Desk
 from hushed.server._log import Log
 from hushed.server._reading import answer
 from hushed.server._runners import Runners, take_answer
-from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
+from hushed.server._setup import invite, make_server
 from hushed.server._sources import Source
 from hushed.server._tokens import Scope
 from hushed.server._workers import Workers

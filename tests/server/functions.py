@@ -21,8 +21,9 @@ from hushed import Guarantee
 from hushed._functions._loading import read_function
 from hushed.populations import PublicTable
 from hushed.server import _registering
+from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._registering import add_function
-from hushed.server._setup import add_dataset, confirm_dataset, invite, make_server
+from hushed.server._setup import invite, make_server
 from hushed.server._tokens import Scope
 from hushed.spaces import Norm
 

@@ -15,12 +15,13 @@ from hushed.client import connect
 from hushed.client._pending import list_pending
 from hushed.client._sending import Line, NotReached
 from hushed.errors import KeyInUse, LedgerUnavailable, NotFound, Overspent, ParameterError, Refusal
+from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._callers import Callers
 from hushed.server._desk import Desk
 from hushed.server._life import fail_request, recover
 from hushed.server._queue import FairQueue
 from hushed.server._requests import find_request
-from hushed.server._setup import add_dataset, confirm_dataset, make_server
+from hushed.server._setup import make_server
 
 
 @pytest.mark.slow

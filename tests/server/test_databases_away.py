@@ -14,8 +14,9 @@ from tests.server.conftest import open_team
 from tests.server.test_web_processes import Pair, make, open_pair
 
 from hushed import Guarantee
+from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._app import sweep
-from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
 LIMIT = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
@@ -48,6 +49,12 @@ def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
     again = add_dataset(tmp_path / "stats", "twice", told | {"table": "held"}, LIMIT)
     assert again.startswith("this table is data set 'stays', too: whoever is in it has")
     assert "write budget = 'stays' under [dataset.twice]" in again
+    file = tmp_path / "stats" / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text.replace('budget = "twice"', 'budget = "stays"'))
+    assert confirm_dataset(tmp_path / "stats", "twice").problem == ""  # one budget is for both
+    file.write_text(text)
+    confirm_dataset(tmp_path / "stats", "twice")
     told |= {"table": "held", "user": None}  # no budget is for rows and for people
     by_row = add_dataset(tmp_path / "stats", "rows", told, replace(LIMIT, unit="row"))
     assert "take [dataset.stays] out of hushed.toml if this one is to be asked" in by_row

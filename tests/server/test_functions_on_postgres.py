@@ -12,8 +12,9 @@ from tests.server.functions import CODE, register
 import hushed as hs
 from hushed import Guarantee
 from hushed.errors import ParameterError
+from hushed.server._adding import add_dataset
 from hushed.server._requests import find_request
-from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 from hushed.tables._whole import read_columns
 

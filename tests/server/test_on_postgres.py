@@ -26,13 +26,14 @@ from hushed.cli import app
 from hushed.errors import DamagedLedger, LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _moving, create_app
+from hushed.server._adding import add_dataset
 from hushed.server._app import open_desk
 from hushed.server._audit import verify_trail
 from hushed.server._desk import Desk
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._moving import move_server
-from hushed.server._setup import add_dataset, check_server, invite, make_server
+from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
 pytestmark = pytest.mark.slow
@@ -239,6 +240,26 @@ def test_a_login_that_may_not_read_the_table_is_told(tmp_path, postgres_url, sou
     assert added.exit_code == 0
     assert "its login may change the table" in " ".join(added.stderr.split())
     assert "other can be asked after the next start" in added.stdout
+
+
+def test_a_table_by_another_address_is_the_same_table(tmp_path, postgres_url, source):
+    """Another name of the computer, or another login: two budgets would count its people twice."""
+    folder = tmp_path / "stats"
+    make(folder, postgres_url, source)
+    other = f"{source}{'&' if '?' in source else '?'}application_name=another"
+    words = ["serve", "add", "again", other, "--table", "stays", "--user", "patient"]
+    words += ["--epsilon", "1", "--folder", str(folder)]
+    added = CliRunner().invoke(app, words)
+    assert added.exit_code == 0, added.stderr
+    said = " ".join(added.stderr.split())
+    assert "this table is data set 'stays', too" in said
+    with psycopg.connect(postgres_url, autocommit=True) as owner:
+        owner.execute("CREATE TABLE others AS SELECT * FROM stays")
+        owner.execute("GRANT SELECT ON others TO stays_reader")
+    words[2], words[5] = "others", "others"
+    added = CliRunner().invoke(app, words)
+    assert added.exit_code == 0, added.stderr
+    assert "too" not in " ".join(added.stderr.split()).partition("problem")[2]
 
 
 def test_a_login_that_may_read_what_is_described_is_taken(tmp_path, postgres_url, source):

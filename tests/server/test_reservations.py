@@ -11,6 +11,7 @@ from hushed import Guarantee
 from hushed.errors import Overspent
 from hushed.ledger._together import reading
 from hushed.server import _giving
+from hushed.server._adding import confirm_dataset
 from hushed.server._audit import verify_trail
 from hushed.server._config import FILE
 from hushed.server._desk import Desk
@@ -18,7 +19,7 @@ from hushed.server._giving import set_quota
 from hushed.server._life import recover
 from hushed.server._people import list_shares
 from hushed.server._schema import fetch_all
-from hushed.server._setup import confirm_dataset, invite
+from hushed.server._setup import invite
 from hushed.server._tokens import Scope
 from hushed.statements import open_signed, public_key
 

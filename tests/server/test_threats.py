@@ -615,7 +615,7 @@ def test_24_a_steward_who_may_read_answers_leaves_a_trail(tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_25_a_changed_file_is_not_asked(team):
     """Neither while the server runs nor after a start; nothing is charged until it is confirmed."""
-    from hushed.server._setup import confirm_dataset
+    from hushed.server._adding import confirm_dataset
 
     source = team.folder.parent / "stays.csv"
     source.write_text(source.read_text() + "P100,A,1\n")

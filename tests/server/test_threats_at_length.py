@@ -29,6 +29,7 @@ from tests.server.test_kills import process_of
 import hushed as hs
 from hushed.errors import QueryFailed
 from hushed.server import _guard
+from hushed.server._adding import confirm_dataset
 from hushed.server._bounds import LONGEST_EXPRESSION
 from hushed.server._config import ServerSettings
 from hushed.server._guard import MOST_HEADERS, Guard
@@ -38,7 +39,7 @@ from hushed.server._problems import CODES
 from hushed.server._reading import answer
 from hushed.server._requests import find_request
 from hushed.server._runners import take_answer
-from hushed.server._setup import confirm_dataset, invite
+from hushed.server._setup import invite
 from hushed.server._sources import Source
 from hushed.server._tokens import Scope
 from hushed.server._worker import judge

@@ -42,6 +42,7 @@ from hushed.cli import app
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.ledger._together import reading
 from hushed.server import _desk, _life, _people, _web_processes, serve
+from hushed.server._adding import confirm_dataset
 from hushed.server._app import make_app, open_desk, sweep
 from hushed.server._audit import add_event, trail_head, verify_trail
 from hushed.server._config import Settings
@@ -53,7 +54,7 @@ from hushed.server._mark import read_mark
 from hushed.server._people import revoke_token, set_active
 from hushed.server._requests import Request, find_request
 from hushed.server._routes import health
-from hushed.server._setup import confirm_dataset, invite
+from hushed.server._setup import invite
 from hushed.server._shared import Shared, SharedRates, make_shared
 from hushed.server._tokens import Scope
 from hushed.server._told import Told

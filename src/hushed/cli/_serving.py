@@ -105,12 +105,18 @@ def add(
         float | None,
         typer.Option(help="Epsilon above which a request waits for a steward's approval."),
     ] = None,
+    max_rows_per_user: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows of each person that count, for all who ask; a question names them."
+        ),
+    ] = None,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
     """Describe a data set and open its budget; no row is read."""
     with finish(json=json, stopped=_STOPPED) as result:
-        from hushed.server._setup import add_dataset  # noqa: PLC0415
+        from hushed.server._adding import add_dataset  # noqa: PLC0415
 
         columns: dict[str, dict[str, Any]] = {}
         for column, told in read_pairs("--type", kind):
@@ -121,6 +127,7 @@ def add(
         for column, told in read_pairs("--keys", keys):
             columns.setdefault(column, {})["keys"] = told.split(",")
         given = {"user": user, "max_epsilon": max_epsilon, "approve_above": approve_above}
+        given["max_rows_per_user"] = max_rows_per_user
         told_all = {name: each for name, each in given.items() if each is not None}
         most_delta = delta / 2 if max_delta is None else max_delta  # the rest buys tighter sums
         section = {"source": source, "table": table, "max_delta": most_delta, "column": columns}
@@ -166,12 +173,21 @@ def _bounds(text: str) -> tuple[float, float]:
 def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
     """Take a data set as it is now, after its file or its description was changed."""
     with finish(json=json, stopped=_STOPPED) as result:
-        from hushed.server._setup import confirm_dataset  # noqa: PLC0415
+        from hushed.server._adding import confirm_dataset  # noqa: PLC0415
 
-        budget = confirm_dataset(folder, name)
-        result.update(dataset=name, budget=budget)
+        found = confirm_dataset(folder, name)
+        result.update(dataset=name, budget=found.budget, at_once=found.at_once)
+        if found.problem:
+            result.update(problem=found.problem)
         if not json:
-            print_line(f"{name} can be asked again after the next start, against budget {budget!r}")
+            when = (
+                "now (by a server that runs, within 20 seconds)"
+                if found.at_once
+                else "after the next start"
+            )
+            print_line(f"{name} can be asked again {when}, against budget {found.budget!r}")
+            if found.problem:
+                print_note(f"problem: {found.problem}")
 
 
 def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:

@@ -107,7 +107,8 @@ class Client(Shown):
         -------
         ServedTable
             With the methods of `hushed.Table` that build a question; bounds and keys that the
-            steward has declared need not be given, but for a histogram and `top_k`.
+            steward has declared need not be given, but for a histogram and `top_k`. Nor need
+            the rows of each person that count, if they are declared: they are the same for all.
 
         Raises
         ------
@@ -123,7 +124,12 @@ class Client(Shown):
         schema = tuple((each["name"], each["kind"]) for each in told["columns"])
         query = TypedQuery(schema=schema, user=told["user"])
         declared = read_declared(told["columns"])
-        return ServedTable(query=query, dataset=name, client=self, declared=declared)
+        made = ServedTable(query=query, dataset=name, client=self, declared=declared)
+        most = told.get("max_rows_per_user")  # servers of before declare none
+        if most is None:
+            return made
+        made = replace(made, taken=(f"{most} row{'s' if most > 1 else ''} of each person",))
+        return made.bound_contributions(max_rows_per_user=most)
 
     def functions(self) -> list[dict[str, Any]]:
         """List the registered functions that you may ask.

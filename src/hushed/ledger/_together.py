@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hushed.accounting._filters import Cost
-from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable, ParameterError
+from hushed.errors import (
+    DamagedLedger,
+    HushedError,
+    KeyInUse,
+    LedgerUnavailable,
+    ParameterError,
+)
 from hushed.guarantee import Guarantee
 from hushed.ledger import _rows as rows
 from hushed.ledger._accounts import Ledger
@@ -42,6 +48,15 @@ class Charge:
     question: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is charged to each of several budgets, with the rows of the caller, or not at all."""
+
+    charges: Mapping[str, Charge]
+    within: Within
+    before: Before | None = None  # the same for all that are charged together
+
+
 @dataclass(slots=True, kw_only=True)
 class _Due:
     """One budget on its way to be charged."""
@@ -69,6 +84,8 @@ class _Wanted:
 
     def begin(self, ledger: Ledger, held: Mapping[str, CachedBalance]) -> bool:
         """Check what no other spender can change; whether it is good so far."""
+        if self.error is not None:
+            return False
         try:
             for name, charge in sorted(self.charges.items()):
                 self.dues[name] = _begin(ledger, held[name], name, charge)
@@ -101,15 +118,20 @@ class _Wanted:
         """Give what was written, in the order of what was wanted."""
         return tuple(self.made[name] for name in self.charges)
 
+    def find_error(self) -> Exception | None:
+        """Give why it was not made, or may not have been made."""
+        if self.error is not None or self.ended:
+            return self.error
+        return LedgerUnavailable(
+            "another thread of this program wrote this charge and was stopped: it may have "
+            "been made. Look for its key in the ledger before charging again"
+        )
+
     def tell(self) -> tuple[Entry, ...]:
         """Tell the thread that wanted it what has come of it."""
-        if self.error is not None:
-            raise self.error
-        if not self.ended:
-            raise LedgerUnavailable(
-                "another thread of this program wrote this charge and was stopped: it may have "
-                "been made. Look for its key in the ledger before charging again"
-            )
+        error = self.find_error()
+        if error is not None:
+            raise error
         return self.entries()
 
 
@@ -138,16 +160,45 @@ def charge_each(
     thread, and `before`, which is the same for all of them, once. Neither uses the ledger but by
     that transaction.
     """
-    for name, charge in charges.items():
-        check_key(charge.key, charge.question)
-        check_text(name, charge.note)
-    wanted = _Wanted(charges=charges, within=within, before=before)
+    wanted = _want(Wish(charges=charges, within=within, before=before))
+    if wanted.error is None:
+        _join(ledger, (wanted,))
+    return wanted.tell()
+
+
+def charge_many(ledger: Ledger, wishes: Sequence[Wish]) -> tuple[Exception | None, ...]:
+    """Charge for many by one thread, as `charge_each` does for one; why each was refused, or None.
+
+    In a file it is one transaction, together with what other threads charge meanwhile.
+    """
+    wanted = [_want(each) for each in wishes]
+    if ledger._store.sqlite:
+        _join(ledger, wanted)
+    else:
+        for each in wanted:
+            _join(ledger, (each,))
+    return tuple(each.find_error() for each in wanted)
+
+
+def _want(wish: Wish) -> _Wanted:
+    wanted = _Wanted(charges=wish.charges, within=wish.within, before=wish.before)
+    try:
+        for name, charge in wish.charges.items():
+            check_key(charge.key, charge.question)
+            check_text(name, charge.note)
+    except HushedError as error:
+        wanted.error = error
+    return wanted
+
+
+def _join(ledger: Ledger, wanted: Sequence[_Wanted]) -> None:
     store = ledger._store
     if store.sqlite:
-        store.line.join(wanted, partial(_write, ledger), store.timeout)
+        store.line.join(
+            wanted, lambda turn: _write(ledger, list(chain.from_iterable(turn))), store.timeout
+        )
     else:  # a server locks budgets one by one, and those of the second charge after the trail
-        _write(ledger, (wanted,))
-    return wanted.tell()
+        _write(ledger, wanted)
 
 
 def _write(ledger: Ledger, turn: Sequence[_Wanted]) -> None:

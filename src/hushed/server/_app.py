@@ -28,7 +28,13 @@ from hushed.server._approving import expire
 from hushed.server._bounds import write_bounds
 from hushed.server._callers import Callers, find_visitor
 from hushed.server._config import Settings
-from hushed.server._datasets import Dataset, open_all, open_as_registered
+from hushed.server._datasets import (
+    Dataset,
+    close_file,
+    open_all,
+    open_as_registered,
+    was_confirmed,
+)
 from hushed.server._desk import Desk
 from hushed.server._functions import Function, open_functions
 from hushed.server._guard import METHODS, Guard, show_problem
@@ -222,9 +228,19 @@ def sweep(desk: Desk) -> None:
 
 
 def open_again(desk: Desk) -> None:
-    """Open the data sets whose database did not answer, if it does now."""
-    for dataset in [each for each in desk.datasets.values() if each.away]:
-        found = desk.hold(open_as_registered(dataset, desk.ledger))
+    """Open the data sets whose database did not answer, and those that a steward has confirmed.
+
+    What was confirmed may differ from what another process was started with: that one opens it
+    as well, or reads no row of it.
+    """
+    for dataset in [*desk.datasets.values()]:
+        confirmed = was_confirmed(dataset, desk.ledger)
+        if not confirmed and not dataset.away:
+            continue
+        if confirmed:
+            close_file(dataset, desk.datasets.values())
+        found = open_as_registered(dataset, desk.ledger)
+        found = found if confirmed else desk.hold(found)
         desk.datasets[dataset.id] = found
         if not found.stale:
             desk.log("data set can be asked", dataset=found.id)

@@ -8,12 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hushed.errors import KeyInUse, Overspent
-from hushed.ledger._together import reading
+from hushed.ledger._together import charge_each, reading
 from hushed.server._audit import add_event, telling
 from hushed.server._daily import count_daily
 from hushed.server._desk import Desk
 from hushed.server._judging import judge, read_asked
-from hushed.server._life import budget_of, charge_request, run_request
+from hushed.server._life import budget_of, run_request, wish_of
 from hushed.server._people import (
     MACHINE,
     Caller,
@@ -68,12 +68,14 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         add_event(connection, actor=steward.name, action="approved", about=found.id)
 
     due = replace(found, budget=budget_of(desk, grant), quota=grant.budget, decided_by=steward.name)
+    wish, charged = wish_of(desk, due, asker, asked, judged, write)
     try:
-        made = charge_request(desk, due, asker, asked, judged, write)
+        charge_each(desk.ledger, wish.charges, wish.within, wish.before)
     except KeyInUse:  # somebody has charged it a moment ago
         return _require_decided(desk, steward, request)
     except Overspent as error:
         raise refuse_full(desk.ledger, grant, error, judged, above=due.budget) from None
+    made = charged[-1]
     desk.log("approved", request=made.id, person=steward.id, dataset=made.dataset)
     desk.start(made, partial(run_request, desk, made))
     return made

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
@@ -12,10 +13,21 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from hushed.ledger._together import reading
 from hushed.server._desk import Desk
-from hushed.server._people import Caller, Grant, Role, find_caller, list_grants_within
+from hushed.server._people import (
+    CALLER,
+    GRANT,
+    Caller,
+    Grant,
+    Role,
+    find_caller,
+    judge_caller,
+    list_grants_within,
+    read_grant,
+)
 from hushed.server._problems import Problem
+from hushed.server._schema import fetch_one
 from hushed.server._shared import rates_of
-from hushed.server._tokens import Use
+from hushed.server._tokens import Use, split_token
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -25,6 +37,13 @@ if TYPE_CHECKING:
 _FAILURES = 10  # wrong tokens that an address may show in a minute
 _bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
 _VISITOR = "hushed_visitor"  # under which who asks stands in the scope of a request
+_KNOWN = "SELECT r.id FROM @.hushed_s_requests r WHERE r.person = p.id AND r.key = :key"
+_SHARE = (
+    f"SELECT {CALLER}, {GRANT}, ({_KNOWN}) AS known FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
+    "JOIN @.hushed_s_people p ON p.id = t.person "
+    "JOIN @.hushed_s_grants g ON g.person = p.id AND g.dataset = :dataset AND g.ended IS NULL "
+    "WHERE t.id = :token AND p.role = 'analyst'"
+)
 Told = TypeVar("Told")
 Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
@@ -117,6 +136,30 @@ def require_keeper(caller: Caller) -> Caller:
     if require_role(caller, "steward").scope.datasets is not None:
         raise Problem("forbidden")
     return caller
+
+
+def find_share_within(
+    connection: Transaction, text: str, dataset: str, address: str, key: str | None = None
+) -> tuple[Caller, Grant] | None:
+    """Find an analyst with the share of a data set, and nothing asked under a key, by one look.
+
+    None where that is not so, or that the token was used today has to be written down first.
+    """
+    told = split_token(text)
+    row = told and fetch_one(connection, _SHARE, token=told[0], dataset=dataset, key=key)
+    caller = admit_row(row, told, address)
+    if not row or caller is None or row["known"] is not None:
+        return None
+    return (caller, read_grant(row)) if caller.scope.allows_dataset(dataset) else None
+
+
+def admit_row(
+    row: dict[str, Any] | None, told: tuple[str, str] | None, address: str
+) -> Caller | None:
+    """Find whose token was shown, unless that it was used today has to be written first."""
+    if not row or row["last_used"] != datetime.now(UTC).date().isoformat():
+        return None
+    return judge_caller(row, told, address, "api")
 
 
 def require_grant(desk: Desk, caller: Caller, dataset: str) -> Grant:

@@ -81,7 +81,14 @@ class DatasetSettings(_Section):
     max_delta: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     answer_grid: Annotated[Number, Field(ge=0, le=3600)] | None = None
     approve_above: Annotated[Number, Field(ge=0)] | None = None  # epsilon of one request
+    max_rows_per_user: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | None = None
     column: dict[StrictStr, Column] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_people(self) -> Self:
+        if self.max_rows_per_user is not None and self.user is None:
+            raise ValueError("max_rows_per_user is about people: name their column (--user)")
+        return self
 
     def types(self) -> dict[str, ColumnType]:
         """Give the declared types."""
@@ -241,4 +248,6 @@ def source_of(folder: Path, source: str) -> str:
 def digest_of(found: DatasetSettings) -> str:
     """Digest what a data set is, so that a change of the file is noticed."""
     told: Any = found.model_dump(mode="json")
+    if found.max_rows_per_user is None:  # what was confirmed before there was this is as it was
+        del told["max_rows_per_user"]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

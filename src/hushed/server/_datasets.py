@@ -50,6 +50,19 @@ _TRUTHS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """What a steward has confirmed of a data set: digest of its description, budget, its file."""
+
+    config_digest: str
+    budget: str
+    fingerprint: str
+
+    def describes(self, settings: DatasetSettings) -> bool:
+        """Whether this is the description that was confirmed."""
+        return (self.config_digest, self.budget) == (digest_of(settings), settings.budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
     """A data set that can be asked, or the reason why not."""
 
@@ -58,6 +71,7 @@ class Dataset:
     source: Source = field(repr=False)  # where processes that judge and read find it
     table: Table | None = field(repr=False)  # its columns; no row is read here
     known: str = ""  # fingerprint of the table when it was opened
+    registered: Registered | None = None  # by the steward, as it was found then
     stale: str = ""  # why nobody may ask; for the log and the steward
     away: bool = False  # its database does not answer, which may pass
 
@@ -79,6 +93,7 @@ class Dataset:
             "id": self.id,
             "unit": self.unit,
             "user": self.settings.user,
+            "max_rows_per_user": self.settings.max_rows_per_user,
             "columns": [
                 {"name": name, "kind": kind, **_public(told, name, kind)}
                 for name, kind in columns.items()
@@ -171,11 +186,16 @@ def say_untyped(folder: Path, settings: DatasetSettings, table: Table) -> str:
     return _UNTYPED if text and set(table.columns.values()) <= {"string"} else ""
 
 
-def say_again(folder: Path, settings: Settings, name: str, added: DatasetSettings) -> str:
+def say_again(
+    folder: Path, settings: Settings, name: str, added: DatasetSettings, table: Table
+) -> str:
     """Say that a table is another data set already: its people have the loss of both budgets."""
-    place = _place_of(folder, added)
+    place, identity = _place_of(folder, added), _identify(table)
     for other, each in settings.dataset.items():
-        if other != name and _place_of(folder, each) == place:
+        same = _place_of(folder, each) == place
+        if other != name and (same or _is_identified(folder, each, identity)):
+            if each.budget == added.budget:
+                continue
             way = f"take [dataset.{other}] out of {FILE} if this one is to be asked in its place"
             if each.user == added.user:  # else no budget is for both
                 way = (
@@ -187,6 +207,22 @@ def say_again(folder: Path, settings: Settings, name: str, added: DatasetSetting
                 f"both budgets together; {way}"
             )
     return ""
+
+
+def _identify(table: Table) -> str:
+    """Name a table of a database whatever its address; empty where that cannot be."""
+    found = table.connection
+    with found.lock:
+        return found.engine.identity(found.rows)
+
+
+def _is_identified(folder: Path, settings: DatasetSettings, identity: str) -> bool:
+    """Whether another address is that of a table, too; one that cannot be asked now is not."""
+    if not identity or "://" not in source_of(folder, settings.source):
+        return False
+    with suppress(HushedError):
+        return _identify(open_dataset(folder, settings)) == identity
+    return False
 
 
 def _place_of(folder: Path, settings: DatasetSettings) -> tuple[str, str]:
@@ -253,26 +289,50 @@ def open_all(folder: Path, settings: Settings, ledger: Ledger) -> dict[str, Data
 
 def open_as_registered(dataset: Dataset, ledger: Ledger) -> Dataset:
     """Open one that is not open yet, if it is as it was registered."""
-    settings = dataset.settings
-    with reading(ledger) as connection:
-        statement = (
-            "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
-        )
-        known = fetch_one(connection, statement, id=dataset.id)
-    registered = "" if known is None else known["fingerprint"]
+    settings, registered = dataset.settings, find_registered(ledger, dataset.id)
+    dataset = replace(dataset, registered=registered)
+    known = "" if registered is None else registered.fingerprint
     try:
         table = _open(dataset.source, settings)
         require_budget(ledger, settings)
     except HushedError as error:
         away = isinstance(error, EngineUnavailable)
-        return replace(dataset, known=registered, stale=error.message, away=away)
+        return replace(dataset, known=known, stale=error.message, away=away)
     seen, stale = fingerprint(table), ""
-    if known is None:
+    if registered is None:
         stale = "it was written into the file and not confirmed"
-    elif known["config_digest"] != digest_of(settings) or known["budget"] != settings.budget:
+    elif not registered.describes(settings):
         stale = "its description was changed"
-    elif registered != seen:
+    elif known != seen:
         stale = "its file was changed"
     if stale:
         stale += f": look at it, then run hushed serve confirm {dataset.id}"
     return replace(dataset, table=table, known=seen, stale=stale, away=False)
+
+
+def find_registered(ledger: Ledger, name: str) -> Registered | None:
+    """Find what a steward has confirmed last."""
+    statement = "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
+    with reading(ledger) as connection:
+        found = fetch_one(connection, statement, id=name)
+    return None if found is None else Registered(**found)
+
+
+def was_confirmed(dataset: Dataset, ledger: Ledger) -> bool:
+    """Whether a steward has confirmed another file since, described as this server knows it."""
+    found = find_registered(ledger, dataset.id)
+    return found is not None and found != dataset.registered and found.describes(dataset.settings)
+
+
+def close_file(dataset: Dataset, others: Collection[Dataset]) -> None:
+    """Let go of a DuckDB file, by whichever data set it is open.
+
+    DuckDB would give the old one again under the name of the new one. No row is read here, and
+    what is known of a table that is open stays known.
+    """
+    if not dataset.source.address.startswith(DUCKDB) or dataset.table is None:
+        return
+    for each in others:
+        if each.table is not None and each.table.connection.file == dataset.table.connection.file:
+            with each.table.connection.lock:
+                each.table.connection.rows.get_backend().disconnect()

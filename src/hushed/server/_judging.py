@@ -189,6 +189,17 @@ def check_size(query: Query) -> None:
         )
 
 
+def check_rows(dataset: Dataset, query: Query) -> None:
+    """Refuse another bound on the rows of a person than the one that the steward has declared."""
+    most, asked = dataset.settings.max_rows_per_user, query.max_rows_per_user
+    if most is not None and asked not in (None, most):
+        raise Problem(
+            "bad_query",
+            f"of each person {most} rows count in this data set, for all who ask it, and asked "
+            f"were {asked}: leave the bound out in Python, or give max_rows_per_user={most}",
+        )
+
+
 def _count_answered(aggregate: Any) -> int:
     """Count what an aggregate answers for one group."""
     return len(getattr(aggregate, "probabilities", "1")) * int(getattr(aggregate, "bins", 1))
@@ -230,10 +241,19 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
     found = desk.verdicts.find(dataset, asked)
     if found is None:
         check_size(asked.query)
+        check_rows(dataset, asked.query)
     check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     if found is None:
         found = _ask(desk, person, dataset, asked, "check")
         desk.verdicts.keep(dataset, asked, found)
+    return found
+
+
+def find_judged(desk: Desk, dataset: Dataset, asked: Ask) -> Judged | None:
+    """Find what was judged of a question before, of a table that is as it was then."""
+    found = desk.verdicts.find(dataset, asked)
+    if found is not None:
+        check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     return found
 
 
@@ -247,6 +267,7 @@ def price(
     found = desk.prices.find(dataset, asked)
     if found is None:
         check_size(asked.query)
+        check_rows(dataset, asked.query)
         found = _ask(desk, person, dataset, asked, "price")
         desk.prices.keep(dataset, asked, found)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)

@@ -23,7 +23,8 @@ from hushed.ledger._migrations import now
 from hushed.ledger._notes import write_note
 from hushed.ledger._together import (
     Charge,
-    charge_together,
+    Wish,
+    charge_each,
     entry_within,
     find_budget,
     keep_within,
@@ -40,10 +41,9 @@ from hushed.server._judging import Asked, Judged, judge, read_asked, tell_run
 from hushed.server._people import (
     Caller,
     Grant,
-    find_counting,
+    find_counting_of,
     is_set_aside,
     require_person,
-    token_counts,
 )
 from hushed.server._problems import Problem
 from hushed.server._refusing import refuse_full, refuse_share, require_gamma
@@ -81,7 +81,7 @@ def take(desk: Desk, caller: Caller, dataset: str, key: str | None, asked: Asked
     with reading_in_turn(desk.ledger) as connection:  # one look for all of it
         known = None
         if caller.scope.allows_dataset(dataset):
-            known = _find_known(connection, caller, dataset, key, asked)
+            known = find_known_within(connection, caller, dataset, key, asked)
         if known is not None:
             return known
         grant = require_grant_within(connection, desk, caller, dataset)
@@ -103,20 +103,23 @@ def _ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, waiti
     judged = judge(desk, caller.id, dataset, asked)
     if dataset.needs_approval(asked.epsilon):
         return hold(desk, caller, grant, key, asked, judged)
+    wish, made = wish_for(desk, caller, grant, key, asked, judged)
     try:
-        request = _charge(desk, caller, grant, key, asked, judged)
-    except KeyTaken:
-        found = find_known(desk, caller, grant.dataset, key, asked)
-        if found is None:
-            raise Problem("ledger_unavailable") from None
-        return found
-    except Overspent as error:
+        charge_each(desk.ledger, wish.charges, wish.within, wish.before)
+    except (KeyTaken, Overspent) as error:
         # Perhaps a race that the other one has won.
         found = find_known(desk, caller, grant.dataset, key, asked)
         if found is not None:
             return found
+        if isinstance(error, KeyTaken):
+            raise Problem("ledger_unavailable") from None
         raise refuse_full(desk.ledger, grant, error, judged) from None
-    desk.log("charged", request=request.id, person=caller.id, dataset=request.dataset)
+    return begin(desk, made[-1])
+
+
+def begin(desk: Desk, request: Request) -> Request:
+    """Have what is charged answered when its turn has come."""
+    desk.log("charged", request=request.id, person=request.person, dataset=request.dataset)
     desk.start(request, partial(run_request, desk, request))
     return request
 
@@ -124,12 +127,13 @@ def _ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, waiti
 def find_known(desk: Desk, caller: Caller, dataset: str, key: str, asked: Asked) -> Request | None:
     """Find what was taken under a key before; another question under it is refused."""
     with reading(desk.ledger) as connection:
-        return _find_known(connection, caller, dataset, key, asked)
+        return find_known_within(connection, caller, dataset, key, asked)
 
 
-def _find_known(
+def find_known_within(
     connection: Transaction, caller: Caller, dataset: str, key: str, asked: Asked
 ) -> Request | None:
+    """Find it in a transaction that is under way."""
     known = find_by_key(connection, caller.id, key)
     if known is not None:
         # The note is no part of the question: the first one stays.
@@ -165,10 +169,13 @@ def _new(
     )
 
 
-def _charge(
+def wish_for(
     desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, judged: Judged
-) -> Request:
-    """Charge the data set and the share, and write the request: all of it, or nothing."""
+) -> tuple[Wish, list[Request]]:
+    """Say what is charged to data set and share, with the request: all of it, or nothing.
+
+    The request as it was charged is put into the list.
+    """
 
     def write(connection: Transaction, request: Request) -> None:
         insert_request(connection, request)
@@ -178,18 +185,21 @@ def _charge(
         add_event(connection, actor=caller.name, action="asked", about=request.id)
 
     new = _new(desk, caller, grant, key, asked, judged)
-    return charge_request(desk, new, caller.name, asked, judged, write)
+    return wish_of(desk, new, caller.name, asked, judged, write)
 
 
-def charge_request(
+def wish_of(
     desk: Desk,
     request: Request,
     name: str,
     asked: Asked,
     judged: Judged,
     write: Callable[[Transaction, Request], None],
-) -> Request:
-    """Charge a request to its budgets, in the name of who asked it, and write it as charged."""
+) -> tuple[Wish, list[Request]]:
+    """Say what a request charges to its budgets, in the name of who asked it, and what it writes.
+
+    The request as it was charged is put into the list.
+    """
     charge = Charge(
         guarantee=judged.guarantee,
         loss=judged.loss,
@@ -213,9 +223,9 @@ def charge_request(
         write(connection, charged)
         made.append(charged)
 
-    budgets = dict.fromkeys((request.budget, request.quota))  # one, if the share is set aside
-    charge_together(desk.ledger, tuple(budgets), charge, within, before=desk.begin_charges)
-    return made[-1]
+    # One budget, if the share is set aside.
+    charges = dict.fromkeys((request.budget, request.quota), charge)
+    return Wish(charges=charges, within=within, before=desk.begin_charges), made
 
 
 def hold(
@@ -230,7 +240,7 @@ def hold(
     try:
         with telling(desk.ledger) as connection:
             insert_request(connection, request)
-            daily = _check_token(connection, caller, grant).daily
+            daily = _check_token(connection, caller, grant)[0].daily
             if daily is not None and judged.guarantee.epsilon > daily.most:  # on no day
                 raise refuse_daily(daily, judged.guarantee.epsilon)
             if count_pending(connection, caller.id) > desk.settings.limits.pending_per_person:
@@ -247,19 +257,20 @@ def hold(
 
 def _check_again(desk: Desk, connection: Transaction, caller: Caller, grant: Grant) -> Grant:
     """Check in the transaction of the charge what may have changed since; the share as it is."""
-    found = _check_token(connection, caller, grant)
-    if count_open(connection, caller.id) > desk.settings.limits.open_per_person:
+    found, waiting = _check_token(connection, caller, grant)
+    if waiting > desk.settings.limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     return found
 
 
-def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> Grant:
-    if not token_counts(connection, caller.token):
+def _check_token(connection: Transaction, caller: Caller, grant: Grant) -> tuple[Grant, int]:
+    """Check the token, and find the share as it is, and how much its person waits for."""
+    counts, found, waiting = find_counting_of(connection, caller.token, caller.id, grant)
+    if not counts:
         raise Problem("not_authenticated")
-    found = find_counting(connection, caller.id, grant)
     if found is None:
         raise Problem("conflict", "your share was changed meanwhile; nothing was charged")
-    return found
+    return found, waiting
 
 
 def run_request(desk: Desk, request: Request, *, again: bool = False) -> None:

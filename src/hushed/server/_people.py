@@ -16,7 +16,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import has_key, reading, reading_in_turn, writing
 from hushed.server._audit import add_event, telling
 from hushed.server._daily import Daily, read_daily
-from hushed.server._requests import decline_gone
+from hushed.server._requests import OPEN, decline_gone
 from hushed.server._schema import fetch_all, fetch_one
 from hushed.server._tokens import LONGEST_DAYS, Scope, Use, is_secret, make_token, split_token
 
@@ -34,6 +34,11 @@ GRANT = "g.dataset, g.budget, g.reserved, g.per_day, g.day, g.day_spent"
 CALLER = (
     "t.digest AS token_digest, t.scope, t.expires, t.revoked, t.last_used, "
     "p.id AS person_id, p.name AS person_name, p.role, p.active"
+)
+
+_COUNTS = (
+    "SELECT 1 AS one FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
+    "WHERE t.id = :token AND t.revoked IS NULL AND p.active = 1"
 )
 
 
@@ -277,11 +282,7 @@ def judge_caller(
 
 def token_counts(connection: Transaction, token: str) -> bool:
     """Whether a token that was good a moment ago was not stopped since, nor its person."""
-    statement = (
-        "SELECT 1 AS one FROM @.hushed_s_tokens t JOIN @.hushed_s_people p ON p.id = t.person "
-        "WHERE t.id = :token AND t.revoked IS NULL AND p.active = 1"
-    )
-    return fetch_one(connection, statement, token=token) is not None
+    return fetch_one(connection, _COUNTS, token=token) is not None
 
 
 def find_counting(connection: Transaction, person: str, grant: Grant) -> Grant | None:
@@ -293,6 +294,27 @@ def find_counting(connection: Transaction, person: str, grant: Grant) -> Grant |
     values = {"person": person, "dataset": grant.dataset, "budget": grant.budget}
     found = fetch_one(connection, statement, **values)
     return None if found is None else read_grant(found)
+
+
+def find_counting_of(
+    connection: Transaction, token: str, person: str, grant: Grant
+) -> tuple[bool, Grant | None, int]:
+    """Say by one look what `token_counts`, `find_counting` and `count_open` say."""
+    found = fetch_one(
+        connection,
+        f"SELECT ({_COUNTS}) AS counts, ({OPEN}) AS waiting, {GRANT} "  # noqa: S608
+        "FROM @.hushed_s_people o LEFT JOIN @.hushed_s_grants g ON g.person = o.id "
+        "AND g.dataset = :dataset AND g.budget = :budget AND g.ended IS NULL WHERE o.id = :person",
+        token=token,
+        person=person,
+        dataset=grant.dataset,
+        budget=grant.budget,
+        now=now(),
+    )
+    if found is None:
+        return False, None, 0
+    share = None if found["dataset"] is None else read_grant(found)
+    return found["counts"] is not None, share, int(found["waiting"])
 
 
 def is_set_aside(ledger: Ledger, grant: Grant, above: str) -> bool:

@@ -12,7 +12,6 @@ import json
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,10 @@ from hushed._web import replay
 from hushed.errors import HushedError
 from hushed.ledger._answers import answer_at
 from hushed.ledger._glances import Glances
+from hushed.server._callers import admit_row, find_share_within
 from hushed.server._guard import show_problem
 from hushed.server._judging import AskQuote
-from hushed.server._people import CALLER, GRANT, Caller, Grant, judge_caller, read_grant
+from hushed.server._people import CALLER, Caller, Grant
 from hushed.server._problems import Problem, problem_of
 from hushed.server._requests import COLUMNS, Request, State, certificate_within
 from hushed.server._schema import fetch_one
@@ -50,12 +50,6 @@ _LOOK = (
     f"SELECT {CALLER}, {_OWN} FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
     "JOIN @.hushed_s_people p ON p.id = t.person "
     "JOIN @.hushed_s_requests r ON r.id = :request AND r.person = p.id "
-    "WHERE t.id = :token AND p.role = 'analyst'"
-)
-_SHARE = (
-    f"SELECT {CALLER}, {GRANT} FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
-    "JOIN @.hushed_s_people p ON p.id = t.person "
-    "JOIN @.hushed_s_grants g ON g.person = p.id AND g.dataset = :dataset AND g.ended IS NULL "
     "WHERE t.id = :token AND p.role = 'analyst'"
 )
 
@@ -163,7 +157,7 @@ class Quick:
         """Look at a request, its answer or its certificate."""
         told = split_token(read_bearer(headers))
         row = told and fetch_one(connection, _LOOK, token=told[0], request=identity)
-        caller = self._admit(row, told, scope)
+        caller = admit_row(row, told, scope.get("hushed_address", ""))
         if not row or caller is None:
             return None
         if len(row["r_body"]) > _LONGEST_PRICED:
@@ -218,18 +212,15 @@ class Quick:
             self._pricing -= 1
 
     def _find_share(self, scope: Scope, dataset: str) -> tuple[Caller, Grant] | None:
-        told = split_token(read_bearer(dict(reversed(scope["headers"]))))
-        if self._glances is None or told is None:
+        if self._glances is None:
             return None
+        shown = read_bearer(dict(reversed(scope["headers"])))
+        address = scope.get("hushed_address", "")
         try:
             with self._glances.looking() as connection:
-                row = fetch_one(connection, _SHARE, token=told[0], dataset=dataset)
+                return find_share_within(connection, shown, dataset, address)
         except HushedError:
             return None
-        caller = self._admit(row, told, scope)
-        if not row or caller is None or not caller.scope.allows_dataset(dataset):
-            return None
-        return caller, read_grant(row)
 
     def _read(self, connection: Transaction, found: Request) -> str | None:
         """Read an answer; a long one keeps everybody waiting once, and no more."""
@@ -241,14 +232,6 @@ class Quick:
                 self._long.clear()
             self._long.add(found.id)
         return text
-
-    def _admit(
-        self, row: dict[str, Any] | None, told: tuple[str, str] | None, scope: Scope
-    ) -> Caller | None:
-        """Find whose token was shown, unless that it was used today has to be written first."""
-        if not row or row["last_used"] != datetime.now(UTC).date().isoformat():
-            return None
-        return judge_caller(row, told, scope.get("hushed_address", ""), "api")
 
     def _may_see(self, caller: Caller, found: Request, state: State) -> bool:
         """Whether this may be seen; whether the mark tells of an end is found out by the route."""

@@ -26,6 +26,11 @@ COLUMNS = (
     "deleted_at, answer_sha256"
 )
 
+OPEN = (
+    "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
+    "WHERE person = :person AND (state = 'charged' OR done_at <= :now AND readable_at > :now)"
+)
+
 
 class KeyTaken(Exception):
     """Somebody was faster with the same key; nothing was charged."""
@@ -175,11 +180,7 @@ def count_charged(ledger: Ledger) -> dict[str, int]:
 
 def count_open(connection: Transaction, person: str) -> int:
     """Count what somebody waits for: an answer that may not be seen yet counts, too."""
-    statement = (
-        "SELECT COUNT(*) AS number FROM @.hushed_s_requests "
-        "WHERE person = :person AND (state = 'charged' OR done_at <= :now AND readable_at > :now)"
-    )
-    found = fetch_one(connection, statement, person=person, now=now())
+    found = fetch_one(connection, OPEN, person=person, now=now())
     return 0 if found is None else int(found["number"])
 
 

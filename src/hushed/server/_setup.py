@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from hushed._ground.printing import plain_path
 from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.guarantee import Guarantee
@@ -21,25 +19,17 @@ from hushed.ledger._together import reading
 from hushed.server._alone import claim
 from hushed.server._audit import add_event, list_events, trail_head, verify_trail
 from hushed.server._config import (
-    DUCKDB,
     FILE,
-    DatasetSettings,
     Settings,
-    explain,
     ledger_address,
     parse_settings,
 )
 from hushed.server._datasets import (
     Dataset,
     open_all,
-    open_dataset,
-    register,
-    require_budget,
     require_dataset,
     require_keys,
-    say_again,
     say_may_change,
-    say_untyped,
 )
 from hushed.server._giving import Given, Wanted, give_shares
 from hushed.server._keys import FORMER, KEY_FILE, NEXT, PUBLIC, list_keys, read_key
@@ -161,80 +151,6 @@ def open_server(folder: Path) -> tuple[Settings, Ledger]:
     """Open settings and ledger of a server."""
     settings, ledger, _ = open_own(folder)
     return settings, ledger
-
-
-def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> str:
-    """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
-
-    A relative path is written as it is from the folder of the server on. What is wrong with its
-    login, that a text file has no types, that the table is another data set, too, or what its rows
-    must be like as a view, is told.
-    """
-    import tomli_w  # noqa: PLC0415
-
-    settings, ledger = open_server(folder)
-    with ledger:
-        found = _read_dataset(settings, folder, name, told)
-        table = open_dataset(folder, found)
-        require_keys(found, table)
-        known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
-        if known is None:
-            ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
-        require_budget(ledger, found)
-        if known is not None and _numbers(known) != _numbers(limit):
-            raise ParameterError(
-                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r}, "
-                f"delta {known.delta!r} and gamma {known.gamma!r}, and a limit is not changed: "
-                "give these numbers, or choose another name"
-            )
-        register(ledger, name, found, table, MACHINE)
-        more = say_may_change(table) or say_untyped(folder, found, table)
-        again = say_again(folder, settings, name, found)
-        more = "; ".join(filter(None, (more, again, *table.connection.warnings)))
-    plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
-    with (folder / FILE).open("a", encoding="utf-8") as file:
-        file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
-    return more
-
-
-def _numbers(limit: Guarantee) -> tuple[float, float, float]:
-    return limit.epsilon, limit.delta, limit.gamma
-
-
-def _read_dataset(
-    settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
-) -> DatasetSettings:
-    if name in settings.dataset:
-        raise ParameterError(
-            f"there is a data set {name!r} in {FILE} already: to change its types, ranges or keys, "
-            f"edit [dataset.{name}] there, then run hushed serve confirm {name}; its budget stays"
-        )
-    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
-    try:
-        return Settings.model_validate({"dataset": {name: section}}).dataset[name]
-    except ValidationError as error:
-        raise ParameterError(explain(error)) from None
-
-
-def _from_folder(folder: Path, source: str) -> str:
-    """Write the path of a file, also of a DuckDB one, from the folder of the server on."""
-    prefix = DUCKDB if source.startswith(DUCKDB) else ""
-    if "://" in source and not prefix:
-        return source
-    path = Path(source.removeprefix(prefix))
-    return prefix + os.path.relpath(path.resolve(), folder.resolve())
-
-
-def confirm_dataset(folder: Path, name: str) -> str:
-    """Take a data set as it is now, for somebody has looked at the change; the budget it has."""
-    settings, ledger = open_server(folder)
-    with ledger:
-        found = require_dataset(settings, name)
-        table = open_dataset(folder, found)
-        require_keys(found, table)
-        require_budget(ledger, found)
-        register(ledger, name, found, table, MACHINE)
-    return found.budget
 
 
 def invite(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from fastapi.concurrency import run_in_threadpool
@@ -24,6 +24,7 @@ from hushed.server._routes.asking import KeyHeader, PreferHeader, answer_taken
 from hushed.server._routes.health import tell_ready
 from hushed.server._seen import show_caller
 from hushed.server._shown import tell
+from hushed.server._taking import Taking
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -46,6 +47,8 @@ class Short:
     def __init__(self, desk: Desk, callers: Callers) -> None:
         self._desk = desk
         self._callers = callers
+        # On PostgreSQL each charge has a transaction of its own, and waits in its own thread.
+        self._taking = Taking(desk, callers) if desk.ledger._store.sqlite else None
 
     def find(self, scope: Scope, body: bytes) -> tuple[str, Work] | None:
         """Find what a request asks to be done, and the route that describes it."""
@@ -69,9 +72,14 @@ class Short:
             asked = _read_asked(body)
         except (KeyError, ValueError):
             return None
-        desk, visitor = self._desk, self._callers.visit(scope, read_bearer(headers), "analyst")
+        desk, token = self._desk, read_bearer(headers)
+        visitor = self._callers.visit(scope, token, "analyst")
+        together = None
+        if self._taking is not None and key is not None:
+            address = scope.get("hushed_address", "")
+            together = partial(self._taking.take, token, address, dataset, key, asked)
         return _ASKED, lambda: answer_taken(
-            desk, visitor, prefer, lambda caller: take(desk, caller, dataset, key, asked)
+            desk, visitor, prefer, lambda caller: take(desk, caller, dataset, key, asked), together
         )
 
     async def _show_caller(self, scope: Scope) -> Response:

@@ -86,6 +86,7 @@ class ShownDataset(_Shown):
     id: str
     unit: Literal["row", "user"]
     user: str | None
+    max_rows_per_user: int | None  # of each person that count, for all who ask
     columns: list[ShownColumn]
     max_epsilon: float
     max_delta: float

@@ -148,7 +148,7 @@ def _require_few_rows(fields: Mapping[str, str]) -> None:
 def _begin(told: ShownDataset) -> dict[str, str]:
     """Fill in a new form."""
     fields = {"stat.1.kind": "count", "epsilon": format_down(min(0.1, told.max_epsilon))}
-    return fields if told.user is None else fields | {"max_rows": "1"}
+    return fields if told.user is None else fields | {"max_rows": str(told.max_rows_per_user or 1)}
 
 
 def _without_errors(view: AskForm) -> AskForm:

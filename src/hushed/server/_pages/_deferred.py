@@ -42,6 +42,7 @@ def know(told: ShownDataset) -> Known[Deferred]:
         kinds={each.name: each.kind for each in used},
         limits={each.name: _limits(each) for each in used},
         keys={each.name: tuple(each.keys) for each in used if each.keys},
+        max_rows_per_user=told.max_rows_per_user,
         keys_where="ask a steward for a list",
     )
 

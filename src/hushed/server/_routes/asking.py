@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Response
@@ -39,6 +40,7 @@ from hushed.server._shown import (
     ShownRequest,
     tell,
 )
+from hushed.server._taking import Show, Shown, Taken
 
 _LONGEST_WAIT = 30.0
 _SHORTEST_LOOK = 0.05  # seconds between two looks at a request, where there is no grid
@@ -146,23 +148,37 @@ def _add_asking(router: APIRouter, desk: Desk, callers: Callers) -> None:
 
 
 async def answer_taken(
-    desk: Desk, visitor: Visitor, prefer: str, work: Callable[[Caller], Request]
+    desk: Desk,
+    visitor: Visitor,
+    prefer: str,
+    work: Callable[[Caller], Request],
+    together: Callable[[Show], Awaitable[Taken]] | None = None,
 ) -> Response:
-    """Take a request, and say where it stands, after as long a wait as was asked for."""
+    """Take a request, and say where it stands, after as long a wait as was asked for.
+
+    Perhaps it can be taken `together` with those of others, and takes no thread of its own.
+    """
     wanted = _WAIT.search(prefer)
     seconds = 0.0 if wanted is None else min(float(wanted[1]), _LONGEST_WAIT)
 
-    def begin(caller: Caller) -> tuple[Request, str, Response | None]:
-        made = work(caller)
+    def show(made: Request, asker: str) -> Shown:
         waits = wanted is not None and made.shown_state() == "charged"
-        return made, caller.name, None if waits else _tell_taken(desk, made, caller.name)
+        return Shown(made, asker, None if waits else _tell_taken(desk, made, asker))
 
     with desk.queue.asking():
-        made, asker, told = await visitor.have(begin)
-    if told is not None:
-        return told
-    made = await _wait(desk, made, seconds)
-    return await run_in_threadpool(_tell_taken, desk, made, asker)
+        taken = None if together is None else await together(show)
+        if isinstance(taken, Caller):  # who was found, and counted
+            visitor = Visitor(partial(_give, taken))
+        if not isinstance(taken, Shown):
+            taken = await visitor.have(lambda caller: show(work(caller), caller.name))
+    if taken.told is not None:
+        return taken.told
+    made = await _wait(desk, taken.made, seconds)
+    return await run_in_threadpool(_tell_taken, desk, made, taken.asker)
+
+
+def _give(caller: Caller) -> Caller:
+    return caller
 
 
 def _tell_taken(desk: Desk, made: Request, asker: str) -> Response:

@@ -69,6 +69,8 @@ class Dialect:
     warnings: Callable[[Backend, str, str], tuple[str, ...]] = field(repr=False)
     # The stored table in: whether this login may change it, too.
     may_change: Callable[[Any], bool] = field(default=lambda _: False, repr=False)
+    # The stored table in: what names it whatever its address; empty where nothing does.
+    identity: Callable[[Any], str] = field(default=lambda _: "", repr=False)
     # Connection and bytes of memory in: keeps it, for good, from whatever is not open already, in a
     # process that serves people who may see no row. Nothing where the login decides that. With
     # ``ordered=True`` rows come in the order in which they are stored.

@@ -134,6 +134,13 @@ _CHANGES = (
     "'INSERT, UPDATE, DELETE, TRUNCATE')"
 )
 
+_IDENTITY = (
+    "SELECT (SELECT system_identifier FROM pg_control_system()), d.oid, c.oid FROM pg_class c "
+    "JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "JOIN pg_database d ON d.datname = current_database() "
+    "WHERE n.nspname = %s AND c.relname = %s"
+)
+
 
 def _connect(url: str) -> tuple[Any, str]:
     """Connect, in UTF-8; the home is host, port and database."""
@@ -326,6 +333,20 @@ def _may_change(rows: Any) -> bool:
     return bool(found[0])
 
 
+def _identity(rows: Any) -> str:
+    """Name a table by its server, database and number: the same by every address and login.
+
+    A replica has the numbers of its primary. Empty where the login may not ask for them.
+    """
+    import psycopg  # noqa: PLC0415
+
+    where, backend = rows.op(), rows.get_backend()
+    with suppress(psycopg.Error), backend.con.transaction():
+        found = backend.con.execute(_IDENTITY, [where.namespace.database, where.name]).fetchone()
+        return "" if found is None else ":".join(map(str, found))
+    return ""
+
+
 POSTGRES = Dialect(
     name="postgres",
     schemes=("postgresql", "postgres"),
@@ -336,6 +357,7 @@ POSTGRES = Dialect(
     list_tables=_list_tables,
     warnings=_warnings,
     may_change=_may_change,
+    identity=_identity,
     forms=_FORMS,
     read_whole=_read_whole,
     barrier=True,

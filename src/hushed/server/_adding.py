@@ -1,0 +1,129 @@
+"""What the steward at the machine does with data sets: adds them, and confirms a change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from hushed.errors import ParameterError
+from hushed.guarantee import Guarantee
+from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
+from hushed.server._datasets import (
+    find_registered,
+    open_dataset,
+    register,
+    require_budget,
+    require_dataset,
+    require_keys,
+    say_again,
+    say_may_change,
+    say_untyped,
+)
+from hushed.server._opening import open_own
+from hushed.server._people import MACHINE
+
+if TYPE_CHECKING:
+    from hushed.tables import Table
+
+
+def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> str:
+    """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
+
+    A relative path is written as it is from the folder of the server on. What is wrong with its
+    login, that a text file has no types, that the table is another data set, too, or what its rows
+    must be like as a view, is told.
+    """
+    import tomli_w  # noqa: PLC0415
+
+    settings, ledger, _ = open_own(folder)
+    with ledger:
+        found = _read_dataset(settings, folder, name, told)
+        table = open_dataset(folder, found)
+        require_keys(found, table)
+        known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
+        if known is None:
+            ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
+        require_budget(ledger, found)
+        if known is not None and _numbers(known) != _numbers(limit):
+            raise ParameterError(
+                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r}, "
+                f"delta {known.delta!r} and gamma {known.gamma!r}, and a limit is not changed: "
+                "give these numbers, or choose another name"
+            )
+        register(ledger, name, found, table, MACHINE)
+        more = _say_problem(folder, settings, name, found, table)
+    plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
+    with (folder / FILE).open("a", encoding="utf-8") as file:
+        file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
+    return more
+
+
+def _numbers(limit: Guarantee) -> tuple[float, float, float]:
+    return limit.epsilon, limit.delta, limit.gamma
+
+
+def _read_dataset(
+    settings: Settings, folder: Path, name: str, told: Mapping[str, Any]
+) -> DatasetSettings:
+    if name in settings.dataset:
+        raise ParameterError(
+            f"there is a data set {name!r} in {FILE} already: to change its types, ranges or keys, "
+            f"edit [dataset.{name}] there, then run hushed serve confirm {name}; its budget stays"
+        )
+    section = {**told, "source": _from_folder(folder, told["source"]), "budget": name}
+    try:
+        return Settings.model_validate({"dataset": {name: section}}).dataset[name]
+    except ValidationError as error:
+        raise ParameterError(explain(error)) from None
+
+
+def _from_folder(folder: Path, source: str) -> str:
+    """Write the path of a file, also of a DuckDB one, from the folder of the server on."""
+    prefix = DUCKDB if source.startswith(DUCKDB) else ""
+    if "://" in source and not prefix:
+        return source
+    path = Path(source.removeprefix(prefix))
+    return prefix + os.path.relpath(path.resolve(), folder.resolve())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmed:
+    """What was confirmed: the budget it has, whether a server that runs takes it, what to know."""
+
+    budget: str
+    at_once: bool
+    problem: str = ""
+
+
+def confirm_dataset(folder: Path, name: str) -> Confirmed:
+    """Take a data set as it is now, for somebody has looked at the change; the budget it has.
+
+    A server that runs takes another file soon, but another description only when it is started.
+    """
+    settings, ledger, _ = open_own(folder)
+    with ledger:
+        found = require_dataset(settings, name)
+        table = open_dataset(folder, found)
+        require_keys(found, table)
+        require_budget(ledger, found)
+        before = find_registered(ledger, name)
+        register(ledger, name, found, table, MACHINE)
+    return Confirmed(
+        budget=found.budget,
+        at_once=before is not None and before.describes(found),
+        problem=_say_problem(folder, settings, name, found, table),
+    )
+
+
+def _say_problem(
+    folder: Path, settings: Settings, name: str, found: DatasetSettings, table: Table
+) -> str:
+    """Say what a steward has to know of a data set that can be asked."""
+    more = say_may_change(table) or say_untyped(folder, found, table)
+    again = say_again(folder, settings, name, found, table)
+    return "; ".join(filter(None, (more, again, *table.connection.warnings)))
