@@ -466,6 +466,14 @@ class TestSampled:
         with pytest.raises(ParameterError, match="all rows of a user"):
             t.from_sensitivity(np.mean, s, source=users)
 
+    def test_no_user_is_added_to_a_table_of_a_public_number_of_rows(self):
+        """There is no such pair of tables, and a promise about none would be read as one."""
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(type="int")}, key="u", size=100)
+        with pytest.raises(ParameterError, match="no two tables of 100 rows differ by one"):
+            Space(domain=table, metric=USERS)
+        replaced = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        assert replaced.neighbours == "replace-one"
+
     def test_a_sensitivity_proven_for_users(self):
         """It goes with users and with nothing else."""
         s = hs.proven_sensitivity(1.0, unit="user", argument="a user moves it by at most 1")
@@ -543,6 +551,7 @@ class TestSampled:
         lambda: Space(domain=Numbers(dims=2), metric=ABSOLUTE),
         lambda: Space(domain=Column(cell=Cell()), metric=L1),
         lambda: Space(domain=PEOPLE, metric=Metric(name="symmetric", unit="user")),
+        lambda: Space(domain=Table.of({"who": Cell()}, key="who", size=9), metric=USERS),
         lambda: Distance(math.nan),
         lambda: Distance(-1),
         lambda: UNIT >> t.clip(1, 0),
