@@ -21,6 +21,7 @@ from hushed.spaces import Distance, Measure, Space
 from hushed.transformations._chain import (
     Step,
     Transformation,
+    but_for,
     distance_in,
     joined_spaces,
     neighbours_at,
@@ -211,5 +212,6 @@ class Measurement(Shown):
         with suppress(Exception):  # a map may be a function of the caller
             if isinstance(lost := self.map(1), float):
                 at = f"at a distance of 1 ({self.source.metric})"
+                at += but_for(self.relation(distance_in(self.source, 1)))
                 facts.append(("loses at most", f"{format_up(lost)}, {at}"))
         return Card(title="Measurement", text=str(self), facts=tuple(facts), words="")

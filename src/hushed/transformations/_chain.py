@@ -18,6 +18,7 @@ from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import format_up
+from hushed._ground.weak_promises import NOMINAL
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Neighbours
 from hushed.spaces import Distance, Space
@@ -107,9 +108,10 @@ class Transformation(Shown):
     def _card(self) -> Card:
         facts = [("steps", self.name), ("takes", str(self.source)), ("gives", str(self.target))]
         with suppress(Exception):  # a map may be a function of the caller
-            moved = f"{format_up(self.map(1).value)} ({self.target.metric})"
+            found = self.map(1)
+            moved = f"{format_up(found.value)} ({self.target.metric})"
             at = f"at a distance of 1 ({self.source.metric})"
-            facts.append(("moves by at most", f"{moved}, {at}"))
+            facts.append(("moves by at most", f"{moved}, {at}{but_for(found)}"))
         return Card(title="Transformation", text=str(self), facts=tuple(facts), words="")
 
 
@@ -201,6 +203,15 @@ def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
         raise SpaceMismatch(
             f"{left} gives {given}; {right} takes {wanted}; {conversions(given, wanted)}"
         )
+
+
+def but_for(distance: Distance) -> str:
+    """Say how often a distance may be exceeded, and of which population that is said."""
+    if not distance.terms:
+        return ""
+    nominal = any(term.data_dependent for term in distance.terms)
+    often = f", but for a gamma of {format_up(distance.gamma)}, as it was sampled"
+    return often + f"; {NOMINAL}" * nominal
 
 
 def distance_in(space: Space, d_in: float | Distance) -> Distance:
