@@ -8,6 +8,7 @@ import hushed as hs
 from hushed import transformations as t
 from hushed.errors import ParameterError
 from hushed.measurements import chain_sensitivity
+from hushed.plots import budget_figure
 from hushed.spaces import SYMMETRIC, Cell, Column, Space
 
 UNIT = hs.populations.Uniform(low=0.0, high=1.0)
@@ -200,6 +201,16 @@ def test_nominal_numbers_are_called_so_wherever_they_are_shown(nominal):
     released = hs.release(np.mean, np.full(20, 0.5), noisy)
     for brief in (hs.compose([noisy])._brief(), released.certificate._brief()):
         assert "not a privacy guarantee" in brief
+
+
+def test_a_nominal_charge_and_its_budget_are_called_so(nominal, tmp_path):
+    """The card of an entry and the figure of a budget showed their numbers as promises."""
+    ledger = hs.Ledger(f"sqlite:///{tmp_path}/ledger.db")
+    ledger.open_budget("rows", hs.Guarantee(epsilon=2.0, gamma=0.5, data_dependent=True))
+    entry = ledger.charge("rows", hs.Laplace(nominal, epsilon=1.0).guarantee)
+    assert "NOT A PRIVACY GUARANTEE" in shown(entry)
+    figure = budget_figure(ledger, "rows")
+    assert "not a privacy guarantee" in figure.to_json()
 
 
 def test_no_risk_is_told_from_movements_of_the_private_rows(nominal):
