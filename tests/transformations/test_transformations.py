@@ -1,6 +1,7 @@
 """Chaining, messages, membership, known values, and functions of the caller."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -393,7 +394,15 @@ class TestOwnFunctions:
         assert chain.map(2) == Distance(2.0)
         assert "maximum of numbers" in chain.name
 
-    @pytest.mark.parametrize("stability", [-1.0, math.nan, math.inf])
+    @pytest.mark.parametrize("exact", [Fraction(1, 3), 2**53 + 1, Decimal(1) / 3])
+    def test_no_declared_bound_is_rounded_down(self, exact):
+        """As a double it was the nearest one, and so less than what had been declared."""
+        answer = Space(domain=Numbers(), metric=ABSOLUTE)
+        chain = t.declared(len, source=UNIT, target=answer, stability=exact, argument="proof")
+        assert Fraction(chain.map(1).value) >= Fraction(exact)
+        assert chain.map(1).value == hs.proven_sensitivity(exact, argument="proof").value
+
+    @pytest.mark.parametrize("stability", [-1.0, math.nan, math.inf, True, Fraction(-1, 3), "1"])
     def test_declared_nonsense(self, stability):
         """A stability that is none is refused."""
         with pytest.raises(ParameterError):
