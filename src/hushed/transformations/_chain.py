@@ -108,9 +108,9 @@ class Transformation(Shown):
     def _card(self) -> Card:
         facts = [("steps", self.name), ("takes", str(self.source)), ("gives", str(self.target))]
         with suppress(Exception):  # a map may be a function of the caller
-            found = self.map(1)
+            found = self.map(least := least_distance(self.source))
             moved = f"{format_up(found.value)} ({self.target.metric})"
-            at = f"at a distance of 1 ({self.source.metric})"
+            at = f"at a distance of {least} ({self.source.metric})"
             facts.append(("moves by at most", f"{moved}, {at}{but_for(found)}"))
         return Card(title="Transformation", text=str(self), facts=tuple(facts), words="")
 
@@ -224,6 +224,12 @@ def distance_in(space: Space, d_in: float | Distance) -> Distance:
     return distance
 
 
+def least_distance(space: Space) -> int:
+    """Distance of neighbours: 2 between tables of equal size, of which rows come and go."""
+    swapped = space.metric.name == "symmetric" and space.neighbours == "replace-one"
+    return 2 if swapped else 1
+
+
 def neighbours_at(space: Space, d_in: int) -> Neighbours:
     """Name the relation of neighbours at a distance, and refuse a distance that none have."""
     neighbours = space.neighbours
@@ -233,7 +239,7 @@ def neighbours_at(space: Space, d_in: int) -> Neighbours:
             "loss at a distance"
         )
     distance_in(space, d_in)
-    if d_in < 1 or (space.metric.name == "symmetric" and neighbours == "replace-one" and d_in % 2):
+    if d_in < 1 or d_in % least_distance(space):
         raise ParameterError(
             "neighbours differ in one row or more, and tables of equal size by an even number of "
             f"rows added and removed: d_in=2 for one replaced; got {d_in}"
