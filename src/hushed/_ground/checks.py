@@ -103,7 +103,7 @@ def read_epsilon(value: Any) -> float:
 
 def read_bound(name: str, value: Any) -> float:
     """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
-    if isinstance(value, Rational | Decimal) and type(value) is not bool:
+    if not isinstance(value, bool) and isinstance(value, Rational | Decimal):
         try:
             return finite_above(Fraction(value))
         except (ValueError, OverflowError):
