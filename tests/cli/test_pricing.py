@@ -156,6 +156,13 @@ class TestCompose:
         told = hs.compose([hs.Guarantee(epsilon=1.0)], delta=1e-6).explain()
         assert told.startswith("1 release: epsilon")
 
+    def test_a_sum_says_that_it_needs_a_plan(self):
+        """As `hs.compose` does: no theorem covers levels that were chosen by the answers before."""
+        words = "how much each may lose, was fixed before the first answer"
+        assert words in run("compose", "laplace:0.1x2").stdout
+        assert words in run("compose", "guarantee:1", "guarantee:0.5", "--parallel").stdout
+        assert words not in run("compose", "laplace:0.1").stdout
+
     def test_every_kind_of_release(self):
         """Every documented kind is understood."""
         kinds = ["laplace:0.1", "gaussian:0.1x2", "range:0.1", "response:0.1,3", "response:0.1"]

@@ -355,6 +355,18 @@ class TestBackwards:
         assert m.largest_distance(SIZED >> t.count() >> m.laplace(1.0), 0.5) == 2**40
 
     @pytest.mark.slow
+    def test_no_scale_for_a_distance_that_no_two_tables_have(self):
+        """Where the number of rows is public they differ by an even number; it was 1e-271."""
+        both = Space(domain=SIZED.domain, metric=SYMMETRIC)
+        chain = both >> t.sum_of()
+        for nowhere in (0, 1, 3):
+            with pytest.raises(ParameterError, match="neighbours differ in one row or more"):
+                m.smallest_scale(lambda b: chain >> m.laplace(b), nowhere, hs.Guarantee(epsilon=1))
+        assert m.smallest_scale(lambda b: chain >> m.laplace(b), 2, 1.0) >= 1
+        assert m.largest_distance(chain >> m.laplace(1.0), 0.5) == 0  # one replaced row loses 1
+        for each in (chain, chain >> m.laplace(1.0)):
+            assert "at a distance of 2" in each._card().facts[-1][1]
+
     def test_smallest_scale(self):
         """The found scale keeps the target, and one smaller by a hair does not."""
         for step, target in (

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn import linear_model
 
 import hushed as hs
+import hushed.sklearn as hushed_sklearn
 from hushed.errors import ParameterError
 
 
@@ -205,3 +207,18 @@ def test_what_a_verification_cannot_notice_is_said_not_to_be_checked():
         assert check.reproduced, field
         assert any(told in each for each in check.unchecked)
         place[field] = kept
+
+
+def test_no_proof_for_rows_is_said_to_hold_for_users():
+    """With the unit altered it "held for every user", by an argument about rows, and verified."""
+    rows = np.linspace(1, 9, 60).reshape(-1, 1)
+    fit = hushed_sklearn.PrivateEstimator(
+        linear_model.Ridge(), epsilon=1.0, route="objective", bounds=(0, 9), labels=(0, 9)
+    ).fit(rows, rows[:, 0])
+    users = hs.find_bound(rows[:, 0], epsilon=1.0, users=np.arange(60) % 7).certificate
+    for known in (hs.find_bound(rows[:, 0], epsilon=1.0).certificate, fit.certificate_, users):
+        assert hs.verify(known).reproduced
+        record = json.loads(known.to_json())
+        record["guarantee"]["unit"] = "row" if known is users else "user"
+        with pytest.raises(ParameterError, match="its proof is for another"):
+            hs.Certificate.from_json(json.dumps(record))

@@ -8,6 +8,7 @@ import hushed as hs
 from hushed import transformations as t
 from hushed.errors import ParameterError
 from hushed.measurements import chain_sensitivity
+from hushed.plots import budget_figure
 from hushed.spaces import SYMMETRIC, Cell, Column, Space
 
 UNIT = hs.populations.Uniform(low=0.0, high=1.0)
@@ -168,3 +169,64 @@ def test_a_promise_for_several_rows_is_nowhere_one_for_a_single_row(tmp_path):
         assert "2 rows at once" in text
         assert "one row" not in text
     assert "2 at once" in hs.compose([mechanism], delta=0).explain()
+
+
+@pytest.fixture(scope="module")
+def nominal():
+    """Sample from a population that was made from the private rows, as is admitted."""
+    asked = {"rows": 20, "gamma": 0.3, "workers": 1, "symmetric": True}
+    return hs.sample_sensitivity(np.mean, UNIT, data_dependent=True, **asked)
+
+
+def shown(thing):
+    """Text and lines of the card of a notebook."""
+    card = thing._card()
+    return "\n".join([card.text, *(f"{name}: {value}" for name, value in card.facts)])
+
+
+def test_nominal_numbers_are_called_so_wherever_they_are_shown(nominal):
+    """Certificate and budget said so; sensitivities, mechanisms, chains and sums did not."""
+    noisy = hs.Laplace(nominal, epsilon=1.0)
+    chain = t.from_sensitivity(np.mean, nominal)
+    told = [
+        nominal.explain(),
+        shown(noisy),
+        shown(chain),
+        shown(chain >> hs.measurements.laplace(1.0)),
+        hs.compose([noisy, noisy]).explain(),
+        hs.parallel([noisy], membership="public").explain(),
+        hs.release(np.mean, np.full(20, 0.5), noisy).certificate.explain(),
+    ]
+    assert all("NOT A PRIVACY GUARANTEE" in words for words in told)
+    released = hs.release(np.mean, np.full(20, 0.5), noisy)
+    for brief in (hs.compose([noisy])._brief(), released.certificate._brief()):
+        assert "not a privacy guarantee" in brief
+
+
+def test_a_nominal_charge_and_its_budget_are_called_so(nominal, tmp_path):
+    """The card of an entry and the figure of a budget showed their numbers as promises."""
+    ledger = hs.Ledger(f"sqlite:///{tmp_path}/ledger.db")
+    ledger.open_budget("rows", hs.Guarantee(epsilon=2.0, gamma=0.5, data_dependent=True))
+    entry = ledger.charge("rows", hs.Laplace(nominal, epsilon=1.0).guarantee)
+    assert "NOT A PRIVACY GUARANTEE" in shown(entry)
+    figure = budget_figure(ledger, "rows")
+    assert "not a privacy guarantee" in figure.to_json()
+
+
+def test_no_risk_is_told_from_movements_of_the_private_rows(nominal):
+    """Means of movements that were drawn from a population made from them tell of them."""
+    with pytest.raises(ParameterError, match="made from the private rows"):
+        hs.risk.over_data(hs.Laplace(nominal, epsilon=1.0), 0.5)
+
+
+def test_no_sampled_bound_is_shown_without_its_gamma():
+    """The card of a chain said by how much it moves and loses "at most", for any two tables."""
+    s = hs.sample_sensitivity(np.mean, UNIT, rows=20, gamma=0.3, workers=1, symmetric=True)
+    chain = t.from_sensitivity(np.mean, s)
+    noisy = chain >> hs.measurements.laplace(s.value)
+    both = hs.measurements.compose([noisy, noisy])
+    for each in (chain, noisy, both):
+        assert "but for a gamma of 0.3" in shown(each)
+    assert "gamma 0.3" in hs.compose([hs.Laplace(s, epsilon=1.0)])._brief()
+    proven = hs.proven_sensitivity(1.0, "l1", argument="counts")
+    assert "gamma" not in shown(t.from_sensitivity(len, proven) >> hs.measurements.laplace(1.0))

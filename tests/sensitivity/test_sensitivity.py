@@ -469,6 +469,8 @@ def test_proven_sensitivities():
     for value in (-1, float("nan"), float("inf")):
         with pytest.raises(ParameterError, match="finite"):
             hs.proven_sensitivity(value, argument="x")
+    with pytest.raises(ParameterError, match="bool"):
+        hs.proven_sensitivity(True, argument="x")
     with pytest.raises(ParameterError, match="argument"):
         hs.proven_sensitivity(1.0, argument="  ")
     with pytest.raises(ParameterError, match="norm"):

@@ -1,6 +1,7 @@
 """Chaining, messages, membership, known values, and functions of the caller."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -393,7 +394,15 @@ class TestOwnFunctions:
         assert chain.map(2) == Distance(2.0)
         assert "maximum of numbers" in chain.name
 
-    @pytest.mark.parametrize("stability", [-1.0, math.nan, math.inf])
+    @pytest.mark.parametrize("exact", [Fraction(1, 3), 2**53 + 1, Decimal(1) / 3])
+    def test_no_declared_bound_is_rounded_down(self, exact):
+        """As a double it was the nearest one, and so less than what had been declared."""
+        answer = Space(domain=Numbers(), metric=ABSOLUTE)
+        chain = t.declared(len, source=UNIT, target=answer, stability=exact, argument="proof")
+        assert Fraction(chain.map(1).value) >= Fraction(exact)
+        assert chain.map(1).value == hs.proven_sensitivity(exact, argument="proof").value
+
+    @pytest.mark.parametrize("stability", [-1.0, math.nan, math.inf, True, Fraction(-1, 3), "1"])
     def test_declared_nonsense(self, stability):
         """A stability that is none is refused."""
         with pytest.raises(ParameterError):
@@ -465,6 +474,14 @@ class TestSampled:
         users = Space(domain=table, metric=Metric(name="change-one", unit="user"))
         with pytest.raises(ParameterError, match="all rows of a user"):
             t.from_sensitivity(np.mean, s, source=users)
+
+    def test_no_user_is_added_to_a_table_of_a_public_number_of_rows(self):
+        """There is no such pair of tables, and a promise about none would be read as one."""
+        table = Table.of({"x": Cell(low=0, high=1), "u": Cell(type="int")}, key="u", size=100)
+        with pytest.raises(ParameterError, match="no two tables of 100 rows differ by one"):
+            Space(domain=table, metric=USERS)
+        replaced = Space(domain=table, metric=Metric(name="change-one", unit="user"))
+        assert replaced.neighbours == "replace-one"
 
     def test_a_sensitivity_proven_for_users(self):
         """It goes with users and with nothing else."""
@@ -543,6 +560,7 @@ class TestSampled:
         lambda: Space(domain=Numbers(dims=2), metric=ABSOLUTE),
         lambda: Space(domain=Column(cell=Cell()), metric=L1),
         lambda: Space(domain=PEOPLE, metric=Metric(name="symmetric", unit="user")),
+        lambda: Space(domain=Table.of({"who": Cell()}, key="who", size=9), metric=USERS),
         lambda: Distance(math.nan),
         lambda: Distance(-1),
         lambda: UNIT >> t.clip(1, 0),

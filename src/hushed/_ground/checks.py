@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable
 from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushed._ground.decimals import read
+from hushed._ground.numeric import finite_above
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 
@@ -97,6 +99,20 @@ def read_epsilon(value: Any) -> float:
             f"epsilon must be a finite number above 0, got {as_given(value)}", parameter="epsilon"
         )
     return level
+
+
+def read_bound(name: str, value: Any) -> float:
+    """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
+    if not isinstance(value, bool) and isinstance(value, Rational | Decimal):
+        try:
+            return finite_above(Fraction(value))
+        except (ValueError, OverflowError):
+            raise ParameterError(
+                f"{name} must be finite, got {as_given(value)}", parameter=name
+            ) from None
+    if isinstance(value, float | int | np.number) and not math.isfinite(value):
+        raise ParameterError(f"{name} must be finite, got {as_given(value)}", parameter=name)
+    return read(name, value, up=True)
 
 
 def require_count(name: str, value: Any, *, least: int = 1, plain: bool = False) -> int:

@@ -1,10 +1,14 @@
-"""The remark on an epsilon that protects hardly anybody."""
+"""Remarks on promises that protect hardly anybody, or nobody."""
 
 from __future__ import annotations
 
 from hushed._ground.printing import format_up
 
 _LARGE = 10.0  # from here on odds may grow by 22,000
+NOMINAL = (
+    "NOT A PRIVACY GUARANTEE: the population was made from the private rows, as was admitted, and "
+    "the numbers are nominal"
+)
 
 
 def epsilon_warnings(epsilon: float, unit: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from hushed._ground.decimals import (
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import LIBRARY, round_up
 from hushed._ground.printing import format_down, format_up
+from hushed._ground.weak_promises import NOMINAL
 from hushed.accounting._promises import Promises, Releasable, joined
 from hushed.accounting._theorems import (
     advanced_epsilon,
@@ -101,9 +102,12 @@ class Composition(Shown):
     warnings: tuple[str, ...] = ()
 
     def _brief(self) -> str:
+        g = self.guarantee
+        gamma = f", gamma {format_up(g.gamma)}" if g is not None and g.gamma else ""
+        nominal = "; not a privacy guarantee" if g is not None and g.data_dependent else ""
         return (
             f"Composition of {self.releases} releases: epsilon {format_up(self.epsilon)}, delta "
-            f"{format_up(self.delta)}"
+            f"{format_up(self.delta)}{gamma}{nominal}"
         )
 
     @property
@@ -148,6 +152,8 @@ class Composition(Shown):
                 "Together they are about those new rows only that every sampled one of them was "
                 "given (protect='table')."
             )
+        if g is not None and g.data_dependent:
+            lines.insert(0, f"WARNING: {NOMINAL}.")
         return "\n".join([*lines, *(f"Note: {text}" for text in self.warnings)])
 
 

@@ -14,6 +14,7 @@ from hushed import accounting, privacy_loss
 from hushed._ground.numerals import read_number, read_whole
 from hushed._ground.printing import format_down, format_up, percent_up, suggest
 from hushed.accounting import Composition, Method
+from hushed.accounting._joint import FIXED
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
@@ -181,6 +182,8 @@ def _print_all(title: str, found: Sequence[Composition], neighbours: Neighbours 
         if neighbours
         else "Neighbours: the releases' own; --neighbours makes it a promise."
     )
+    if found[-1].releases > 1:
+        print_line(FIXED)
     for one in found:
         print_line(f"{one.method}: {one.theorem}.")
         print_notes([f"{one.method}: {text}" for text in one.warnings])
@@ -220,4 +223,6 @@ def _parallel(
         print_line(
             f"Together: epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}."
         )
+        if found.releases > 1:
+            print_line(FIXED)
         print_line(f"parallel: {found.theorem}.")

@@ -15,6 +15,7 @@ from typing import Any
 
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_up, name_changed, show_time
+from hushed._ground.weak_promises import NOMINAL
 from hushed.accounting._filters import Cost, FilterMethod, PrivacyFilter
 from hushed.errors import DamagedLedger, HushedError
 from hushed.guarantee import Guarantee
@@ -106,6 +107,8 @@ class Entry(Shown):
             ("at", show_time(self.at)),
             ("note", flat(self.note)),
         ]
+        if charged.data_dependent:
+            known.append(("remark", NOMINAL))
         if self.key is not None:
             known.append(("key", flat(self.key)))
         return card_of_facts(f"Entry {self.number} of budget {flat(self.budget)}", known)

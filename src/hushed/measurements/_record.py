@@ -21,8 +21,10 @@ from hushed.spaces import Distance, Measure, Space
 from hushed.transformations._chain import (
     Step,
     Transformation,
+    but_for,
     distance_in,
     joined_spaces,
+    least_distance,
     neighbours_at,
     require_raw,
 )
@@ -209,7 +211,9 @@ class Measurement(Shown):
     def _card(self) -> Card:
         facts = [("steps", self.name), ("takes", str(self.source)), ("measure", str(self.measure))]
         with suppress(Exception):  # a map may be a function of the caller
-            if isinstance(lost := self.map(1), float):
-                at = f"at a distance of 1 ({self.source.metric})"
+            least = least_distance(self.source)
+            if isinstance(lost := self.map(least), float):
+                at = f"at a distance of {least} ({self.source.metric})"
+                at += but_for(self.relation(distance_in(self.source, least)))
                 facts.append(("loses at most", f"{format_up(lost)}, {at}"))
         return Card(title="Measurement", text=str(self), facts=tuple(facts), words="")

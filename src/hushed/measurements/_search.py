@@ -13,7 +13,7 @@ from hushed.measurements._losses import epsilon_at
 from hushed.measurements._record import Measurement
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.spaces import Distance, Norm, Space
-from hushed.transformations._chain import Transformation, distance_in, neighbours_at
+from hushed.transformations._chain import Transformation, distance_in, least_distance, neighbours_at
 
 _MOST_ROWS = 1 << 40
 _IMPLIED: dict[str, tuple[Norm, ...]] = {
@@ -40,7 +40,8 @@ def largest_distance(chain: Transformation | Measurement, target: float | Guaran
     Returns
     -------
     int
-        The largest such distance up to ``2**40``, rounded down; 0 if one row is too many.
+        The largest such distance up to ``2**40``, rounded down; 0 if one row is too many. Even
+        between tables of a public size under rows added or removed, which differ by no odd number.
 
     Raises
     ------
@@ -50,7 +51,8 @@ def largest_distance(chain: Transformation | Measurement, target: float | Guaran
     if not chain.source.metric.of_rows:
         raise ParameterError(f"{chain.name} does not start at rows")
 
-    return last_whole(lambda rows: _within(chain, rows, target), most=_MOST_ROWS)
+    found = last_whole(lambda rows: _within(chain, rows, target), most=_MOST_ROWS)
+    return found - found % least_distance(chain.source)
 
 
 @called_as("hs.measurements.smallest_scale(lambda scale: chain >> laplace(scale), 1, target)")
@@ -77,7 +79,11 @@ def smallest_scale(
     ------
     NotFeasible
         If no scale up to ``2**970`` does.
+    ParameterError
+        If no two tables are that far apart: no noise at all would keep what is said of none.
     """
+    if (space := build(1.0).source).metric.of_rows:
+        neighbours_at(space, d_in)
     found = first_true_near(
         lambda scale: _within(build(scale), d_in, target),
         1.0,

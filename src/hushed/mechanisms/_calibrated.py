@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from hushed._ground.checks import require_positive
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up, name_changed
-from hushed._ground.weak_promises import epsilon_warnings
+from hushed._ground.weak_promises import NOMINAL, epsilon_warnings
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._arguments import finite_values, smallest_epsilon
 from hushed.mechanisms._law import Law
@@ -59,6 +59,7 @@ class Calibrated(Shown):
                 ("gamma", format_up(promise.gamma)),
                 ("scale of the noise", f"{self.scale:.6g}"),
                 self._error_fact(),
+                *((("remark", NOMINAL),) if promise.data_dependent else ()),
                 *(("remark", each) for each in epsilon_warnings(promise.epsilon, promise.unit)),
             ),
         )

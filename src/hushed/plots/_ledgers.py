@@ -118,7 +118,8 @@ def budget_over_time(budget: Budget, history: Sequence[Moment]) -> Any:
         "subtitle": f"limit: epsilon {format_up(limit.epsilon)}, delta "
         f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)}, "
         f"{name_changed(limit.unit, limit.distance)}; method {budget.method}; "
-        f"{_count_charges(history[-1].number)}",
+        f"{_count_charges(history[-1].number)}"
+        f"{'; not a privacy guarantee' * limit.data_dependent}",
     }
     return (steps + top).properties(title=title, width=480, height=320)
 

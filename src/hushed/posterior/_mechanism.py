@@ -23,6 +23,7 @@ from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import round_up
 from hushed._ground.printing import as_given, format_up
 from hushed._ground.types import Floats
+from hushed._ground.weak_promises import NOMINAL
 from hushed._rows._parts import check_rows
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
@@ -143,6 +144,7 @@ class Posterior(Shown):
                 ("released", f"one draw, of {len(self.candidates)} candidates"),
                 ("log likelihood", function),
                 ("weight of the rows", f"{self.weight:.6g}: how far epsilon tempers the posterior"),
+                *((("remark", NOMINAL),) if self.guarantee.data_dependent else ()),
             ),
         )
 

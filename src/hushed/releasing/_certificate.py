@@ -238,7 +238,7 @@ class Certificate(Shown):
         return (
             f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}, gamma "
             f"{format_up(promise.gamma)}; {name_changed(promise.unit, promise.distance)}, "
-            f"{promise.neighbours}"
+            f"{promise.neighbours}{'; not a privacy guarantee' * promise.data_dependent}"
         )
 
     def _card(self) -> Card:

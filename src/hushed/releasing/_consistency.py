@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from hushed.blocks import Blocks
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
+from hushed.mechanisms._bound_search import ARGUMENTS, BoundSearch
+from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import CERTIFIED, SEARCHES, STATISTIC_MECHANISMS, calibrate
 from hushed.mechanisms._sparse_vector import SparseVector
@@ -206,6 +208,15 @@ def _is_reordered(sampling: SamplingRecord) -> bool:
         return False
 
 
+def _is_for_unit(certificate: Certificate) -> bool:
+    """Whether a proof of ours, which explanations repeat, is for the unit of the promise."""
+    name, unit = certificate.mechanism.name, certificate.guarantee.unit
+    if name == ObjectiveDraw.name:  # of rows alone, each of them shortened
+        return unit == "row"
+    known = name == BoundSearch.name and certificate.argument in ARGUMENTS.values()
+    return not known or certificate.argument == ARGUMENTS[unit]
+
+
 def _of_words(certificate: Certificate) -> list[str]:
     """Compare what is said of rows, people and users."""
     unit, found = certificate.guarantee.unit, []
@@ -215,6 +226,8 @@ def _of_words(certificate: Certificate) -> list[str]:
         found.append(f"{certificate.mechanism.name} takes no sampled sensitivity")
     if certificate.person and unit != "row":
         found.append("each row is one person, or a user has several: not both")
+    if not _is_for_unit(certificate):
+        found.append(f"guarantee.unit {unit!r} is not what was protected: its proof is for another")
     if certificate.sampling is None:
         if not is_proof(certificate.argument):
             found.append("argument of a proven sensitivity must say why it holds, not of samples")

@@ -22,6 +22,7 @@ from hushed.releasing._record_checks import (
 )
 from hushed.spaces import Norm
 from hushed.statistics import Numeric, Statistic, from_description
+from hushed.transformations._chain import least_distance
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
@@ -87,8 +88,7 @@ def check_chain(chain: Transformation, mechanism: StatisticMechanism) -> None:
             f"the statistic is for {mechanism.statistic.neighbours} neighbours, the chain takes "
             f"{source}: {advice}"
         )
-    counted_twice = source.metric.name == "symmetric" and source.neighbours == "replace-one"
-    moved = chain.map(2 if counted_twice else 1)
+    moved = chain.map(least_distance(source))
     if moved.value != 1 or moved.terms:
         raise ParameterError(
             f"one row changes up to {moved.value:g} rows of what {chain.name} gives, and a "

@@ -136,7 +136,8 @@ def over_data(
     Raises
     ------
     ParameterError
-        If the sensitivity is proven or shifted, the mechanism is none, or a number is out of range.
+        If the sensitivity is proven, shifted or from a population made from the private rows, the
+        mechanism is none, or a number is out of range.
 
     Notes
     -----
@@ -192,6 +193,12 @@ def _read_sampling(mechanism: Any) -> Any:
         raise ParameterError(
             "the risk over data is for hs.Laplace or hs.Gaussian with a sensitivity of "
             f"hs.sample_sensitivity, got {type(mechanism).__name__} without one or another one",
+            parameter="mechanism",
+        )
+    if sampling.data_dependent:
+        raise ParameterError(
+            "the movements were drawn from a population made from the private rows, so that bounds "
+            "and means of them tell of these: sample from a public one",
             parameter="mechanism",
         )
     if sampling.shift:

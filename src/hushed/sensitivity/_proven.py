@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational
-from typing import Any, get_args
-
-import numpy as np
+from typing import get_args
 
 from hushed._ground.calls import called_as
-from hushed._ground.checks import require_one_of
-from hushed._ground.decimals import read
+from hushed._ground.checks import read_bound, require_one_of
 from hushed._ground.numeric import finite_above, root_above
-from hushed._ground.printing import as_given, format_exactly
+from hushed._ground.printing import format_exactly
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, RowUnit, Unit
 from hushed.sensitivity._record import Sensitivity
@@ -67,7 +62,7 @@ def proven_sensitivity(
     """
     require_one_of("unit", unit, (*get_args(Unit), "person"))
     return Sensitivity(
-        value=_bound(value),
+        value=read_bound("value", value),
         norm=norm,
         neighbours=neighbours,
         unit="row" if unit == "person" else unit,
@@ -149,17 +144,3 @@ def _bound_counts(statistic: Mode, norm: Norm) -> Sensitivity:
         argument=f"a row counts for one of {len(statistic.categories)} public categories, or none",
     )
     return replace(known, statistic=statistic)
-
-
-def _bound(value: Any) -> float:
-    """Read a bound as a double that is not below it: it is compared with rows, so no decimal."""
-    if isinstance(value, Rational | Decimal):
-        try:
-            return finite_above(Fraction(value))
-        except (ValueError, OverflowError):
-            raise ParameterError(
-                f"value must be finite, got {as_given(value)}", parameter="value"
-            ) from None
-    if isinstance(value, float | int | np.number) and not math.isfinite(value):
-        raise ParameterError(f"value must be finite, got {as_given(value)}", parameter="value")
-    return read("value", value, up=True)

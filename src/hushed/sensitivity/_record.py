@@ -16,6 +16,7 @@ from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, draw_histogram
 from hushed._ground.printing import flat, format_down, format_up, name_changed
 from hushed._ground.tensors import Precision
+from hushed._ground.weak_promises import NOMINAL
 from hushed._rows._containers import Layout
 from hushed._rows._ranges import Range
 from hushed.errors import ParameterError
@@ -408,8 +409,8 @@ class Sensitivity(Shown):
             What was kept, and what its rank and gamma mean; then one paragraph for each remark:
             that no pair moves the answer, or few do, that a much larger movement was seen, that
             whole places of the table may be left out, or that the answers are too coarse to tell
-            so small a movement. The first remark says that a fitted model is not the law of the
-            rows that it was fitted to.
+            so small a movement. The first remark says that a population was made from the private
+            rows, or that a fitted model is not the law of the rows that it was fitted to.
         """
         size = f"Sensitivity {format_up(self.value)} in the {self.norm} norm"
         sampling = self.sampling
@@ -418,6 +419,7 @@ class Sensitivity(Shown):
         pairs = sampling.pairs
         seen = Movements(known=sampling.draws, ranks=np.arange(pairs), pairs=pairs, kept=self.value)
         remarks = [
+            *((NOMINAL,) if sampling.data_dependent else ()),
             *describe_model(sampling.population),
             *list_remarks(seen),
             *describe_places(sampling.reach(), self.gamma, symmetric=sampling.symmetric),

@@ -194,6 +194,13 @@ class Space(Shown):
             raise ParameterError(
                 "users can be counted only in a table with a key column: Table.of(..., key=COLUMN)"
             )
+        if self.metric == USERS and self.domain.size is not None:
+            raise ParameterError(
+                "a user more or less changes the number of rows, so that no two tables of "
+                f"{self.domain.size} rows differ by one: leave size out of the table, or count "
+                "users replaced, by Metric(name='change-one', unit='user')",
+                parameter="size",
+            )
 
     @property
     def neighbours(self) -> Neighbours | None:

@@ -18,6 +18,7 @@ from hushed._functions._gate import read_rows
 from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import format_up
+from hushed._ground.weak_promises import NOMINAL
 from hushed.errors import ParameterError, SpaceMismatch
 from hushed.guarantee import Neighbours
 from hushed.spaces import Distance, Space
@@ -107,9 +108,10 @@ class Transformation(Shown):
     def _card(self) -> Card:
         facts = [("steps", self.name), ("takes", str(self.source)), ("gives", str(self.target))]
         with suppress(Exception):  # a map may be a function of the caller
-            moved = f"{format_up(self.map(1).value)} ({self.target.metric})"
-            at = f"at a distance of 1 ({self.source.metric})"
-            facts.append(("moves by at most", f"{moved}, {at}"))
+            found = self.map(least := least_distance(self.source))
+            moved = f"{format_up(found.value)} ({self.target.metric})"
+            at = f"at a distance of {least} ({self.source.metric})"
+            facts.append(("moves by at most", f"{moved}, {at}{but_for(found)}"))
         return Card(title="Transformation", text=str(self), facts=tuple(facts), words="")
 
 
@@ -203,6 +205,15 @@ def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
         )
 
 
+def but_for(distance: Distance) -> str:
+    """Say how often a distance may be exceeded, and of which population that is said."""
+    if not distance.terms:
+        return ""
+    nominal = any(term.data_dependent for term in distance.terms)
+    often = f", but for a gamma of {format_up(distance.gamma)}, as it was sampled"
+    return often + f"; {NOMINAL}" * nominal
+
+
 def distance_in(space: Space, d_in: float | Distance) -> Distance:
     """Read a distance between two members of a space."""
     distance = d_in if isinstance(d_in, Distance) else Distance(d_in)
@@ -211,6 +222,12 @@ def distance_in(space: Space, d_in: float | Distance) -> Distance:
             f"{space.metric} are counted in integers, got a distance of {distance.value!r}"
         )
     return distance
+
+
+def least_distance(space: Space) -> int:
+    """Distance of neighbours: 2 between tables of equal size, of which rows come and go."""
+    swapped = space.metric.name == "symmetric" and space.neighbours == "replace-one"
+    return 2 if swapped else 1
 
 
 def neighbours_at(space: Space, d_in: int) -> Neighbours:
@@ -222,7 +239,7 @@ def neighbours_at(space: Space, d_in: int) -> Neighbours:
             "loss at a distance"
         )
     distance_in(space, d_in)
-    if d_in < 1 or (space.metric.name == "symmetric" and neighbours == "replace-one" and d_in % 2):
+    if d_in < 1 or d_in % least_distance(space):
         raise ParameterError(
             "neighbours differ in one row or more, and tables of equal size by an even number of "
             f"rows added and removed: d_in=2 for one replaced; got {d_in}"

@@ -20,9 +20,10 @@ from hushed._functions._gate import (
     guard_step,
 )
 from hushed._ground.calls import called_as
-from hushed._ground.checks import require_one_of
+from hushed._ground.checks import read_bound, require_one_of
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.numeric import finite_above
+from hushed._ground.printing import as_given
 from hushed.errors import ParameterError, ZeroSensitivity
 from hushed.guarantee import Guarantee
 from hushed.spaces import (
@@ -91,11 +92,12 @@ def declared(
     if callable(stability):
         bound = stability
     else:
-        if not 0 <= stability < math.inf:
+        factor = read_bound("stability", stability)
+        if factor < 0:
             raise ParameterError(
-                f"stability must be 0 or more and finite, got {stability}", parameter="stability"
+                f"stability must be 0 or more, got {as_given(stability)}", parameter="stability"
             )
-        bound = _times(float(stability))
+        bound = _times(factor)
     name = str(getattr(function, "__name__", type(function).__name__))
     return Transformation(
         name=f"{name} ({argument.strip()})",
