@@ -121,7 +121,7 @@ class Guarantee:
                     f"{name} must be True or False, got {as_given(getattr(self, name))}",
                     parameter=name,
                 )
-        _check_estimates(self.estimates)
+        object.__setattr__(self, "estimates", _read_estimates(self.estimates))
 
     def for_replacement(self) -> Guarantee:
         """Turn a promise for one row more or less into one for one row replaced.
@@ -172,7 +172,7 @@ class Guarantee:
         return replace(self, epsilon=twice, delta=delta, neighbours="replace-one")
 
 
-def _check_estimates(estimates: object) -> None:
+def _read_estimates(estimates: object) -> tuple[tuple[str, float], ...]:
     """Refuse names that occur twice, and gammas that are none: their sum would be too small."""
     if not isinstance(estimates, tuple) or not all(
         isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)
@@ -183,10 +183,12 @@ def _check_estimates(estimates: object) -> None:
         )
     if len(dict(estimates)) < len(estimates):
         raise ParameterError("estimates names a sampled sensitivity twice")
-    for name, gamma in estimates:
+    found = tuple((name, read("gamma", gamma, up=True)) for name, gamma in estimates)
+    for name, gamma in found:
         if not _is_text(name):
             raise ParameterError("a name among estimates has no zero bytes and no lone surrogates")
-        require_within("a gamma among estimates", read("gamma", gamma, up=True), 0, 1)
+        require_within("a gamma among estimates", gamma, 0, 1)
+    return found
 
 
 def _is_text(name: str) -> bool:

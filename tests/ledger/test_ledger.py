@@ -83,6 +83,14 @@ def fill(book, name, promise, **known):
 # What is charged
 
 
+def test_a_zero_below_zero_is_charged_as_zero(postgres_url):
+    """It was told as damage: the server takes entries of one form only."""
+    with hs.Ledger(postgres_url) as book:
+        book.open_budget("study", G(epsilon=1.0, delta=1e-6))
+        entry = book.charge("study", G(epsilon=0.5, delta=-0.0, gamma=-0.0))
+        assert book.entries("study") == (entry,)
+
+
 @pytest.mark.slow_cases("postgresql")
 def test_a_budget_is_used_up_and_stays_used_up(ledger, url):
     """Charges add up, the next one is refused, and another reader of the file sees the same."""

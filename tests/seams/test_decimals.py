@@ -101,6 +101,14 @@ class TestReader:
         found = read("epsilon", given, up=True)
         assert (type(found), found) == (float, wanted)
 
+    def test_a_zero_has_no_sign(self):
+        """A zero below zero is written otherwise, and PostgreSQL takes no such entry."""
+        estimates = (("a", -0.0), ("b", Decimal("0.1")))
+        slack = np.float64(-0.0)
+        promise = hs.Guarantee(epsilon=-0.0, delta=slack, gamma=-0.0, estimates=estimates)
+        found = (promise.epsilon, promise.delta, promise.gamma, *dict(promise.estimates).values())
+        assert [each.hex() for each in found] == ["0x0.0p+0"] * 4 + [(0.1).hex()]
+
     @pytest.mark.parametrize(
         "bad",
         [True, np.True_, math.nan, np.float32("nan"), Decimal("sNaN"), "0.1", None, 1j, [0.1]],

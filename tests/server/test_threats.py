@@ -197,6 +197,27 @@ def test_11_revoked_expired_and_narrowed_tokens(team):
     assert team.send("GET", "/v1/me", team.ana).content == unknown.content
 
 
+def test_12_a_token_of_some_addresses_makes_none_of_others(team):
+    """Who holds a steward's token that counts from here alone makes none that counts elsewhere."""
+    here = Scope(addresses=("127.0.0.0/8", "::1"))
+    away = invite(team.folder, "sam", "steward", [], days=1, scope=here)
+    team.client._transport.client = ("127.0.0.1", 5)
+    path = f"/v1/people/{team.person('sam')}/tokens"
+
+    def make(*addresses):
+        return team.send("POST", path, away, json={"addresses": addresses} if addresses else {})
+
+    for addresses in (["10.0.0.0/8"], ["0.0.0.0/0"], ["127.0.0.1", "10.9.8.7"], ["::/0"]):
+        assert (make(*addresses).status_code, make(*addresses).json()["code"]) == (422, "bad_value")
+    assert "127.0.0.0/8" in make("10.0.0.0/8").json()["detail"]
+    for addresses, elsewhere in (((), "10.1.2.3"), (("127.0.0.1",), "127.0.0.2")):
+        token = make(*addresses).json()["token"]
+        assert team.send("GET", "/v1/me", token).status_code == 200
+        assert find_caller(team.desk.ledger, token, elsewhere) is None
+    free = team.send("POST", path, team.sam, json={"addresses": ["10.0.0.0/8"]})
+    assert free.status_code == 201
+
+
 @pytest.mark.slow
 def test_12_guessing_is_slowed_and_keeps_nobody_out(team):
     """After ten wrong tokens of an address 429; one that counts gets in."""

@@ -67,6 +67,11 @@ NUMBERS = (
     "2 * -3.5 - n / 3 * x",
 )  # fmt: skip
 
+WHOLE = (
+    "floor(x) * floor(n)", "floor(x) * floor(x) * floor(x)", "abs(floor(x)) * -floor(n)",
+    "floor(x) - -floor(x) * floor(x)", "floor(x) / floor(n)",
+)  # fmt: skip
+
 
 def each_of(table, texts):
     """Sum and number of values of every expression."""
@@ -185,6 +190,19 @@ class TestEngines:
         found = [cells(thorough(each)) for each in (every.filter("kind == 'plain'"), every)]
         assert [c[0] for c in found[0].values] == [c[0] for c in found[1].values]
         assert [c[1] for c in found[1].values[:2]] == [len(odd), len(odd)]
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_whole_numbers_are_multiplied_as_doubles(self, engine, placed):
+        """As integers they overflow: one row would decide whether the query fails."""
+        frame = pa.table({"x": [1.5, 1e10, -1e300, None], "n": [3, 2**63 - 1, -(2**63), 5]})
+        source, name = placed(engine, frame)
+        table = hs.table(source, name)
+        for i, text in enumerate(WHOLE):
+            table = table.derive(f"e{i}", text).mean(f"e{i}", low=-1, high=1)
+        assert cells(table).values[1::2] == ([3],) * len(WHOLE)
+        product = hs.table(source, name).derive("e", WHOLE[0])
+        exact = product.filter("e == 3 or e > 9e25 and e < 1e26 or e > 8e31 and e < 9e31")
+        assert cells(exact.count()).values == ([3],)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)

@@ -328,6 +328,19 @@ class TestNumbers:
         assert counts(table.sum("n", low=0, high=10)) == [(steps or 0) * 2**26]
         assert counts(table.filter("n * n - 1 / n == n or n > 0").count()) == [int(bool(steps))]
 
+    @pytest.mark.parametrize(
+        ("digits", "part", "number"),
+        [(18, 3, "99999999999999.999"), (38, 20, "1.00000000000000000001")],
+    )
+    def test_a_decimal_with_a_fraction_is_no_whole_number(self, digits, part, number):
+        """It would be taken for its neighbour, and two users for one."""
+        near = decimal.Decimal(number).to_integral_value()
+        cells = [decimal.Decimal(number), near, -near, near + 1, None]
+        frame = pa.table({"who": pa.array(cells, pa.decimal128(digits, part))})
+        table = hs.table(frame, types={"who": "int"})
+        assert counts(table.filter("is_null(who)").count()) == [2]
+        assert counts(table.filter(f"who in [{near}, {-near}, {near + 1}]").count()) == [3]
+
     @pytest.mark.slow
     def test_huge_whole_numbers_on_duckdb(self, tmp_path):
         """Numbers of 128 bits are clipped like any other."""

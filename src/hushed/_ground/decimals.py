@@ -33,7 +33,7 @@ _FAR = 400  # powers of ten; no double is as far from 1
 
 
 def read(name: str, value: Any, *, up: bool) -> float:
-    """Read a privacy parameter as the float whose shortest decimal it stands for; never NaN.
+    """Read a privacy parameter as the float whose shortest decimal it stands for; no NaN, no -0.0.
 
     Floats, NumPy's among them, are taken as doubles: ``np.float32(0.1)`` is 0.10000000149011612.
     Other numbers are exact; where one is no decimal of a double, ``up`` takes the next one above
@@ -43,7 +43,7 @@ def read(name: str, value: Any, *, up: bool) -> float:
         value = _converted(name, value, up=up)
     if math.isnan(value):
         raise ParameterError(f"{name} must be a number, got NaN", parameter=name)
-    return value  # type: ignore[no-any-return]
+    return value + 0.0  # type: ignore[no-any-return]  # -0.0 is written otherwise, and no amount
 
 
 def _converted(name: str, value: Any, *, up: bool) -> float:

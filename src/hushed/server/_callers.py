@@ -132,7 +132,10 @@ def require_role(caller: Caller, *roles: Role, quote_only: bool = False) -> Call
 
 
 def require_keeper(caller: Caller) -> Caller:
-    """Refuse all but stewards whose token is not narrowed: it could make itself a wider one."""
+    """Refuse all but stewards whose token is for all data sets: it could make itself a wider one.
+
+    One that counts from some addresses makes none that counts from others.
+    """
     if require_role(caller, "steward").scope.datasets is not None:
         raise Problem("forbidden")
     return caller

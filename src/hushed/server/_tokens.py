@@ -8,7 +8,7 @@ import json
 import re
 import secrets
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -56,6 +56,24 @@ class Scope:
             return False
         return any(found in ipaddress.ip_network(each) for each in self.addresses)
 
+    def below(self, maker: Scope) -> Scope:
+        """Give what a token may do that is made with another one: from no other addresses.
+
+        Whoever holds a token that counts from some networks could else make one that counts from
+        all.
+        """
+        if not maker.addresses:
+            return self
+        if not self.addresses:
+            return replace(self, addresses=maker.addresses)
+        if all(any(_is_part(each, of) for of in maker.addresses) for each in self.addresses):
+            return self
+        raise ParameterError(
+            f"your own token counts from {', '.join(maker.addresses)} alone, and so does each that "
+            "you make: name addresses among these, or leave them out",
+            parameter="addresses",
+        )
+
     def to_json(self) -> str:
         """Write as JSON."""
         datasets = None if self.datasets is None else list(self.datasets)
@@ -75,6 +93,13 @@ class Scope:
             addresses=tuple(told["addresses"]),
             use=told.get("use", "api"),  # there was no other before
         )
+
+
+def _is_part(network: str, of: str) -> bool:
+    """Whether all addresses of a network are among those of another one."""
+    inner, outer = ipaddress.ip_network(network), ipaddress.ip_network(of)
+    same = inner.version == outer.version
+    return same and inner[0] in outer and inner[-1] in outer
 
 
 def make_token() -> tuple[str, str, str]:

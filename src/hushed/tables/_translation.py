@@ -95,9 +95,13 @@ class _Translator:
         raise NotImplementedError(type(node).__name__)  # parse lets nothing else pass
 
     def _operand(self, node: ast.expr) -> Any:
-        """Operand of arithmetic: a double that is 0 or between 1e-100 and 1e100."""
+        """Operand of arithmetic: a double that is 0 or between 1e-100 and 1e100.
+
+        What `floor` gives is whole, and an engine would multiply two of these as integers, which
+        fails where the product has more than 64 bits.
+        """
         if node in self._results:
-            return self.rows[self._results[node]]
+            return operations.as_double(self.rows[self._results[node]])
         value = constant_of(node)
         if value is not None:
             return operations.constant(_normalise(float(value)), "float")

@@ -89,9 +89,8 @@ def _add_tokens(router: APIRouter, house: House) -> None:
         if form.errors:
             opened = {"errors": form.errors, "fields": fields, "opens": person}
             return _show(request, house, 422, **opened)
-        _, text = add_token(
-            ledger, person, days=asked.life(), scope=asked.scope(), actor=caller.name
-        )
+        scope = asked.scope().below(caller.scope)
+        _, text = add_token(ledger, person, days=asked.life(), scope=scope, actor=caller.name)
         name = next(each["name"] for each in list_people(ledger) if each["id"] == person)
         text = write_address(house.desk.settings.server, text) if page else text
         fresh = {"name": name, "text": text, "page": page, "days": asked.life()}

@@ -151,8 +151,9 @@ def _add_tokens(router: APIRouter, desk: Desk, steward: Callable[..., Caller]) -
     )
     def add(person: Id, asked: AskedToken, caller: Annotated[Caller, Depends(steward)]) -> NewToken:
         """Make a token. It is shown this once; only a digest of it is kept."""
+        scope = asked.scope().below(caller.scope)
         identity, text = add_token(
-            desk.ledger, person, days=asked.life(), scope=asked.scope(), actor=caller.name
+            desk.ledger, person, days=asked.life(), scope=scope, actor=caller.name
         )
         address = write_address(desk.settings.server, text) if asked.page else None
         return NewToken(id=identity, token=text, address=address)

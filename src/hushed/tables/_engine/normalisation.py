@@ -94,7 +94,10 @@ def choose_cast(
                 f"column {name!r} is of type {found} and cannot be read as {declared}"
             )
         if found != declared:  # of its own type it is read as it is: of 64 bits without a sign, too
-            read = engine.read_spelling(quoted, declared) if found == "string" else None
+            text = quoted
+            if declared == "int" and dtype.is_decimal():  # in doubles it would be rounded to one
+                found, text = "string", f"CAST({quoted} AS VARCHAR)"
+            read = engine.read_spelling(text, declared) if found == "string" else None
             quoted, shape = f"({read or engine.readings[declared].format(quoted)})", declared
     if shape == "other":
         return ColumnCast(type="other", sql="NULL", dtype="null")
