@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 
 import hushed as hs
-from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.errors import DamagedLedger, DoesNotHold, NotFound, ParameterError
 from hushed.plots._audits import audit_page
 from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
@@ -887,3 +887,38 @@ def test_an_answer_says_how_it_is_certified():
     assert not hasattr(answer, "certificate")
     with pytest.raises(AttributeError, match=r"hs\.certify\(answer\) makes it"):
         _ = answer.certificate
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_line_says_what_nobody_looked_at(certificates, ledger, kind):
+    """Alone, with the ledger, with a signature; no line says that a given ledger was missing."""
+    known = certificates[kind]
+    f = mean if kind == "release" else None
+    of_ledger = kind not in ("audit", "study")
+    alone = hs.verify(known, f).explain().splitlines()[0]
+    assert alone.startswith("holds as far as it was checked (record); not checked: ")
+    assert ("that it was released and charged" in alone) == of_ledger
+    assert "who wrote it" in alone
+    if of_ledger:
+        found = hs.verify(known, f, ledger=ledger)
+        first, *rest = found.explain().splitlines()
+        assert first.startswith("holds as far as it was checked (record, ledger); not checked: who")
+        assert not any("ledger" in each or "not changed since" in each for each in found.unchecked)
+        assert any("ledger has what was charged" in each for each in rest)
+    private, public = hs.statements.make_key()
+    signed = hs.verify(hs.statements.sign(known, private), f, key=public).explain()
+    assert signed.startswith("holds as far as it was checked (signature, record); not checked: ")
+    assert "who wrote it" not in signed.splitlines()[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_changed_file_is_no_bad_use(certificates, kind):
+    """It does not hold; a file of another kind or version is merely none that can be read."""
+    told = json.loads(certificates[kind].to_json())
+    for changed in (told | {"actor": "Eve"}, {n: v for n, v in told.items() if n != "note"}):
+        with pytest.raises(DoesNotHold, match="the certificate does not hold: "):
+            hs.verify(json.dumps(changed))
+    for other in (told | {"version": 2}, told | {"record": {"schema": "hushed dream"}}):
+        with pytest.raises(ParameterError) as refused:
+            hs.Statement.from_json(json.dumps(other))
+        assert not isinstance(refused.value, DoesNotHold)

@@ -93,8 +93,8 @@ def verify(
     For a proven sensitivity, whose proof is not checked, and for the answer of a query, the numbers
     that follow. With --ledger whether it was charged, and what for.
     """
-    # 1 says that it was not reproduced: whatever keeps it from being checked is a 2.
-    with finish(json=json, refused=BAD_USE) as result:
+    # 1 says that it does not hold: whatever keeps it from being checked is a 2.
+    with finish(json=json, refused=BAD_USE, unheld=REFUSED) as result:
         named = inputs_of(certificate, key, function, population)
         check_files(None, html, (*named, *files_of(ledger)), force=force)
         text = read_record(certificate, _TAKES)

@@ -20,7 +20,7 @@ from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, format_up, list_problems, name_changed
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._registry import StatisticMechanism
@@ -294,8 +294,9 @@ class Certificate(Shown):
         Raises
         ------
         ParameterError
-            If the text is not a certificate of a known version, or one that contradicts itself;
-            all problems are listed.
+            If the text is not a certificate of a known version; all problems are listed.
+        DoesNotHold
+            If it is one, and contradicts itself: it was changed.
         """
         from pydantic import ValidationError  # noqa: PLC0415
 
@@ -303,6 +304,8 @@ class Certificate(Shown):
             known = _adapter().validate_json(text)
         except ValidationError as cause:
             problems = list_problems(cause.errors(include_input=False, include_url=False))
+            if _names_itself(text):
+                raise DoesNotHold(f"the certificate does not hold: {problems}") from None
             raise ParameterError(f"not a hushed certificate of version 1: {problems}") from None
         _check_text(text)
         return known
@@ -316,6 +319,21 @@ class Certificate(Shown):
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explain_certificate(self)
+
+
+def _names_itself(text: str | bytes) -> bool:
+    """Whether a text says of itself that it is a certificate of this version, changed or not."""
+    import json  # noqa: PLC0415
+
+    try:
+        told = json.loads(text, parse_constant=int)  # NaN is no JSON: a ValueError
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(told, dict)
+        and told.keys() >= {"guarantee", "mechanism"}
+        and told.get("schema_version") == 1
+    )
 
 
 def _check_text(text: str | bytes) -> None:

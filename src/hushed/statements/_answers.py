@@ -233,8 +233,9 @@ ANSWERS = Kind(
     checked="digests; promise, noise, keys, candidates and error bars follow from the question",
     unchecked=(
         "that the query ran as it is asked here, and on the table that is named",
-        "that the noise was drawn, and the values were not changed since",
+        "that the noise was drawn",
         "variances, and means at an end of their range, beyond the bounds of their columns; "
         "remarks on the numbers",
     ),
+    without_ledger=("that these values were released, and not changed since",),
 )

@@ -13,10 +13,10 @@ from hushed._ground.checks import is_whole
 from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, show_time
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
-from hushed.statements._kinds import kind_of_record, read_record
+from hushed.statements._kinds import kind_of_record, names_kind, read_record
 from hushed.statements._readings import canonical, is_near
 
 _SCHEMA, _VERSION = "hushed statement", 1
@@ -214,7 +214,9 @@ class Statement(Shown):
         Raises
         ------
         ParameterError
-            If it is none of this version, contradicts itself, or was changed.
+            If it is none of this version.
+        DoesNotHold
+            If it is one, and contradicts itself: it was changed.
         """
         told = _load(text)
         if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
@@ -223,6 +225,16 @@ class Statement(Shown):
             raise ParameterError(f"this is no {_SCHEMA}{how if signed else ''}")
         if told.get("version") != _VERSION or not is_whole(told["version"]):
             raise ParameterError(f"a {_SCHEMA} of version {_VERSION} is wanted")
+        try:
+            return cls._read(told)
+        except ParameterError as problem:
+            if not names_kind(told.get("record")):
+                raise
+            raise DoesNotHold(f"the certificate does not hold: {problem.message}") from None
+
+    @classmethod
+    def _read(cls, told: dict[str, Any]) -> Statement:
+        """Read the fields of a certificate; refuse what does not follow from the others."""
         missing = sorted({each.name for each in fields(cls)} - told.keys())
         if missing:
             raise ParameterError(f"the certificate lacks {', '.join(missing)}")
@@ -239,8 +251,7 @@ class Statement(Shown):
         wrong = [name for name in sorted({*told, *again}) if not _is_same(told, again, name)]
         if wrong:
             raise ParameterError(
-                f"the certificate was changed: {flat(', '.join(wrong))} does not follow from the "
-                "rest of it"
+                f"it was changed: {flat(', '.join(wrong))} does not follow from the rest of it"
             )
         return found
 
