@@ -199,6 +199,9 @@ class Certificate(Shown):
     chain : str
         The steps of a chain whose rows the statistic was computed from, and the space that they
         take. Empty if it was computed from the rows themselves, and of any other function.
+    labels : tuple of str
+        What each released number is, in order, as whoever released it says: of a private estimator
+        the attribute, the feature, the class, and how it is scaled. Empty if nothing is said.
     """
 
     __pydantic_config__ = _CLOSED
@@ -220,6 +223,7 @@ class Certificate(Shown):
     unsearched: tuple[str, ...] = ()
     statistic: dict[str, Any] | None = None
     chain: str = ""
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_agreement(self)
@@ -265,8 +269,9 @@ class Certificate(Shown):
         import json  # noqa: PLC0415
 
         told = _adapter().dump_python(self, mode="json")
-        if not self.chain:  # so what was written before there were chains is the same text today
-            del told["chain"]
+        for later in ("chain", "labels"):  # so what was written before is the same text today
+            if not told[later]:
+                del told[later]
         try:
             json.dumps(told, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -362,6 +367,7 @@ def certify(
     outside: Outside = "clamp",
     confirmed: Literal["", "bits", "rounding"] = "",
     unsearched: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
@@ -379,6 +385,8 @@ def certify(
         How the function agreed with itself when sampled.
     unsearched : tuple of str, default ()
         Kinds of objects in a function, not sampled, that were not searched for the private rows.
+    labels : tuple of str, default ()
+        What each released number is, in order.
 
     Returns
     -------
@@ -416,6 +424,7 @@ def certify(
         confirmed=confirmed,
         unsearched=unsearched,
         statistic=None if sensitivity.statistic is None else sensitivity.statistic.description(),
+        labels=labels,
     )
 
 
@@ -455,7 +464,12 @@ def certify_statistic(
 
 
 def certify_blocks(
-    mechanism: Blocks, function: str, *, charged: str = "", unsearched: tuple[str, ...] = ()
+    mechanism: Blocks,
+    function: str,
+    *,
+    charged: str = "",
+    unsearched: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Certificate:
     """Write the certificate of a function that was asked about blocks.
 
@@ -483,6 +497,7 @@ def certify_blocks(
         charged=charged,
         person=mechanism.unit == "person",
         unsearched=unsearched,
+        labels=labels,
     )
 
 

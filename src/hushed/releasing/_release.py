@@ -210,6 +210,23 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
+    asked: dict[str, Any] = {"budget": budget, "note": note, "key": key, "outside": outside}
+    return release_labelled(f, data, mechanism, ledger, **asked)
+
+
+def release_labelled(
+    f: Any,
+    data: Any,
+    mechanism: Any,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    outside: Outside = "clamp",
+    labels: tuple[str, ...] = (),
+) -> Release:
+    """Release, and say on the certificate what each number is, which is no part of the question."""
     _refuse_noisy(f)
     # A subclass may draw anything: it is none of ours.
     if (
@@ -240,6 +257,7 @@ def release(
             note=choose_note(note, default_note(f"Blocks: {name_function(function)}")),
             key=key,
             outside=outside,
+            labels=labels,
         )
         return Release(value=value, certificate=certificate, entry=entry)
     hidden: tuple[str, ...] = ()
@@ -267,7 +285,7 @@ def release(
     refuse_layout(f, rows)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
-    agreed, _ = confirm_function(f, admitted, unsearched=hidden)
+    agreed, _ = confirm_function(f, admitted, unsearched=hidden, labels=labels)
     remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(carried)}"))
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss
@@ -276,7 +294,14 @@ def release(
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
         return _evaluate_and_store(
-            f, rows, admitted, paid, outside=outside, confirmed=agreed, unsearched=hidden
+            f,
+            rows,
+            admitted,
+            paid,
+            outside=outside,
+            confirmed=agreed,
+            unsearched=hidden,
+            labels=labels,
         )
 
 
@@ -323,6 +348,7 @@ def _evaluate_and_store(
     outside: Outside,
     confirmed: Literal["", "bits", "rounding"],
     unsearched: tuple[str, ...],
+    labels: tuple[str, ...],
 ) -> Release:
     """Evaluate, certify, draw; what is released is stored first, a failure, too.
 
@@ -338,6 +364,7 @@ def _evaluate_and_store(
             outside=outside,
             confirmed=confirmed,
             unsearched=unsearched,
+            labels=labels,
         )
         return replace(made, created=begun)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
@@ -107,7 +107,10 @@ def verify(
         return _follow(known, mechanism)
     if f is None:
         raise ParameterError(
-            "give the function that was released (FILE.py:NAME on the command line): its "
+            "a PrivateEstimator of hushed.sklearn made this, whose sensitivity was sampled: make "
+            "one with the same options and population, and call its verify(certificate), in Python"
+            if _is_encoded(sampling.population)
+            else "give the function that was released (FILE.py:NAME on the command line): its "
             "sensitivity was sampled"
         )
     _check_update(sampling, update)
@@ -184,6 +187,11 @@ def _follow_blocks(known: Certificate) -> Verification:
             "the given candidates, prior or centre, of which only a fingerprint is stated",
         )
     return compare_promises(known, fresh, unchecked, kind=OF_BLOCKS)
+
+
+def _is_encoded(population: Mapping[str, Any]) -> bool:
+    """Whether rows of a population were encoded for a fit, as a private estimator does."""
+    return any("encoded for the fit" in str(population.get(each)) for each in ("name", "kind"))
 
 
 def _check_update(sampling: SamplingRecord, update: Update | None) -> None:

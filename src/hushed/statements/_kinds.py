@@ -58,7 +58,8 @@ def kind_of_object(subject: object) -> Kind:
             return each
     known = ", ".join(kind.__name__ for each in KINDS for kind in each.takes)
     raise ParameterError(
-        f"a certificate is made of one of {known}, got {type(subject).__name__}",
+        f"a certificate is made of one of {known}, got {type(subject).__name__}"
+        + "; of a private estimator once it is fitted" * hasattr(type(subject), "fit"),
         parameter="subject",
     )
 

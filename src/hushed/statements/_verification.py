@@ -206,7 +206,7 @@ def verify(
     NotFound
         If there is no file at a path.
     """
-    known, signed, unsigned = _read(certificate, key)
+    known, signed, unsigned = read_certificate(certificate, key)
     asked: dict[str, Any] = {
         "population": population,
         "mechanism": mechanism,
@@ -262,7 +262,7 @@ def verify(
     )
 
 
-def _read(
+def read_certificate(
     certificate: Certificate | Statement | str | bytes | PathLike[str], key: bytes | None
 ) -> tuple[Certificate | Statement, list[str], list[str]]:
     """Read a certificate of any form, and say what its signature shows, and what nothing does."""
