@@ -4,7 +4,9 @@ import copy
 import dataclasses
 import json
 import math
+import re
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -922,3 +924,43 @@ def test_a_changed_file_is_no_bad_use(certificates, kind):
         with pytest.raises(ParameterError) as refused:
             hs.Statement.from_json(json.dumps(other))
         assert not isinstance(refused.value, DoesNotHold)
+
+
+def test_bounds_that_were_searched_are_told_with_what_was_found():
+    """The word for asking stands in no range."""
+    rows = visits().sum("cost", low=0, high="search")
+    rows = rows.sum("cost", low="search", high="search", name="both")
+    answer = rows.sum("cost", low=-1, high="search", name="own").release(epsilon=30.0)
+    known = hs.certify(answer)
+    told = known.explain()
+    assert "to search" not in told
+    assert "search to" not in told
+    (_, one), two, (_, other) = (answer.bounds[each] for each in answer.values)
+    assert f"(values moved into 0 to {one:g}, of which {one:g} was found with noise)" in told
+    assert f"to {two[1]:g}, bounds that were found with noise)" in told
+    assert f"(values moved into -1 to {other:g}, of which" in told
+    assert hs.verify(known.to_json()).reproduced
+
+
+def test_parts_of_epsilon_are_never_seen_to_add_up_to_something_else():
+    """One that is not printed as it is says so; and the whole stands below."""
+    rows = visits()
+    for epsilon in (1.0, 0.7, 2.0):
+        query = rows.count().count_users().mean("cost", low=0, high=50)
+        told = hs.certify(query.release(epsilon=epsilon)).explain()
+        parts = re.findall(r"-> epsilon ([0-9.e-]+)(, rounded up)?$", told, re.M)
+        assert len(parts) == 4
+        exact = all(not rounded for _, rounded in parts)
+        assert not exact or sum(Decimal(each) for each, _ in parts) == Decimal(str(epsilon))
+        assert f"All parts together: epsilon {epsilon:g}." in told
+    exact = hs.certify(rows.count().count_users().release(epsilon=1.0)).explain()
+    assert exact.count("-> epsilon 0.5\n") == 2
+
+
+def test_a_certificate_names_budget_limit_and_columns(certificates, ledger):
+    """Where nobody named the data set it says so, with the budget; the place is in no record."""
+    unnamed = hs.certify(1, ledger=ledger, budget="clinic").explain()
+    assert "data set: not named by who certified it; its budget is clinic\n" in unnamed
+    assert "data set: Clinic 2024\n" in certificates["answer"].explain()
+    assert "counts towards: charge 1 of the budget 'clinic', which keeps epsilon = 30," in unnamed
+    assert "Columns that it uses: " in unnamed

@@ -293,19 +293,26 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
     """List what its maker said, and where it is charged."""
     kind, entry = kind_of_record(statement.record), statement.entry
     found = [
-        (kind.about, statement.data or "not named"),
+        (kind.about, statement.data or _name_missing(statement)),
         ("released for", statement.note or "not said"),
         ("released by", statement.actor or "not said"),
         ("digest of the record", statement.record_digest),
     ]
     if entry is not None:
         at = show_time(entry.at)
-        found.insert(3, ("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"))
+        limit = [("counts towards", entry.terms.partition(". ")[0])] * bool(entry.terms)
+        found[3:3] = [("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"), *limit]
         return found
     found.insert(3, ("certified", show_time(statement.created)))
     if kind.charged:
         found.insert(3, ("ledger entry", "none is named"))
     return found
+
+
+def _name_missing(statement: Statement) -> str:
+    """Say that nobody named what it is about, whose place is private; a budget may tell."""
+    entry = statement.entry
+    return "not named by who certified it" + (f"; its budget is {entry.budget}" if entry else "")
 
 
 def digest_of(content: Any) -> str:

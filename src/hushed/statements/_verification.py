@@ -231,10 +231,8 @@ def verify(
             checked.append(f"its own certificate: {sampling.explain()}")
         else:
             differences.append(f"its own certificate: {sampling.explain()}")
-    elif f is not None:
-        raise ParameterError(
-            f"the certificate of {_A[kind.name]} has no function to run: leave f out"
-        )
+    else:
+        _refuse_unused(kind.name, f=f, population=population, mechanism=mechanism, update=update)
     looked_up = kind.charged or kind.compare is not None
     if ledger is not None and not looked_up:
         raise ParameterError(
@@ -260,6 +258,17 @@ def verify(
         signature=key is not None,
         ledger=ledger is not None if looked_up else None,
     )
+
+
+def _refuse_unused(kind: str, **given: object) -> None:
+    """Refuse what nothing is asked of: whoever gave it would take it for checked."""
+    unused = [name for name, value in given.items() if value is not None]
+    if unused:
+        raise ParameterError(
+            f"the certificate of {_A[kind]} has no function to run: leave {' and '.join(unused)} "
+            "out",
+            parameter=unused[0],
+        )
 
 
 def read_certificate(

@@ -24,6 +24,7 @@ from hushed.tables._top import TopChoice
 Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
 DISTANCES = "how far one"  # begins what is said of distances
+_DIGITS = (4, 10)  # of a part of epsilon; more where it is a decimal of so many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,8 +96,17 @@ class Distances:
         }[self.noise]
         if self.steps[-1].of == "bounds":
             law += " of these"
-        loss = "" if self.epsilon is None else f" -> epsilon {format_up(self.epsilon, 4)}"
+        loss = "" if self.epsilon is None else f" -> epsilon {show_part(self.epsilon)}"
         return f"{name}{what}: {way} -> {law}{loss}"
+
+
+def show_part(epsilon: float) -> str:
+    """Print a part of epsilon: as it is, or that it is rounded, so that no sum seems wrong."""
+    for digits in _DIGITS:
+        short = format_up(epsilon, digits)
+        if float(short) == epsilon:
+            return short
+    return f"{format_up(epsilon, _DIGITS[0])}, rounded up"
 
 
 def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:
