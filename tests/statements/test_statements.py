@@ -546,6 +546,32 @@ def test_what_follows_without_the_runs_of_an_audit_is_compared(kind):
             hs.Statement(record=json.dumps(forged))
 
 
+@pytest.mark.parametrize(
+    ("neighbours", "symmetric"), [("replace-one", False), ("add-remove", True)]
+)
+def test_pairs_of_a_population_are_called_as_such_are(neighbours, symmetric):
+    """By number, place, size and what was done: whoever makes up a name is refused."""
+    drawn = hs.PopulationPairs(
+        population=hs.populations.Uniform(low=0, high=1), rows=3, count=5, symmetric=symmetric
+    )
+    claim = hs.Guarantee(epsilon=0.5, gamma=0.3, neighbours=neighbours)
+    given = {"samples": 9000, "batch": True, "workers": 1, "bits": False}
+    told = json.loads(hs.certify(hs.audit(noisy, drawn, claim=claim, **given)).record)
+    assert hs.Statement(record=json.dumps(told)).kind == "audit"
+    honest = told["tried"]
+    pair = told["witness"]["pair"]
+    free = next(i for i, name in enumerate(honest) if name != pair)
+    one = honest[free]
+    done, other = ("replaced", "taken away")[:: 1 if neighbours == "replace-one" else -1]
+    made_up = ["another pair", one.replace(" of 3", " of 4"), one.replace(done, other)]
+    made_up += [one.replace("row", "user"), one.replace("drawn pair ", "drawn pair 9")]
+    made_up += [re.sub(r"row \d", "row 1" if symmetric else "row 4", one), "", one + " "]
+    for name in made_up:
+        tried = [name if i == free else each for i, each in enumerate(honest)]
+        with pytest.raises(ParameterError, match="names of the drawn pairs does not follow"):
+            hs.Statement(record=json.dumps(told | {"tried": tried}))
+
+
 def test_the_certificate_of_an_audit_holds_its_outcomes(certificates):
     """At most 49 groups of them, from which the curve follows; an older file has none."""
     known = certificates["audit"]

@@ -23,6 +23,7 @@ from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, format_number
+from hushed._ground.read_only import make_again
 from hushed.blocks import Blocks, Pool
 from hushed.errors import (
     BadFunction,
@@ -85,6 +86,9 @@ class Release(Shown):
             released = self.value.copy()
             released.flags.writeable = False
             object.__setattr__(self, "value", released)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_again(self)
 
     @property
     def error(self) -> StatedError:
