@@ -17,7 +17,7 @@ from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import flat, format_up, list_problems, name_changed
+from hushed._ground.printing import flat, format_down, format_up, list_problems, name_changed
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import DoesNotHold, ParameterError
@@ -46,7 +46,7 @@ _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False, "strict": True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SamplingRecord(SamplingFacts):
+class SamplingRecord(Shown, SamplingFacts):
     """How the sensitivity was sampled: enough to do it again with the same function.
 
     Its other fields are those of `hushed.sensitivity.SamplingFacts`.
@@ -104,9 +104,17 @@ class SamplingRecord(SamplingFacts):
     names: tuple[str, ...] = ()
     elsewhere: dict[str, int] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        source = flat(self.population.get("name") or self.population.get("kind", "a population"))
+        return (
+            f"{flat(self.function)} sampled on {self.pairs} pairs of tables of {self.rows} rows "
+            f"from {source}; rank {self.rank} was kept, gamma {format_up(self.gamma)} "
+            f"({self.calibration})"
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismRecord:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MechanismRecord(Shown):
     """The calibrated mechanism.
 
     Parameters
@@ -148,6 +156,13 @@ class MechanismRecord:
     accuracy: float | None
     stated: bool = False
     value_scale: float | None = None
+
+    def __str__(self) -> str:
+        told = [f"{name} {value}" for name, value in self.parameters.items()]
+        if self.scale is not None:
+            told.insert(0, f"noise of scale {format_down(self.scale)}")
+        many = "values" if self.values > 1 else "value"
+        return flat(f"{self.name}, {self.values} {many}: {', '.join(told) or 'no parameters'}")
 
 
 @given_by("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0)).certificate")

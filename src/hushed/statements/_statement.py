@@ -26,8 +26,8 @@ _COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LedgerEntry(Shown):
     """The charge behind a release, as its ledger has it.
 
     Parameters
@@ -64,6 +64,10 @@ class LedgerEntry:
             raise ParameterError("entry.number must be a whole number of 1 or more")
         if not _DIGEST.fullmatch(self.digest):
             raise ParameterError("entry.digest must be 64 hexadecimal digits")
+
+    def __str__(self) -> str:
+        noted = f": {flat(self.note)}" if self.note else ""
+        return f"Entry {self.number} of budget {flat(self.budget)}, {show_time(self.at)}{noted}"
 
 
 @given_by('hs.certify(answer, data="stays of 2024")')

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above, root_above
 from hushed._ground.printing import format_exactly, format_up, shown
 from hushed.guarantee import Guarantee
@@ -27,8 +28,8 @@ DISTANCES = "how far one"  # begins what is said of distances
 _DIGITS = (4, 10)  # of a part of epsilon; more where it is a decimal of so many
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistanceStep:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DistanceStep(Shown):
     """How far two neighbouring tables are apart after one step.
 
     Parameters
@@ -48,9 +49,12 @@ class DistanceStep:
     of: Literal["users", "rows", "groups", "answers", "bounds"]
     why: str
 
+    def __str__(self) -> str:
+        return f"{self.why}: {format_up(self.distance)} {self.of} apart at most"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distances:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Distances(Shown):
     """The way from one user or row to the noise of one measurement, and to epsilon.
 
     Parameters
