@@ -28,6 +28,7 @@ The command line ends with 1 for every `Refusal` and with 2 for all else::
      |   `- NotALedger
      |- ParameterError            bad use: also a ValueError
      |   |- BudgetExists
+     |   |- DoesNotHold            1 of verify
      |   |- KeyInUse
      |   |- SpaceMismatch
      |   |- TooFewPairs
@@ -54,6 +55,7 @@ __all__ = [
     "BudgetExists",
     "DamagedLedger",
     "DamagedRun",
+    "DoesNotHold",
     "EngineUnavailable",
     "HushedError",
     "HushedWarning",
@@ -129,6 +131,14 @@ class Refusal(HushedError):
 
 class ParameterError(HushedError, ValueError):
     """A parameter lies outside the range in which the promise holds."""
+
+
+class DoesNotHold(ParameterError):
+    """A certificate contradicts itself, or no signature on it fits: somebody changed it.
+
+    Also one of another version of hushed, where it names this one. What is no certificate at all is
+    a plain `ParameterError`.
+    """
 
 
 class WrongNorm(ParameterError):

@@ -609,6 +609,19 @@ class TestTargets:
         verified = run("verify", "c.json", "f.py:counts", "--population", "f.py:simulate")
         assert verified.exit_code == 0
 
+    def test_verify_gives_the_function_what_it_was_sampled_with(self, folder):
+        """A frame, without a word about it on the command line."""
+        Path("g.py").write_text("def dear(rows): return rows['cost'].clip(0, 50).mean()\n")
+        cells = "".join(f"{i % 50}.5\n" for i in range(4000))
+        Path("p.csv").write_text(f"cost\n{cells}")
+        Path("own.csv").write_text(f"cost\n{cells[:200]}")
+        asked = ("own.csv", "g.py:dear", "--population", "p.csv", "--frame", "pandas")
+        options = ("--epsilon", 1, "--gamma", 0.2, "--calibration", "marginal")
+        done = run("release", *asked, *options, "--out", "h.json")
+        assert done.exit_code == 0, done.stderr
+        again = run("verify", "h.json", "g.py:dear", "--population", "p.csv")
+        assert again.exit_code == 0, again.stderr
+
     def test_a_function_that_returns_a_function(self, folder):
         """Bernstein wraps a learner of functions; its options reach the mechanism; it verifies."""
         arguments = [a if a != "f.py:line" else "f.py:distribution" for a in RELEASE]

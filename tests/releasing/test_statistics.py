@@ -386,3 +386,34 @@ def test_a_list_of_texts_is_released_as_one_of_low_ends_and_the_certificate_says
     assert "In a list, or a column of objects, even all rows may be such" in told
     with pytest.raises(BadRows, match="column of numbers"):  # this type is public
         hs.release(median, np.array(["80", "90"] * 20), mechanism)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"f": np.mean}, "no function is run .* leave f out"),
+        ({"population": hs.populations.Uniform(low=0, high=1)}, "leave population out"),
+        ({"f": hs.statistics.median(low=0, high=2, rows=30)}, "another statistic"),
+        ({"f": hs.statistics.trimmed_mean(low=0, high=1, rows=30)}, "another statistic"),
+    ],
+)
+def test_what_verify_would_not_look_at_is_refused(given, words):
+    """Whoever gave the wrong function would take it for checked."""
+    median = hs.statistics.median(low=0, high=1, rows=30)
+    found = hs.release(median, np.linspace(0, 1, 30), hs.InverseSensitivity(median, epsilon=1.0))
+    known = found.certificate
+    assert hs.verify(known, median).reproduced
+    for certificate in (known, hs.certify(found)):
+        with pytest.raises(ParameterError, match=words):
+            hs.verify(certificate, **given)
+
+
+def test_a_function_is_refused_wherever_none_is_run():
+    """Of a proven sensitivity, of blocks, and of an answer."""
+    proven = hs.proven_sensitivity(1.0, neighbours="replace-one", argument="each row counts once")
+    found = hs.release(np.sum, np.ones(30), hs.Laplace(proven, epsilon=1.0))
+    answer = hs.certify(hs.table(pd.DataFrame({"x": [1, 2, 3]})).count().release(epsilon=1.0))
+    assert hs.verify(found.certificate).reproduced
+    for certificate in (found.certificate, answer):
+        with pytest.raises(ParameterError, match="leave f out"):
+            hs.verify(certificate, np.sum)

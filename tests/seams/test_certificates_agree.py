@@ -191,7 +191,7 @@ def test_a_contradiction_is_told_without_the_words_of_the_parser():
     """What is wrong comes right after what was tried."""
     loaded = proven()
     loaded["mechanism"]["scale"] *= 2
-    with pytest.raises(ParameterError, match=r"of version 1: the certificate contradicts itself"):
+    with pytest.raises(ParameterError, match=r"not hold: the certificate contradicts itself"):
         hs.Certificate.from_json(json.dumps(loaded))
 
 

@@ -156,6 +156,7 @@ ENDINGS = {
         ((*VERIFY, "f.py:other"), 1, None),
         ((*VERIFY, "f.py:breaks"), 2, "refused"),
         ((*VERIFY, "f.py:vanishes"), 2, "refused"),
+        (("verify", "changed.json"), 1, "does-not-hold"),
         (("verify", "c.json", "vanishes.py:f"), 2, "bad-use"),
         (("verify", "f.py", "f.py:mean"), 2, "bad-use"),
     ],
@@ -300,6 +301,9 @@ def prepared(tmp_path_factory):
     (folder / "kills.py").write_text("import os\nos._exit(1)\n", encoding="utf-8")
     (folder / "rows.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(11, 31)) + "\n")
     assert ended(*RELEASE, "--out", "c.json", cwd=folder).returncode == 0
+    known = json.loads((folder / "c.json").read_text())
+    known["guarantee"]["epsilon"] /= 2
+    (folder / "changed.json").write_text(json.dumps(known))
     opening = ("ledger", "open", BUDGET[0])
     add_remove = ("--neighbours", "add-remove")
     assert ended(*opening, "clinic", "--epsilon", "1", cwd=folder).returncode == 0

@@ -1,5 +1,6 @@
 """An estimator of scikit-learn that is fitted, released with a promise, and used as any other."""
 
+import json
 import pickle
 import re
 import sys
@@ -35,6 +36,7 @@ from hushed._ground.printing import format_up
 from hushed.errors import (
     BadFunction,
     BadRows,
+    DoesNotHold,
     KeyInUse,
     Overspent,
     ParameterError,
@@ -719,3 +721,107 @@ class TestErrorsOnPublicRows:
 def up(number):
     """Print as a certificate does, with three digits."""
     return format_up(number, 3)
+
+
+class TestNumbersOnACertificate:
+    """They are those that were released, with what each of them is."""
+
+    FRAMED = ([0.0, 0.0], [100.0, 100.0])
+
+    def frame(self, count=400):
+        rng = np.random.default_rng(1)
+        return pd.DataFrame(rng.uniform(0, 100, (count, 2)), columns=["age", "dose"])
+
+    def test_coefficients_have_feature_class_and_scale(self):
+        """A step of half the range changes the margin by the released number."""
+        X = self.frame()
+        model = PrivateEstimator(
+            LogisticRegression(),
+            epsilon=5.0,
+            route="objective",
+            bounds=self.FRAMED,
+            labels=[0, 1],
+        ).fit(X, (X["age"] > 50).astype(int))
+        known = hs.certify(model)
+        assert known.subject.named == {
+            "coef_ of age, class 1, for a step of 50": pytest.approx(50 * model.coef_[0, 0]),
+            "coef_ of dose, class 1, for a step of 50": pytest.approx(50 * model.coef_[0, 1]),
+            "intercept_, class 1, at the middle of all ranges": pytest.approx(
+                model.decision_function(pd.DataFrame([[50.0, 50.0]], columns=X.columns))[0]
+            ),
+        }
+        assert "coef_ of age, class 1, for a step of 50" in known.explain()
+        assert "what each number is called" in model.verify(known).explain()
+
+    def test_several_classes_are_named_in_the_order_of_the_draw(self):
+        """Of the objective, numbers of one class stand together."""
+        X = self.frame()
+        labels = np.array(["a", "b", "c"])[(X["age"] // 34).astype(int)]
+        model = PrivateEstimator(
+            LogisticRegression(),
+            epsilon=50.0,
+            route="objective",
+            bounds=self.FRAMED,
+            labels=["a", "b", "c"],
+        ).fit(X.to_numpy(), labels)
+        named = model.release_.named
+        for i, each in enumerate("abc"):
+            for j in range(2):
+                label = f"coef_ of feature {j}, class '{each}', for a step of 50"
+                assert named[label] == pytest.approx(50 * model.coef_[i, j])
+
+    def test_a_scaled_label_is_told(self):
+        """Of Ridge in the objective, where the released number is in units of half its range."""
+        X = self.frame()
+        model = PrivateEstimator(
+            Ridge(), epsilon=50.0, route="objective", bounds=self.FRAMED, labels=(0, 250)
+        ).fit(X, X["age"] * 2)
+        label = "coef_ of age, for a step of 50; label 0 to 250 scaled to [-1, 1]"
+        assert model.release_.named[label] == pytest.approx(model.coef_[0] * 50 / 125)
+
+    def test_moments_and_points_are_named(self):
+        """On blocks, without names of columns and with two that are alike."""
+        X, y = classed(400)
+        known = PrivateEstimator(
+            GaussianNB(),
+            epsilon=9.0,
+            delta=1e-6,
+            route="blocks",
+            radius=5.0,
+            blocks=20,
+            labels=["no", "yes"],
+        ).fit(X, y)
+        assert list(known.release_.named)[:2] == [
+            "theta_ of feature 0, class 'no'",
+            "theta_ of feature 1, class 'no'",
+        ]
+        assert list(known.release_.named)[-1] == "class_prior_, class 'yes'"
+
+    @pytest.mark.slow
+    def test_a_sampled_fit_is_verified_by_its_options(self):
+        """By somebody who has these and the public rows, and by nobody else."""
+        public = rows(3000, seed=3)
+        options = {"block_rows": 60, "calibration": "marginal", "progress": False}
+        model = PrivateEstimator(LinearRegression(), public, **options).fit(*rows(600))
+        known = hs.certify(model)
+        with pytest.raises(ParameterError, match=r"call its verify\(certificate\), in Python"):
+            hs.verify(known)
+        again = PrivateEstimator(LinearRegression(), public, **options)
+        assert again.verify(known.to_json()).reproduced
+        assert again.verify(model.certificate_).reproduced
+        other = PrivateEstimator(LinearRegression(fit_intercept=False), public, **options)
+        assert not other.verify(known).reproduced
+        with pytest.raises(ParameterError, match="route='sampled'"):
+            objective().verify(known)
+
+    def test_labels_that_are_too_few_or_twice_are_no_certificate(self):
+        """Whoever changes them is told so; that they are right is checked nowhere."""
+        told = json.loads(objective(epsilon=2.0).fit(XC, YC).certificate_.to_json())
+        for labels in (told["labels"][:-1], [told["labels"][0]] * len(told["labels"])):
+            with pytest.raises(DoesNotHold, match="labels must be distinct"):
+                hs.Certificate.from_json(json.dumps(told | {"labels": labels}))
+
+    def test_an_estimator_that_was_not_fitted_has_no_certificate(self):
+        """It says what is missing."""
+        with pytest.raises(ParameterError, match="once it is fitted"):
+            hs.certify(objective())

@@ -4,7 +4,9 @@ import copy
 import dataclasses
 import json
 import math
+import re
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 
 import hushed as hs
-from hushed.errors import DamagedLedger, NotFound, ParameterError
+from hushed.errors import DamagedLedger, DoesNotHold, NotFound, ParameterError
 from hushed.plots._audits import audit_page
 from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
@@ -544,6 +546,32 @@ def test_what_follows_without_the_runs_of_an_audit_is_compared(kind):
             hs.Statement(record=json.dumps(forged))
 
 
+@pytest.mark.parametrize(
+    ("neighbours", "symmetric"), [("replace-one", False), ("add-remove", True)]
+)
+def test_pairs_of_a_population_are_called_as_such_are(neighbours, symmetric):
+    """By number, place, size and what was done: whoever makes up a name is refused."""
+    drawn = hs.PopulationPairs(
+        population=hs.populations.Uniform(low=0, high=1), rows=3, count=5, symmetric=symmetric
+    )
+    claim = hs.Guarantee(epsilon=0.5, gamma=0.3, neighbours=neighbours)
+    given = {"samples": 9000, "batch": True, "workers": 1, "bits": False}
+    told = json.loads(hs.certify(hs.audit(noisy, drawn, claim=claim, **given)).record)
+    assert hs.Statement(record=json.dumps(told)).kind == "audit"
+    honest = told["tried"]
+    pair = told["witness"]["pair"]
+    free = next(i for i, name in enumerate(honest) if name != pair)
+    one = honest[free]
+    done, other = ("replaced", "taken away")[:: 1 if neighbours == "replace-one" else -1]
+    made_up = ["another pair", one.replace(" of 3", " of 4"), one.replace(done, other)]
+    made_up += [one.replace("row", "user"), one.replace("drawn pair ", "drawn pair 9")]
+    made_up += [re.sub(r"row \d", "row 1" if symmetric else "row 4", one), "", one + " "]
+    for name in made_up:
+        tried = [name if i == free else each for i, each in enumerate(honest)]
+        with pytest.raises(ParameterError, match="names of the drawn pairs does not follow"):
+            hs.Statement(record=json.dumps(told | {"tried": tried}))
+
+
 def test_the_certificate_of_an_audit_holds_its_outcomes(certificates):
     """At most 49 groups of them, from which the curve follows; an older file has none."""
     known = certificates["audit"]
@@ -887,3 +915,78 @@ def test_an_answer_says_how_it_is_certified():
     assert not hasattr(answer, "certificate")
     with pytest.raises(AttributeError, match=r"hs\.certify\(answer\) makes it"):
         _ = answer.certificate
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_line_says_what_nobody_looked_at(certificates, ledger, kind):
+    """Alone, with the ledger, with a signature; no line says that a given ledger was missing."""
+    known = certificates[kind]
+    f = mean if kind == "release" else None
+    of_ledger = kind not in ("audit", "study")
+    alone = hs.verify(known, f).explain().splitlines()[0]
+    assert alone.startswith("holds as far as it was checked (record); not checked: ")
+    assert ("that it was released and charged" in alone) == of_ledger
+    assert "who wrote it" in alone
+    if of_ledger:
+        found = hs.verify(known, f, ledger=ledger)
+        first, *rest = found.explain().splitlines()
+        assert first.startswith("holds as far as it was checked (record, ledger); not checked: who")
+        assert not any("ledger" in each or "not changed since" in each for each in found.unchecked)
+        assert any("ledger has what was charged" in each for each in rest)
+    private, public = hs.statements.make_key()
+    signed = hs.verify(hs.statements.sign(known, private), f, key=public).explain()
+    assert signed.startswith("holds as far as it was checked (signature, record); not checked: ")
+    assert "who wrote it" not in signed.splitlines()[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_changed_file_is_no_bad_use(certificates, kind):
+    """It does not hold; a file of another kind or version is merely none that can be read."""
+    told = json.loads(certificates[kind].to_json())
+    for changed in (told | {"actor": "Eve"}, {n: v for n, v in told.items() if n != "note"}):
+        with pytest.raises(DoesNotHold, match="the certificate does not hold: "):
+            hs.verify(json.dumps(changed))
+    for other in (told | {"version": 2}, told | {"record": {"schema": "hushed dream"}}):
+        with pytest.raises(ParameterError) as refused:
+            hs.Statement.from_json(json.dumps(other))
+        assert not isinstance(refused.value, DoesNotHold)
+
+
+def test_bounds_that_were_searched_are_told_with_what_was_found():
+    """The word for asking stands in no range."""
+    rows = visits().sum("cost", low=0, high="search")
+    rows = rows.sum("cost", low="search", high="search", name="both")
+    answer = rows.sum("cost", low=-1, high="search", name="own").release(epsilon=30.0)
+    known = hs.certify(answer)
+    told = known.explain()
+    assert "to search" not in told
+    assert "search to" not in told
+    (_, one), two, (_, other) = (answer.bounds[each] for each in answer.values)
+    assert f"(values moved into 0 to {one:g}, of which {one:g} was found with noise)" in told
+    assert f"to {two[1]:g}, bounds that were found with noise)" in told
+    assert f"(values moved into -1 to {other:g}, of which" in told
+    assert hs.verify(known.to_json()).reproduced
+
+
+def test_parts_of_epsilon_are_never_seen_to_add_up_to_something_else():
+    """One that is not printed as it is says so; and the whole stands below."""
+    rows = visits()
+    for epsilon in (1.0, 0.7, 2.0):
+        query = rows.count().count_users().mean("cost", low=0, high=50)
+        told = hs.certify(query.release(epsilon=epsilon)).explain()
+        parts = re.findall(r"-> epsilon ([0-9.e-]+)(, rounded up)?$", told, re.M)
+        assert len(parts) == 4
+        exact = all(not rounded for _, rounded in parts)
+        assert not exact or sum(Decimal(each) for each, _ in parts) == Decimal(str(epsilon))
+        assert f"All parts together: epsilon {epsilon:g}." in told
+    exact = hs.certify(rows.count().count_users().release(epsilon=1.0)).explain()
+    assert exact.count("-> epsilon 0.5\n") == 2
+
+
+def test_a_certificate_names_budget_limit_and_columns(certificates, ledger):
+    """Where nobody named the data set it says so, with the budget; the place is in no record."""
+    unnamed = hs.certify(1, ledger=ledger, budget="clinic").explain()
+    assert "data set: not named by who certified it; its budget is clinic\n" in unnamed
+    assert "data set: Clinic 2024\n" in certificates["answer"].explain()
+    assert "counts towards: charge 1 of the budget 'clinic', which keeps epsilon = 30," in unnamed
+    assert "Columns that it uses: " in unnamed

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from hushed._ground.printing import flat
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold
 
 
 def load_once(text: str | bytes, what: str) -> Any:
@@ -21,7 +21,7 @@ def load_once(text: str | bytes, what: str) -> Any:
         if len(found) < len(pairs):
             counts = Counter(name for name, _ in pairs)
             twice = ", ".join(sorted(name for name, count in counts.items() if count > 1))
-            raise ParameterError(f"{what} states {flat(twice)} twice")
+            raise DoesNotHold(f"{what} states {flat(twice)} twice")
         return found
 
     return json.loads(drop_mark(text), object_pairs_hook=once)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -98,6 +99,14 @@ def iterate_pairs(source: PopulationPairs, neighbours: Neighbours, seed: int) ->
     """Draw pairs one by one; a simulator whose rows are not independent is refused."""
     drawn = prepare_pairs(source, neighbours, seed)
     return (drawn.draw(number) for number in range(source.count))
+
+
+# How `DrawnPairs` names a pair: number, unit, place, size, and what was done.
+DRAWN = re.compile(
+    r"drawn pair ([1-9]\d{0,8}) \((row|user) ([1-9]\d{0,11}) of ([1-9]\d{0,11}) "
+    r"(replaced|taken away)\)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,8 @@ from hushed.guarantee import Guarantee
 Verdict = Literal["violated", "not refuted"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Witness:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Witness(Shown):
     """The pair and the event that were judged.
 
     Parameters

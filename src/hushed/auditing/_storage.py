@@ -16,7 +16,7 @@ from hushed.auditing._fixed import compute_minimum_detectable, plan_samples
 from hushed.auditing._goal import adapt_claim
 from hushed.auditing._outcomes import are_of, estimate_curve, read_outcomes
 from hushed.auditing._pairs import Pair, Relation
-from hushed.auditing._population import allow_slip, count_pairs
+from hushed.auditing._population import DRAWN, allow_slip, count_pairs
 from hushed.auditing._report import AuditReport, PopulationCount, Verdict, Witness
 from hushed.auditing._sequential import detect_by_bets
 from hushed.errors import HushedError, ParameterError
@@ -232,12 +232,33 @@ def _rules_of_drawn(report: AuditReport, alpha: float) -> dict[str, bool]:
         and (report.verdict == "violated") == (report.epsilon_low > claim.epsilon),
         "measured": report.measured == report.epsilon_low,
         "named": not report.named,
+        "names of the drawn pairs": _are_drawn(report),
         "number of runs": _are_left(report, pairs, allow_slip(claim.gamma, alpha)),
         "population": (told.drawn, told.needed, told.position in ("random", "last"))
         == (pairs, again.needed, True)
         and _near(told.share_low, again.share_low)
         and _near(told.share_high, again.share_high),
     }
+
+
+def _are_drawn(report: AuditReport) -> bool:
+    """Whether pairs of a population are called as such are: numbered, of one size, one row apart.
+
+    Where the row stands is drawn; it is the last one where the order does not matter.
+    """
+    found = [DRAWN.fullmatch(each) for each in report.tried]
+    told = [each.groups() for each in found if each is not None]
+    if len(told) != len(report.tried) or report.population is None:
+        return False
+    numbers, units, places, sizes, done = zip(*told, strict=True)
+    size, last = int(sizes[0]), report.population.position == "last"
+    removed = report.relation == "add-remove"
+    return (
+        list(map(int, numbers)) == list(range(1, len(told) + 1))
+        and len(set(units)) == len(set(sizes)) == 1
+        and set(done) == {"taken away" if removed else "replaced"}
+        and all(int(each) == size if last else int(each) <= size for each in places)
+    )
 
 
 def _are_left(report: AuditReport, audits: int, alpha: float) -> bool:

@@ -158,7 +158,7 @@ _ANSWERS = {
     "check-population": "0 not contradicted; 1 contradicted",
     "check-movement": "0 not contradicted; 1 contradicted",
     "audit": "0 not refuted; 1 violated (of the zoo: a private mechanism was accused)",
-    "verify": "0 reproduced; 1 not reproduced",
+    "verify": "0 what was checked holds; 1 changed, or not reproduced",
     "test-sensitivity": "0 not refuted; 1 refuted",
 }
 _DONE = {

@@ -18,7 +18,7 @@ import typer
 from hushed._ground.printing import list_kept
 from hushed.cli._exits import exits_of_c_told, exits_raise
 from hushed.cli._spelling import Hint, describe_error
-from hushed.errors import HushedError, Refusal
+from hushed.errors import DoesNotHold, HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
 _ENDED = "the function ended the process, by exit() of C: nothing was found or judged"
@@ -69,6 +69,7 @@ def finish(
     json: bool,
     stopped: str = "stopped; nothing was released",
     refused: int = REFUSED,
+    unheld: int = BAD_USE,
     hints: Mapping[str, Hint] | None = None,
     kept: str = "",
 ) -> Iterator[dict[str, Any]]:
@@ -93,8 +94,7 @@ def finish(
         with _output():
             pass  # flush what else was printed
     except HushedError as error:
-        is_refusal = isinstance(error, Refusal)
-        kind, code = ("refused", refused) if is_refusal else ("bad-use", BAD_USE)
+        kind, code = _judge(error, refused, unheld)
         words = _join(describe_error(error, hints or {}), *list_kept(error), result["kept"])
         _refuse(kind, type(error).__name__, words, code, json=json)
     except (typer.Exit, typer.Abort):
@@ -130,6 +130,13 @@ def run(app: Callable[[], object]) -> int:
     except typer.Exit as end:
         return end.exit_code
     return 0
+
+
+def _judge(error: HushedError, refused: int, unheld: int) -> tuple[str, int]:
+    """Name the kind of an error of ours, and its exit code."""
+    if isinstance(error, DoesNotHold):
+        return "does-not-hold", unheld
+    return ("refused", refused) if isinstance(error, Refusal) else ("bad-use", BAD_USE)
 
 
 def _join(*parts: str) -> str:

@@ -18,7 +18,6 @@ from hushed.cli._delivery import check_files
 from hushed.cli._inputs import in_blocks, read_population
 from hushed.cli._keys import read_key
 from hushed.cli._options import (
-    FrameOption,
     HeaderOption,
     JsonOption,
     KeepOption,
@@ -60,7 +59,12 @@ def verify(
         str | None,
         option("The public file or simulator, if the certificate names one.", ROWS),
     ] = None,
-    frame: FrameOption = "numpy",
+    frame: Annotated[
+        Frame | None,
+        option(
+            "What the function gets: array or frame; by default what it was sampled with.", ROWS
+        ),
+    ] = None,
     header: HeaderOption = None,
     accept_rounding: Annotated[
         bool,
@@ -93,8 +97,8 @@ def verify(
     For a proven sensitivity, whose proof is not checked, and for the answer of a query, the numbers
     that follow. With --ledger whether it was charged, and what for.
     """
-    # 1 says that it was not reproduced: whatever keeps it from being checked is a 2.
-    with finish(json=json, refused=BAD_USE) as result:
+    # 1 says that it does not hold: whatever keeps it from being checked is a 2.
+    with finish(json=json, refused=BAD_USE, unheld=REFUSED) as result:
         named = inputs_of(certificate, key, function, population)
         check_files(None, html, (*named, *files_of(ledger)), force=force)
         text = read_record(certificate, _TAKES)
@@ -105,7 +109,8 @@ def verify(
         source = None
         if isinstance(inner, hs.Certificate):
             f = None if f is None else _as_released(f, inner)
-            source = _read_named(population, inner, frame, header) if population else None
+            held = frame or _frame_of(inner)
+            source = _read_named(population, inner, held, header) if population else None
         elif population is not None:
             raise ParameterError(f"the certificate of {known.kind} has no population")
         with _open(ledger) as book:
@@ -175,6 +180,12 @@ def _read_certificate(text: str, key: bytes | None) -> Any:
             "writes one"
         )
     return hs.Certificate.from_json(text)
+
+
+def _frame_of(known: hs.Certificate) -> Frame:
+    """Say what held the rows when they were sampled."""
+    held = "" if known.sampling is None else known.sampling.container
+    return "pandas" if held == "pandas" else "polars" if held == "polars" else "numpy"
 
 
 def _read_named(

@@ -8,7 +8,14 @@ from functools import lru_cache
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Card, Shown, draw_gauge
-from hushed._ground.printing import format_down, format_up, name_changed, percent_up
+from hushed._ground.printing import (
+    flat,
+    format_down,
+    format_up,
+    name_changed,
+    percent_up,
+    show_time,
+)
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
@@ -77,8 +84,8 @@ def _name_keepers(budget: Budget) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Moment(Shown):
     """How much of a budget was used at some time.
 
     Parameters
@@ -97,6 +104,11 @@ class Moment:
     number: int
     used: float
     note: str
+
+    def __str__(self) -> str:
+        after = f"after charge {self.number}" if self.number else "when it was opened"
+        noted = f" ({flat(self.note)})" if self.note else ""
+        return f"{show_time(self.at)}, {after}{noted}: {percent_up(self.used)} % of the budget used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -25,8 +25,8 @@ from hushed.privacy_loss import PrivacyProfile
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Budget(Shown):
     """What may be spent on one data set, by all of its analysts together.
 
     Parameters
@@ -54,6 +54,14 @@ class Budget:
     note: str
     opened: str
     digest: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        limit = self.limit
+        return (
+            f"Budget {flat(self.name)}: epsilon {format_up(limit.epsilon)}, delta "
+            f"{format_up(limit.delta)}, gamma {format_up(limit.gamma)} at most, for "
+            f"{name_changed(limit.unit, limit.distance)}; {self.method}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

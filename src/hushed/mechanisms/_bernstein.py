@@ -16,6 +16,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.checks import read_epsilon, require_count, require_probability
 from hushed._ground.exact import moved_by_rounding
 from hushed._ground.numeric import COARSE, round_up
+from hushed._ground.read_only import make_again
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
 from hushed.errors import BadFunction, ParameterError
@@ -197,6 +198,9 @@ class BernsteinPolynomial:
         released = np.array(self.coefficients)
         released.flags.writeable = False
         object.__setattr__(self, "coefficients", released)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return make_again(self)
 
     def __call__(self, points: ArrayLike) -> Floats:
         """Evaluate at points of the cube."""

@@ -38,6 +38,7 @@ def release_blocks(
     note: str,
     key: str | None,
     outside: Outside,
+    labels: tuple[str, ...] = (),
 ) -> Released:
     """Charge, ask the function about each block, and draw; value, certificate and number.
 
@@ -71,7 +72,8 @@ def release_blocks(
     held = containers.container(rows)
     if pool is not None:
         pool.check(mechanism, held)
-    certify_blocks(mechanism, name, unsearched=hidden).to_json()  # whatever it refuses is unpaid
+    said: dict[str, Any] = {"unsearched": hidden, "labels": labels}
+    certify_blocks(mechanism, name, **said).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_blocks(mechanism, f)
     promise, law = mechanism.guarantee, mechanism.loss
     opened = open_calls(mechanism, f, 1, held) if pool is None else pool.lend()
@@ -81,7 +83,7 @@ def release_blocks(
             _tell_wait(calls, mechanism.blocks or 1)
         return draw_and_store(
             lambda: _ask_and_draw(mechanism, calls, rows),
-            lambda: certify_blocks(mechanism, name, charged=paid.terms, unsearched=hidden),
+            lambda: certify_blocks(mechanism, name, charged=paid.terms, **said),
             paid,
             "answer",
         )

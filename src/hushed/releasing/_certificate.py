@@ -17,10 +17,10 @@ from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
-from hushed._ground.printing import flat, format_up, list_problems, name_changed
+from hushed._ground.printing import flat, format_down, format_up, list_problems, name_changed
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold, ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 from hushed.mechanisms import Mechanism
 from hushed.mechanisms._registry import StatisticMechanism
@@ -46,7 +46,7 @@ _CLOSED: ConfigDict = {"extra": "forbid", "allow_inf_nan": False, "strict": True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class SamplingRecord(SamplingFacts):
+class SamplingRecord(Shown, SamplingFacts):
     """How the sensitivity was sampled: enough to do it again with the same function.
 
     Its other fields are those of `hushed.sensitivity.SamplingFacts`.
@@ -104,9 +104,17 @@ class SamplingRecord(SamplingFacts):
     names: tuple[str, ...] = ()
     elsewhere: dict[str, int] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        source = flat(self.population.get("name") or self.population.get("kind", "a population"))
+        return (
+            f"{flat(self.function)} sampled on {self.pairs} pairs of tables of {self.rows} rows "
+            f"from {source}; rank {self.rank} was kept, gamma {format_up(self.gamma)} "
+            f"({self.calibration})"
+        )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismRecord:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MechanismRecord(Shown):
     """The calibrated mechanism.
 
     Parameters
@@ -148,6 +156,13 @@ class MechanismRecord:
     accuracy: float | None
     stated: bool = False
     value_scale: float | None = None
+
+    def __str__(self) -> str:
+        told = [f"{name} {value}" for name, value in self.parameters.items()]
+        if self.scale is not None:
+            told.insert(0, f"noise of scale {format_down(self.scale)}")
+        many = "values" if self.values > 1 else "value"
+        return flat(f"{self.name}, {self.values} {many}: {', '.join(told) or 'no parameters'}")
 
 
 @given_by("hs.release(f, rows, hs.Laplace(sensitivity, epsilon=1.0)).certificate")
@@ -199,6 +214,9 @@ class Certificate(Shown):
     chain : str
         The steps of a chain whose rows the statistic was computed from, and the space that they
         take. Empty if it was computed from the rows themselves, and of any other function.
+    labels : tuple of str
+        What each released number is, in order, as whoever released it says: of a private estimator
+        the attribute, the feature, the class, and how it is scaled. Empty if nothing is said.
     """
 
     __pydantic_config__ = _CLOSED
@@ -220,6 +238,7 @@ class Certificate(Shown):
     unsearched: tuple[str, ...] = ()
     statistic: dict[str, Any] | None = None
     chain: str = ""
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_agreement(self)
@@ -265,8 +284,9 @@ class Certificate(Shown):
         import json  # noqa: PLC0415
 
         told = _adapter().dump_python(self, mode="json")
-        if not self.chain:  # so what was written before there were chains is the same text today
-            del told["chain"]
+        for later in ("chain", "labels"):  # so what was written before is the same text today
+            if not told[later]:
+                del told[later]
         try:
             json.dumps(told, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -294,8 +314,9 @@ class Certificate(Shown):
         Raises
         ------
         ParameterError
-            If the text is not a certificate of a known version, or one that contradicts itself;
-            all problems are listed.
+            If the text is not a certificate of a known version; all problems are listed.
+        DoesNotHold
+            If it is one, and contradicts itself: it was changed.
         """
         from pydantic import ValidationError  # noqa: PLC0415
 
@@ -303,6 +324,8 @@ class Certificate(Shown):
             known = _adapter().validate_json(text)
         except ValidationError as cause:
             problems = list_problems(cause.errors(include_input=False, include_url=False))
+            if _names_itself(text):
+                raise DoesNotHold(f"the certificate does not hold: {problems}") from None
             raise ParameterError(f"not a hushed certificate of version 1: {problems}") from None
         _check_text(text)
         return known
@@ -316,6 +339,21 @@ class Certificate(Shown):
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explain_certificate(self)
+
+
+def _names_itself(text: str | bytes) -> bool:
+    """Whether a text says of itself that it is a certificate of this version, changed or not."""
+    import json  # noqa: PLC0415
+
+    try:
+        told = json.loads(text, parse_constant=int)  # NaN is no JSON: a ValueError
+    except (ValueError, RecursionError):
+        return False
+    return (
+        isinstance(told, dict)
+        and told.keys() >= {"guarantee", "mechanism"}
+        and told.get("schema_version") == 1
+    )
 
 
 def _check_text(text: str | bytes) -> None:
@@ -344,6 +382,7 @@ def certify(
     outside: Outside = "clamp",
     confirmed: Literal["", "bits", "rounding"] = "",
     unsearched: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Certificate:
     """Write the certificate of a calibrated mechanism.
 
@@ -361,6 +400,8 @@ def certify(
         How the function agreed with itself when sampled.
     unsearched : tuple of str, default ()
         Kinds of objects in a function, not sampled, that were not searched for the private rows.
+    labels : tuple of str, default ()
+        What each released number is, in order.
 
     Returns
     -------
@@ -398,6 +439,7 @@ def certify(
         confirmed=confirmed,
         unsearched=unsearched,
         statistic=None if sensitivity.statistic is None else sensitivity.statistic.description(),
+        labels=labels,
     )
 
 
@@ -437,7 +479,12 @@ def certify_statistic(
 
 
 def certify_blocks(
-    mechanism: Blocks, function: str, *, charged: str = "", unsearched: tuple[str, ...] = ()
+    mechanism: Blocks,
+    function: str,
+    *,
+    charged: str = "",
+    unsearched: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> Certificate:
     """Write the certificate of a function that was asked about blocks.
 
@@ -465,6 +512,7 @@ def certify_blocks(
         charged=charged,
         person=mechanism.unit == "person",
         unsearched=unsearched,
+        labels=labels,
     )
 
 

@@ -64,8 +64,16 @@ def check_agreement(certificate: Certificate) -> None:
     wrong += _of_told_values(certificate.mechanism)
     if certificate.chain and certificate.mechanism.name not in STATISTIC_MECHANISMS:
         wrong.append("chain is for a statistic: of any other function it stands in the argument")
+    if certificate.labels and not _are_labels(certificate):
+        wrong.append("labels must be distinct, one for each released number")
     if wrong:
         raise ParameterError(f"the certificate contradicts itself: {'; '.join(wrong)}")
+
+
+def _are_labels(certificate: Certificate) -> bool:
+    """Whether there is one label for each number, and none twice."""
+    labels, count = certificate.labels, certificate.mechanism.values
+    return len(set(labels)) == len(labels) == count and all(map(str.strip, labels))
 
 
 def _list_wrong(certificate: Certificate) -> list[str]:

@@ -17,8 +17,11 @@ _CHOOSING = ("exponential", "noisy-max", "top-k")
 def names_of(certificate: Certificate) -> tuple[str, ...]:
     """Give the names of a function's numbers; empty if it gave none on public tables.
 
-    The numbers of rows of the categories of a mode are named by these: 1 and "1" are two.
+    What was said of the numbers comes first. The numbers of rows of the categories of a mode are
+    named by these: 1 and "1" are two.
     """
+    if certificate.labels:
+        return certificate.labels
     if certificate.mechanism.name in CERTIFIED and certificate.statistic is not None:
         categories = certificate.statistic.get("categories", ())
         names = tuple(map(str, categories))

@@ -27,7 +27,11 @@ class PricedRelease:
 
 
 def confirm_function(
-    f: Callable[[Any], Any], mechanism: Admitted, *, unsearched: tuple[str, ...] = ()
+    f: Callable[[Any], Any],
+    mechanism: Admitted,
+    *,
+    unsearched: tuple[str, ...] = (),
+    labels: tuple[str, ...] = (),
 ) -> tuple[Literal["", "bits", "rounding"], Certificate]:
     """Refuse, unpaid, a function that is not the sampled one, and what no certificate holds."""
     require_own_statistic(f, mechanism.sensitivity)
@@ -36,16 +40,18 @@ def confirm_function(
     if sampling is not None:
         agreed = sampling.confirm(f).agreement
     mechanism.check_function(f)
-    found = foresee(mechanism, unsearched=unsearched)
+    found = foresee(mechanism, unsearched=unsearched, labels=labels)
     found.to_json()  # whatever cannot be written is unpaid
     return agreed, found
 
 
-def foresee(mechanism: Admitted, *, unsearched: tuple[str, ...] = ()) -> Certificate:
+def foresee(
+    mechanism: Admitted, *, unsearched: tuple[str, ...] = (), labels: tuple[str, ...] = ()
+) -> Certificate:
     """Write the certificate of a release that is not charged yet."""
     sampling = mechanism.sensitivity.sampling
     values = mechanism.values_of(None if sampling is None else sampling.shape)
-    return certify(mechanism, values=values, unsearched=unsearched)
+    return certify(mechanism, values=values, unsearched=unsearched, labels=labels)
 
 
 def price_release(

@@ -23,6 +23,7 @@ from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, format_number
+from hushed._ground.read_only import make_again
 from hushed.blocks import Blocks, Pool
 from hushed.errors import (
     BadFunction,
@@ -85,6 +86,9 @@ class Release(Shown):
             released = self.value.copy()
             released.flags.writeable = False
             object.__setattr__(self, "value", released)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_again(self)
 
     @property
     def error(self) -> StatedError:
@@ -210,6 +214,23 @@ def release(
     ParameterError
         If the mechanism is none, or of ledger and budget only one is given.
     """
+    asked: dict[str, Any] = {"budget": budget, "note": note, "key": key, "outside": outside}
+    return release_labelled(f, data, mechanism, ledger, **asked)
+
+
+def release_labelled(
+    f: Any,
+    data: Any,
+    mechanism: Any,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    outside: Outside = "clamp",
+    labels: tuple[str, ...] = (),
+) -> Release:
+    """Release, and say on the certificate what each number is, which is no part of the question."""
     _refuse_noisy(f)
     # A subclass may draw anything: it is none of ours.
     if (
@@ -240,6 +261,7 @@ def release(
             note=choose_note(note, default_note(f"Blocks: {name_function(function)}")),
             key=key,
             outside=outside,
+            labels=labels,
         )
         return Release(value=value, certificate=certificate, entry=entry)
     hidden: tuple[str, ...] = ()
@@ -267,7 +289,7 @@ def release(
     refuse_layout(f, rows)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
-    agreed, _ = confirm_function(f, admitted, unsearched=hidden)
+    agreed, _ = confirm_function(f, admitted, unsearched=hidden, labels=labels)
     remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(carried)}"))
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss
@@ -276,7 +298,14 @@ def release(
         if paid.kept is not None:
             return _read_stored(paid, paid.kept)
         return _evaluate_and_store(
-            f, rows, admitted, paid, outside=outside, confirmed=agreed, unsearched=hidden
+            f,
+            rows,
+            admitted,
+            paid,
+            outside=outside,
+            confirmed=agreed,
+            unsearched=hidden,
+            labels=labels,
         )
 
 
@@ -323,6 +352,7 @@ def _evaluate_and_store(
     outside: Outside,
     confirmed: Literal["", "bits", "rounding"],
     unsearched: tuple[str, ...],
+    labels: tuple[str, ...],
 ) -> Release:
     """Evaluate, certify, draw; what is released is stored first, a failure, too.
 
@@ -338,6 +368,7 @@ def _evaluate_and_store(
             outside=outside,
             confirmed=confirmed,
             unsearched=unsearched,
+            labels=labels,
         )
         return replace(made, created=begun)
 

@@ -9,6 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from hushed._ground.calls import given_by
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import format_number
 from hushed.errors import ParameterError
 from hushed.releasing._certificate import Certificate
 
@@ -17,8 +19,8 @@ _NAME = "above-threshold"
 
 
 @given_by("hs.AboveThreshold(100, epsilon=1.0).ask(105)")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Crossing(Shown):
     """What is told of one question; true if its answer was found above the threshold.
 
     Parameters
@@ -38,10 +40,17 @@ class Crossing:
     def __bool__(self) -> bool:
         return self.above
 
+    def __str__(self) -> str:
+        if not self.above:
+            return "Below the threshold"
+        by = "" if self.gap is None else f", by {format_number(self.gap)} with the noise of both"
+        told = "" if self.value is None else f"; the answer is about {format_number(self.value)}"
+        return f"Above the threshold{by}{told}"
+
 
 @given_by("hs.AboveThreshold(100, epsilon=1.0).transcript")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Transcript(Shown):
     """All that an `AboveThreshold` has told so far; every other answer was found below.
 
     Parameters
@@ -57,6 +66,10 @@ class Transcript:
     asked: int
     found: dict[int, Crossing]
     certificate: Certificate
+
+    def __str__(self) -> str:
+        which = f": number {', '.join(map(str, self.found))}" if self.found else ""
+        return f"{self.asked} questions, {len(self.found)} found above the threshold{which}"
 
 
 def write_transcript(transcript: Transcript) -> str:

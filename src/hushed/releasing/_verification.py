@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
@@ -33,6 +33,7 @@ from hushed.runs import Keep
 from hushed.runs._journal import read_keep
 from hushed.sensitivity import Blockwise, Sensitivity, Update, sample_sensitivity
 from hushed.sensitivity._plan import plan
+from hushed.statistics import Statistic
 
 MOST_DRAWS = 2**40  # rows in all tables that are asked about
 
@@ -99,6 +100,8 @@ def verify(
         )
     _check_kind(known.mechanism, mechanism)
     sampling = known.sampling
+    if sampling is None:
+        _refuse_unused(known, f, population=population, update=update)
     if known.mechanism.name in STATISTIC_MECHANISMS:
         return _follow_statistic(known)
     if known.mechanism.name == Blocks.name:
@@ -107,7 +110,10 @@ def verify(
         return _follow(known, mechanism)
     if f is None:
         raise ParameterError(
-            "give the function that was released (FILE.py:NAME on the command line): its "
+            "a PrivateEstimator of hushed.sklearn made this, whose sensitivity was sampled: make "
+            "one with the same options and population, and call its verify(certificate), in Python"
+            if _is_encoded(sampling.population)
+            else "give the function that was released (FILE.py:NAME on the command line): its "
             "sensitivity was sampled"
         )
     _check_update(sampling, update)
@@ -184,6 +190,31 @@ def _follow_blocks(known: Certificate) -> Verification:
             "the given candidates, prior or centre, of which only a fingerprint is stated",
         )
     return compare_promises(known, fresh, unchecked, kind=OF_BLOCKS)
+
+
+def _refuse_unused(known: Certificate, f: Any, **given: Any) -> None:
+    """Refuse a function that nothing is asked of: whoever gave it would take it for checked."""
+    if isinstance(f, Statistic) and known.statistic is not None:
+        if f.description() != known.statistic:
+            raise ParameterError(
+                f"the certificate is of another statistic, {flat(known.statistic.get('kind'))} "
+                f"with the facts {flat(known.statistic)}: leave f out to check it"
+            )
+        f = None
+    unused = [name for name, value in {"f": f, **given}.items() if value is not None]
+    if unused:
+        what = "blocks" if known.mechanism.name == Blocks.name else "a proven sensitivity"
+        what = what if known.statistic is None else "a statistic, whose sensitivity is proven"
+        raise ParameterError(
+            f"the certificate is of {what}: no function is run and nothing is sampled, so that "
+            f"what was given would not be checked: leave {' and '.join(unused)} out",
+            parameter=unused[0],
+        )
+
+
+def _is_encoded(population: Mapping[str, Any]) -> bool:
+    """Whether rows of a population were encoded for a fit, as a private estimator does."""
+    return any("encoded for the fit" in str(population.get(each)) for each in ("name", "kind"))
 
 
 def _check_update(sampling: SamplingRecord, update: Update | None) -> None:

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from os import PathLike
 
 from hushed._ground.calls import called_as
-from hushed._ground.printing import brief
+from hushed._ground.notebook import Shown
+from hushed._ground.printing import brief, flat
 from hushed.errors import NotFound
 from hushed.runs._journal import Keep, open_place, read_facts, read_keep, read_parts
 
 _SHORTEST = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRun:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class KeptRun(Shown):
     """One run that is kept.
 
     Parameters
@@ -50,6 +51,9 @@ class KeptRun:
     def done(self) -> bool:
         """Whether all trials that were asked for are kept."""
         return self.kept >= self.trials > 0
+
+    def __str__(self) -> str:
+        return f"{flat(self.name)}: {self.kept} of {self.trials} trials kept, {self.size} bytes"
 
 
 @called_as('hs.runs.list_runs("runs")')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
 from hushed.ledger import Ledger
-from hushed.releasing import Certificate, Release
+from hushed.releasing import Certificate, Release, Verification
 from hushed.sensitivity import Calibration
 from hushed.sklearn._declared import (
     check_estimator,
@@ -39,8 +40,16 @@ from hushed.sklearn._families import Linear, NearestPoint, Points
 from hushed.sklearn._fit_errors import FEWEST_TRIALS, FitErrors, measure_errors, unscale
 from hushed.sklearn._missing import require_all
 from hushed.sklearn._needed import available_if, base, check_is_fitted, get_tags, validate_data
-from hushed.sklearn._public_rows import check_columns, name_columns, read_points
-from hushed.sklearn._routes import ROUTES, Order
+from hushed.sklearn._public_rows import (
+    check_columns,
+    count_features,
+    name_columns,
+    read_points,
+    read_population,
+)
+from hushed.sklearn._routes import ROUTES, Order, make_sampled
+from hushed.statements import Statement, StatementCheck, verify
+from hushed.statements._verification import read_certificate
 
 Route = Literal["sampled", "blocks", "objective"]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -281,6 +290,56 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         self._keep(order, numbers, names)
         return self
 
+    def verify(
+        self,
+        certificate: Certificate | Statement | str | bytes | PathLike[str],
+        *,
+        ledger: Ledger | None = None,
+        key: bytes | None = None,
+    ) -> Verification | StatementCheck:
+        """Check a certificate of a fit with these options, on any route; no private row is needed.
+
+        On the sampled route the public rows are sampled again. So an estimator that is made with
+        the same options and population, and never fitted, checks what somebody else has fitted.
+
+        Parameters
+        ----------
+        certificate : Certificate, Statement, str, bytes or path
+            The certificate, as `hushed.verify` takes it.
+        ledger : Ledger, optional
+            The ledger that was charged; of a certificate of `hushed.certify` only.
+        key : bytes, optional
+            Public key of whoever has to have signed it.
+
+        Returns
+        -------
+        Verification or StatementCheck
+            As of `hushed.verify`.
+
+        Raises
+        ------
+        ParameterError
+            If it is no certificate, or of another route.
+        """
+        known, _, _ = read_certificate(certificate, key)
+        inner = known.subject if isinstance(known, Statement) else known
+        inner = inner.certificate if isinstance(inner, Release) else inner
+        told: dict[str, Any] = {"ledger": ledger, "key": key}
+        if not isinstance(inner, Certificate) or inner.sampling is None:
+            return verify(certificate, **told)
+        if self.route != "sampled":
+            raise ParameterError(
+                "the certificate is of a sampled sensitivity: give the options of that fit, "
+                "route='sampled' and its population",
+                parameter="route",
+            )
+        labelled = bool(get_tags(self.estimator).target_tags.required)
+        features = count_features(self.population, labelled=labelled)
+        order = self._order(inner.sampling.rows, features, labelled=labelled, names=())
+        told |= {"workers": self.workers, "progress": self.progress}
+        population = read_population(self.population, order.scheme)
+        return verify(certificate, make_sampled(order), population=population, **told)
+
     def error_on(self, X: Any, y: Any, trials: int = 200) -> FitErrors:
         """Measure the error of a fit on public rows: for ``route="objective"``.
 
@@ -337,12 +396,12 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         names = name_columns(X)
         for each in (self.population if self.route == "sampled" else None, self.points):
             check_columns(each, names, labelled=labelled)
-        order = self._order(rows, features, labelled=labelled)
+        order = self._order(rows, features, labelled=labelled, names=names)
         if answers is not None:
             require_kind(answers, order.scheme.classes)
         return order, encode_privately(order.scheme, given, answers), names
 
-    def _order(self, rows: int, features: int, *, labelled: bool) -> Order:
+    def _order(self, rows: int, features: int, *, labelled: bool, names: tuple[str, ...]) -> Order:
         """Check all that needs no row."""
         own = fix_chance(self.estimator)
         check_private_options(own)
@@ -353,7 +412,9 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         family = choose_family(own, features=features, classes=len(scheme.classes), points=points)
         if self.route == "objective" and points is not None:
             raise ParameterError("the objective route releases coefficients", parameter="points")
-        return Order(options=self, estimator=own, family=family, scheme=scheme, rows=rows)
+        return Order(
+            options=self, estimator=own, family=family, scheme=scheme, rows=rows, names=names
+        )
 
     def _read_scheme(self, features: int, *, labelled: bool) -> Scheme:
         """Read ranges, and classes or the range of the label."""

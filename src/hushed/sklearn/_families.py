@@ -31,6 +31,11 @@ class Family:
         raise NotImplementedError
 
     @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """What each axis of these runs over: feature, class, centre, axis or point."""
+        raise NotImplementedError
+
+    @property
     def size(self) -> int:
         """Numbers that are released."""
         return sum(math.prod(each) for each in self.shapes.values())
@@ -98,6 +103,12 @@ class Linear(Family):
         """Give zeros for a table that lacks a class."""
         return np.zeros(self.size) if present.size < self.classes else None
 
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Classes, where there are any, and features."""
+        lead = ("class",) if self.rows else ()
+        return {"coef_": (*lead, "feature"), "intercept_": lead}
+
     def fill(self, model: Any, values: Mapping[str, Floats]) -> None:
         """Put coefficients into a model."""
         super().fill(model, values)
@@ -122,6 +133,12 @@ class Bayes(Family):
         each = (self.classes, self.features)
         return {"theta_": each, "var_": each, "class_prior_": (self.classes,)}
 
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Classes, and features."""
+        each = ("class", "feature")
+        return {"theta_": each, "var_": each, "class_prior_": ("class",)}
+
     def fit(self, estimator: Any, features: Floats, labels: Floats | None) -> Any:
         """Fit on tables that may lack a class."""
         return estimator.partial_fit(features, labels, classes=np.arange(float(self.classes)))
@@ -144,6 +161,11 @@ class Centres(Family):
         """Centres."""
         return {"cluster_centers_": (self.count, self.features)}
 
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Centres, and features."""
+        return {"cluster_centers_": ("centre", "feature")}
+
     def fill(self, model: Any, values: Mapping[str, Floats]) -> None:
         """Put centres into a model."""
         super().fill(model, values)
@@ -165,6 +187,15 @@ class Axes(Family):
             "explained_variance_": (self.count,),
         }
 
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Axes, and features."""
+        return {
+            "components_": ("axis", "feature"),
+            "mean_": ("feature",),
+            "explained_variance_": ("axis",),
+        }
+
     def fill(self, model: Any, values: Mapping[str, Floats]) -> None:
         """Put axes into a model."""
         kept = np.maximum(values["explained_variance_"], _LEAST)
@@ -183,6 +214,11 @@ class Points(Family):
         """A number for each point, or one for each class and point."""
         more = (self.classes,) if self.classes else ()
         return {"predictions_": (len(self.points), *more)}
+
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]:
+        """Points, and classes."""
+        return {"predictions_": ("point", "class") if self.classes else ("point",)}
 
     def lack(self, present: Floats) -> Floats | None:
         """Predict the one class that a table has."""

@@ -109,6 +109,19 @@ def _encode_given(features: Any, labels: Any, scheme: Scheme) -> Any:
     )
 
 
+def count_features(public: Any, *, labelled: bool) -> int:
+    """Count the features of public rows, whose last column is the label if they are one table."""
+    pair = isinstance(public, tuple) and len(public) == 2 and labelled
+    rows = _draw_few(public) if hasattr(public, "draw") else public[0] if pair else public
+    shape = np.shape(rows)
+    if len(shape) != 2:
+        raise ParameterError(
+            "population must be that of the fit: (X, y), or one of hs.populations",
+            parameter="population",
+        )
+    return int(shape[1]) - (labelled and not pair)
+
+
 def check_columns(public: Any, names: tuple[str, ...], *, labelled: bool) -> None:
     """Refuse public rows whose columns have other names than those of X, or another order.
 

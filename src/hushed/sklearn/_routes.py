@@ -15,10 +15,12 @@ from hushed.blocks import Blocks
 from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
-from hushed.releasing import Release, release
+from hushed.releasing import Release
+from hushed.releasing._release import release_labelled
 from hushed.sensitivity import Blockwise, proven_sensitivity, sample_sensitivity
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._families import Examples, Family, Fitted
+from hushed.sklearn._labels import label_numbers
 from hushed.sklearn._needed import linear_model
 from hushed.sklearn._public_rows import read_population
 
@@ -34,12 +36,12 @@ class Order:
     family: Family
     scheme: Scheme
     rows: int
+    names: tuple[str, ...] = ()  # of the features
 
 
 def release_sampled(order: Order, table: Floats) -> Told:
     """Sample how far the attributes move, and release them with noise for that."""
-    asked, fitted = order.options, _function(order)
-    f: Any = fitted if asked.block_rows is None else Blockwise(fitted, rows=asked.block_rows)
+    asked, f = order.options, make_sampled(order)
     if asked.neighbours != "replace-one":
         raise ParameterError(
             "the sampled route is for tables of a public number of rows, which stands on the "
@@ -54,6 +56,12 @@ def release_sampled(order: Order, table: Floats) -> Told:
         gaussian = Gaussian(s, epsilon=asked.epsilon, delta=asked.delta)
         return _tell(_release(order, f, table, gaussian))
     return _tell(_release(order, f, table, Laplace(s, epsilon=asked.epsilon)))
+
+
+def make_sampled(order: Order) -> Any:
+    """Make the function whose movements are sampled."""
+    rows = order.options.block_rows
+    return _function(order) if rows is None else Blockwise(_function(order), rows=rows)
 
 
 def _sample(order: Order, f: Any, population: Any) -> Any:
@@ -233,7 +241,7 @@ def _tell(found: Release) -> Told:
 
 def _release(order: Order, f: Any, table: Floats, mechanism: Any) -> Release:
     asked = order.options
-    return release(
+    return release_labelled(
         f,
         table,
         mechanism,
@@ -241,6 +249,9 @@ def _release(order: Order, f: Any, table: Floats, mechanism: Any) -> Release:
         budget=asked.budget,
         note=asked.note,
         key=asked.key,
+        labels=label_numbers(
+            order.family, order.scheme, order.names, objective=asked.route == "objective"
+        ),
     )
 
 

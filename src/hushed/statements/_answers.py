@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from hushed.tables._format import list_lines
 from hushed.tables._question_parts import Derive, Filter, Join, JoinUsers
 from hushed.tables._storage import read_answer, write_answer
 
+_MOST_COLUMNS = 20
 _LONG = 1_500  # letters that all long cells have room for: the bins of histograms, and their errors
 _ASSUMED = (
     "The query was run as it is asked here, on the table that is named; no row of it was made from "
@@ -101,23 +103,26 @@ def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
     exact = " ".join([first.partition(". ")[2] or first, *rest])
     way = "\n".join(f"  - {flat(each)}" for each in followed.distances)
     asked, who = answer.asked, "person" if answer.unit == "user" else "row"
+    delta = answer.guarantee.delta
+    slack = f", delta {format_up(delta)}" if delta else ""
     return (
-        ("What was asked", "" if asked is None else describe_query(asked.query)),
+        ("What was asked", "" if asked is None else describe_query(asked.query, answer.bounds)),
         ("What is promised", describe_promise(answer.guarantee)),
         ("How exact it is", exact),
         (
             "Why it holds",
             f"How far one {answer.unit} can move each number that was measured, and the noise "
-            f"that hides it:\n{way}\nProof, not samples: it holds for every table and every {who}; "
-            "no population is assumed (gamma = 0).",
+            f"that hides it:\n{way}\nAll parts together: epsilon "
+            f"{format_up(answer.guarantee.epsilon)}{slack}.\nProof, not samples: it holds for "
+            f"every table and every {who}; no population is assumed (gamma = 0).",
         ),
         ("What is assumed", _ASSUMED + "."),
     )
 
 
-def describe_query(query: Query) -> str:
-    """Say in a sentence or two what is asked."""
-    asked = ", ".join(_describe_aggregate(each) for each in query.aggregates)
+def describe_query(query: Query, found: Mapping[str, tuple[float, float]]) -> str:
+    """Say in a sentence or two what is asked, with the bounds that were found for it."""
+    asked = ", ".join(_describe_aggregate(each, found) for each in query.aggregates)
     text = asked[:1].upper() + asked[1:]
     conditions = [flat(each.filter) for each in query.steps if isinstance(each, Filter)]
     derived = [each for each in query.steps if isinstance(each, Derive)]
@@ -126,7 +131,7 @@ def describe_query(query: Query) -> str:
         text += f", by {_name_all(query.groups.columns)} (keys {known})"
     if conditions:
         text += f"; only rows where {' and '.join(conditions)}"
-    text += f".{_describe_missing(query)}"
+    text += f".{_describe_missing(query)}{_describe_columns(query)}"
     for each in query.steps:
         if isinstance(each, Join | JoinUsers):
             text += f" {_describe_join(each)}"
@@ -164,7 +169,7 @@ def _describe_join(each: Join | JoinUsers) -> str:
     )
 
 
-def _describe_aggregate(each: Any) -> str:
+def _describe_aggregate(each: Any, found: Mapping[str, tuple[float, float]]) -> str:
     column = getattr(each, "column", None)
     if column is None:
         named = {"count": "number of rows", "count_users": "number of people"}
@@ -172,10 +177,10 @@ def _describe_aggregate(each: Any) -> str:
             return named[each.kind]
         keys = "key" if each.k == 1 else f"{each.k} keys"
         return f"the {keys} with the most {each.of}"
-    low, high = (_describe_end(each.low), _describe_end(each.high))
-    ends = f"(values moved into {low} to {high})"
-    if "search" in (low, high):
-        ends = f"(values moved into bounds that were found with noise: {low} to {high})"
+    searched = [isinstance(end, str) for end in (each.low, each.high)]
+    told = found.get(each.name, (each.low, each.high)) if any(searched) else (each.low, each.high)
+    low, high = map(_describe_end, told)
+    ends = f"(values moved into {low} to {high}{_describe_search(low, high, searched)})"
     if each.kind == "quantiles":
         which = ", ".join(f"{_write_percent(p)} %" for p in each.probabilities)
         return f"quantiles {which} of {shown(column)} {ends}"
@@ -192,6 +197,13 @@ def _write_percent(share: float) -> str:
     return format_exactly(float(100 * decimal_of(share)))
 
 
+def _describe_columns(query: Query) -> str:
+    """Name the columns that the query knows of its table, whose place is private."""
+    named = [f"{shown(name)} ({kind})" for name, kind in query.columns.items()]
+    more = [f"{len(named) - _MOST_COLUMNS} more"] * (len(named) > _MOST_COLUMNS)
+    return f" Columns that it uses: {', '.join(named[:_MOST_COLUMNS] + more)}." if named else ""
+
+
 def _describe_missing(query: Query) -> str:
     """Say what was done with missing cells of the columns that were added up or counted."""
     kinds = {each.kind for each in query.aggregates if getattr(each, "column", None) is not None}
@@ -199,6 +211,15 @@ def _describe_missing(query: Query) -> str:
         return ""
     told = ["count as 0 in a sum"] * ("sum" in kinds) + ["are left out"] * bool(kinds - {"sum"})
     return f" Missing values {' and '.join(told)}{' of the others' * (len(told) > 1)}."
+
+
+def _describe_search(low: str, high: str, searched: list[bool]) -> str:
+    """Say which of the ends were searched for."""
+    if not any(searched):
+        return ""
+    if all(searched):
+        return ", bounds that were found with noise"
+    return f", of which {low if searched[0] else high} was found with noise"
 
 
 def _describe_end(end: float | str) -> str:
@@ -233,8 +254,9 @@ ANSWERS = Kind(
     checked="digests; promise, noise, keys, candidates and error bars follow from the question",
     unchecked=(
         "that the query ran as it is asked here, and on the table that is named",
-        "that the noise was drawn, and the values were not changed since",
+        "that the noise was drawn",
         "variances, and means at an end of their range, beyond the bounds of their columns; "
         "remarks on the numbers",
     ),
+    without_ledger=("that these values were released, and not changed since",),
 )

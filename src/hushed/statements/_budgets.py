@@ -381,6 +381,6 @@ BUDGETS = Kind(
         "that everything was charged that was released from these rows",
         "where no answer is stored: that the law behind a charge is that of what was released",
         "that no charge was taken off the end, or the whole chain written anew",
-        "without the ledger: that the answers are those that were paid for, and all of them",
     ),
+    without_ledger=("that the answers are those that were paid for, and all of them",),
 )

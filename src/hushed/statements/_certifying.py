@@ -16,6 +16,7 @@ from hushed._ground.printing import flat
 from hushed.errors import DamagedLedger, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._balance import terms_of
+from hushed.releasing import Release
 from hushed.statements._budgets import write_report
 from hushed.statements._kinds import kind_of_object
 from hushed.statements._readings import canonical
@@ -41,9 +42,10 @@ def certify(
     ----------
     subject : object, int or str
         What was released, with its value, which is public: `Answer`, `Release`, `AboveThreshold`,
-        `PopulationCheck`, `MovementCheck`, or an `AuditReport`; or the number, or the key, of an
-        entry whose answer the ledger stores. An `AboveThreshold` is certified as far as it has
-        told; with a ledger it has to be at its end, for only then its answers are stored.
+        `PopulationCheck`, `MovementCheck`, an `AuditReport`, or a fitted private estimator of
+        `hushed.sklearn`; or the number, or the key, of an entry whose answer the ledger stores. An
+        `AboveThreshold` is certified as far as it has told; with a ledger it has to be at its end,
+        for only then its answers are stored.
     data : str, default ""
         Name of the data set, as its keepers call it; best no path.
     note : str, default ""
@@ -73,7 +75,7 @@ def certify(
     verify : What of it can be checked.
     hushed.plots.certificate_page : Its page.
     """
-    entry = None
+    entry, subject = None, _take_release(subject)
     if (ledger is None) != (budget is None):
         raise ParameterError("ledger and budget go together: give both, or none of them")
     if isinstance(subject, int | str) and (ledger is None or budget is None):
@@ -164,6 +166,12 @@ def certify_study(
     study = compose_study(parts, delta)
     shared = data or (named.pop() if len(named) == 1 else "")
     return certify_record(write_study(study), data=shared, note=note, actor=actor)
+
+
+def _take_release(subject: Any) -> Any:
+    """Take what a fitted private estimator has released, which it keeps as its own."""
+    found = vars(subject).get("release_") if hasattr(subject, "__dict__") else None
+    return found if isinstance(found, Release) else subject
 
 
 def _read_part(part: object) -> StudyPart:

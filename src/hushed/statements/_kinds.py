@@ -46,6 +46,11 @@ def kind_of_record(text: str) -> Kind:
     raise ParameterError(f"no record that can be certified ({known}): got {flat(schema)!r}")
 
 
+def names_kind(record: object) -> bool:
+    """Whether a record names a kind of this version, whatever else it says."""
+    return isinstance(record, dict) and any(record.get("schema") == each.schema for each in KINDS)
+
+
 def kind_of_object(subject: object) -> Kind:
     """Find the kind of an object."""
     for each in KINDS:
@@ -53,7 +58,8 @@ def kind_of_object(subject: object) -> Kind:
             return each
     known = ", ".join(kind.__name__ for each in KINDS for kind in each.takes)
     raise ParameterError(
-        f"a certificate is made of one of {known}, got {type(subject).__name__}",
+        f"a certificate is made of one of {known}, got {type(subject).__name__}"
+        + "; of a private estimator once it is fitted" * hasattr(type(subject), "fit"),
         parameter="subject",
     )
 

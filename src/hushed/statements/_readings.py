@@ -62,6 +62,7 @@ class Kind:
     unchecked: tuple[str, ...]
     about: str = "data set"  # what the record is about, which its maker names
     charged: bool = False  # whether a ledger charges it
+    without_ledger: tuple[str, ...] = ()  # what a ledger shows, and nothing else
     # Of a record that is of a whole ledger: what a ledger says otherwise.
     compare: Callable[[Reading, Ledger], list[str]] | None = None
 

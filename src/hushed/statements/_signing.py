@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hushed._ground.calls import called_as
 from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.printing import brief, shown
-from hushed.errors import MissingExtra, ParameterError
+from hushed.errors import DoesNotHold, MissingExtra, ParameterError
 from hushed.statements._statement import Statement
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def open_signed(text: str | bytes, public: bytes) -> Statement:
     Raises
     ------
     ParameterError
-        If it is no envelope, or no signature in it is of this key.
+        If it is no envelope.
+    DoesNotHold
+        If no signature in it is of this key, or what was signed contradicts itself.
     MissingExtra
         If the extra ``hushed[sign]`` is not installed.
     """
@@ -164,7 +166,7 @@ def open_signed(text: str | bytes, public: bytes) -> Statement:
         except InvalidSignature:
             continue
         return Statement.from_json(body)
-    raise ParameterError(
+    raise DoesNotHold(
         "no signature of this key fits: the certificate was changed after it was signed, or "
         "somebody else signed it"
     )

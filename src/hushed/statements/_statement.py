@@ -13,10 +13,10 @@ from hushed._ground.checks import is_whole
 from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, show_time
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
-from hushed.statements._kinds import kind_of_record, read_record
+from hushed.statements._kinds import kind_of_record, names_kind, read_record
 from hushed.statements._readings import canonical, is_near
 
 _SCHEMA, _VERSION = "hushed statement", 1
@@ -26,8 +26,8 @@ _COMPUTED = ("facts", "guarantee")  # mathematical libraries differ in the last 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LedgerEntry(Shown):
     """The charge behind a release, as its ledger has it.
 
     Parameters
@@ -64,6 +64,10 @@ class LedgerEntry:
             raise ParameterError("entry.number must be a whole number of 1 or more")
         if not _DIGEST.fullmatch(self.digest):
             raise ParameterError("entry.digest must be 64 hexadecimal digits")
+
+    def __str__(self) -> str:
+        noted = f": {flat(self.note)}" if self.note else ""
+        return f"Entry {self.number} of budget {flat(self.budget)}, {show_time(self.at)}{noted}"
 
 
 @given_by('hs.certify(answer, data="stays of 2024")')
@@ -214,7 +218,9 @@ class Statement(Shown):
         Raises
         ------
         ParameterError
-            If it is none of this version, contradicts itself, or was changed.
+            If it is none of this version.
+        DoesNotHold
+            If it is one, and contradicts itself: it was changed.
         """
         told = _load(text)
         if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
@@ -223,6 +229,16 @@ class Statement(Shown):
             raise ParameterError(f"this is no {_SCHEMA}{how if signed else ''}")
         if told.get("version") != _VERSION or not is_whole(told["version"]):
             raise ParameterError(f"a {_SCHEMA} of version {_VERSION} is wanted")
+        try:
+            return cls._read(told)
+        except ParameterError as problem:
+            if not names_kind(told.get("record")):
+                raise
+            raise DoesNotHold(f"the certificate does not hold: {problem.message}") from None
+
+    @classmethod
+    def _read(cls, told: dict[str, Any]) -> Statement:
+        """Read the fields of a certificate; refuse what does not follow from the others."""
         missing = sorted({each.name for each in fields(cls)} - told.keys())
         if missing:
             raise ParameterError(f"the certificate lacks {', '.join(missing)}")
@@ -239,8 +255,7 @@ class Statement(Shown):
         wrong = [name for name in sorted({*told, *again}) if not _is_same(told, again, name)]
         if wrong:
             raise ParameterError(
-                f"the certificate was changed: {flat(', '.join(wrong))} does not follow from the "
-                "rest of it"
+                f"it was changed: {flat(', '.join(wrong))} does not follow from the rest of it"
             )
         return found
 
@@ -282,19 +297,26 @@ def list_context(statement: Statement) -> list[tuple[str, str]]:
     """List what its maker said, and where it is charged."""
     kind, entry = kind_of_record(statement.record), statement.entry
     found = [
-        (kind.about, statement.data or "not named"),
+        (kind.about, statement.data or _name_missing(statement)),
         ("released for", statement.note or "not said"),
         ("released by", statement.actor or "not said"),
         ("digest of the record", statement.record_digest),
     ]
     if entry is not None:
         at = show_time(entry.at)
-        found.insert(3, ("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"))
+        limit = [("counts towards", entry.terms.partition(". ")[0])] * bool(entry.terms)
+        found[3:3] = [("ledger entry", f"{entry.number} of budget {entry.budget}, {at}"), *limit]
         return found
     found.insert(3, ("certified", show_time(statement.created)))
     if kind.charged:
         found.insert(3, ("ledger entry", "none is named"))
     return found
+
+
+def _name_missing(statement: Statement) -> str:
+    """Say that nobody named what it is about, whose place is private; a budget may tell."""
+    entry = statement.entry
+    return "not named by who certified it" + (f"; its budget is {entry.budget}" if entry else "")
 
 
 def digest_of(content: Any) -> str:

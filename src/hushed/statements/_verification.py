@@ -30,9 +30,8 @@ from hushed.statements._statement import LedgerEntry, Statement, is_statement
 _CONTEXT = "data set, remark, person, versions and time: anybody may have written them"
 _UNASKED = "its signature: no key was given to check it by"
 _FOUND = {
-    "bits": "all that was checked holds",
-    "rounding": "not bit for bit, but within rounding",
-    "different": "NOT reproduced",
+    "bits": "holds as far as it was checked",
+    "rounding": "not bit for bit, but within rounding, as far as it was checked",
 }
 _A = {
     "answer": "an answer",
@@ -43,7 +42,7 @@ _A = {
     "study": "a study",
     "budget": "a budget",
 }
-_NO_LEDGER = "that it was charged: the ledger was not looked at"
+_NO_LEDGER = "that it was charged: no ledger was given to look at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -65,6 +64,10 @@ class StatementCheck(Shown):
         What nothing here speaks for.
     sampling : Verification, optional
         Of a release: what its own certificate gave, `Certificate`.
+    signature : bool, default False
+        Whether a signature was checked, by a key.
+    ledger : bool, optional
+        Whether a ledger was looked at; None of a kind that is of no ledger.
     """
 
     kind: str
@@ -73,6 +76,8 @@ class StatementCheck(Shown):
     differences: tuple[str, ...]
     unchecked: tuple[str, ...]
     sampling: Verification | None = field(default=None, repr=False)
+    signature: bool = False
+    ledger: bool | None = None
 
     def _brief(self) -> str:
         return f"Check of a certificate of the kind {self.kind}: {self.agreement}"
@@ -90,7 +95,7 @@ class StatementCheck(Shown):
         str
             Plain words.
         """
-        lines = [_FOUND[self.agreement]]
+        lines = [self._headline()]
         for name, found in (
             ("does not hold", self.differences),
             ("holds", self.checked),
@@ -98,6 +103,18 @@ class StatementCheck(Shown):
         ):
             lines += [f"{name}: {each}" for each in found]
         return "\n".join(lines)
+
+    def _headline(self) -> str:
+        """Say in one line what was found, and what nobody looked at."""
+        if self.agreement == "different":
+            return "does NOT hold"
+        seen = ["signature"] * self.signature + ["record"] + ["ledger"] * bool(self.ledger)
+        missed = ["that it was released and charged"] * (self.ledger is False)
+        missed += ["who wrote it"] * (not self.signature)
+        return (
+            f"{_FOUND[self.agreement]} ({', '.join(seen)}); not checked: "
+            f"{', '.join([*missed, 'and more, said below'])}"
+        )
 
 
 @overload
@@ -189,7 +206,7 @@ def verify(
     NotFound
         If there is no file at a path.
     """
-    known, signed, unsigned = _read(certificate, key)
+    known, signed, unsigned = read_certificate(certificate, key)
     asked: dict[str, Any] = {
         "population": population,
         "mechanism": mechanism,
@@ -214,22 +231,22 @@ def verify(
             checked.append(f"its own certificate: {sampling.explain()}")
         else:
             differences.append(f"its own certificate: {sampling.explain()}")
-    elif f is not None:
-        raise ParameterError(
-            f"the certificate of {_A[kind.name]} has no function to run: leave f out"
-        )
+    else:
+        _refuse_unused(kind.name, f=f, population=population, mechanism=mechanism, update=update)
     looked_up = kind.charged or kind.compare is not None
     if ledger is not None and not looked_up:
         raise ParameterError(
             f"the certificate of {_A[kind.name]} is of no ledger: leave ledger out"
         )
     if ledger is None:
-        unchecked += [_NO_LEDGER] * looked_up
+        unchecked += [*kind.without_ledger, _NO_LEDGER] if looked_up else []
     else:
         found = _compare_with_ledger(known, ledger)
         differences += found
         if not found:
             checked.append("the ledger has what was charged, and what it paid for")
+        else:
+            unchecked += kind.without_ledger
     apart = bool(differences) and (sampling is None or len(differences) > (not sampling.reproduced))
     return StatementCheck(
         kind=kind.name,
@@ -238,10 +255,23 @@ def verify(
         differences=tuple(differences),
         unchecked=tuple(unchecked),
         sampling=sampling,
+        signature=key is not None,
+        ledger=ledger is not None if looked_up else None,
     )
 
 
-def _read(
+def _refuse_unused(kind: str, **given: object) -> None:
+    """Refuse what nothing is asked of: whoever gave it would take it for checked."""
+    unused = [name for name, value in given.items() if value is not None]
+    if unused:
+        raise ParameterError(
+            f"the certificate of {_A[kind]} has no function to run: leave {' and '.join(unused)} "
+            "out",
+            parameter=unused[0],
+        )
+
+
+def read_certificate(
     certificate: Certificate | Statement | str | bytes | PathLike[str], key: bytes | None
 ) -> tuple[Certificate | Statement, list[str], list[str]]:
     """Read a certificate of any form, and say what its signature shows, and what nothing does."""

@@ -12,6 +12,7 @@ from typing import Any
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import as_given, flat, format_down, format_up, own_decimals, shown
+from hushed._ground.read_only import ReadOnly, make_again
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
@@ -46,10 +47,18 @@ class Asked:
     left_out: LeftOut | None = None
 
 
+_MAPPINGS = (
+    *("keys", "values", "low", "high", "rank_error", "shortfall", "candidates"),
+    *("bounds", "edges", "probabilities", "present"),
+)
+
+
 @given_by("table.count().release(epsilon=1.0)")
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(Shown):
     """The noisy answer of a query, which may be published: one row for each group.
+
+    Its mappings are read-only: a copy, ``dict(answer.values)``, may be changed.
 
     Parameters
     ----------
@@ -114,6 +123,13 @@ class Answer(Shown):
     unit: str
     entry: int | None = None
     asked: Asked | None = None
+
+    def __post_init__(self) -> None:
+        for each in _MAPPINGS:
+            object.__setattr__(self, each, ReadOnly(getattr(self, each)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_again(self)
 
     def _card(self) -> Card:
         lines = list_lines(self)

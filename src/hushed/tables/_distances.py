@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above, root_above
 from hushed._ground.printing import format_exactly, format_up, shown
 from hushed.guarantee import Guarantee
@@ -24,10 +25,11 @@ from hushed.tables._top import TopChoice
 Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
 DISTANCES = "how far one"  # begins what is said of distances
+_DIGITS = (4, 10)  # of a part of epsilon; more where it is a decimal of so many
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistanceStep:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class DistanceStep(Shown):
     """How far two neighbouring tables are apart after one step.
 
     Parameters
@@ -47,9 +49,12 @@ class DistanceStep:
     of: Literal["users", "rows", "groups", "answers", "bounds"]
     why: str
 
+    def __str__(self) -> str:
+        return f"{self.why}: {format_up(self.distance)} {self.of} apart at most"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distances:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Distances(Shown):
     """The way from one user or row to the noise of one measurement, and to epsilon.
 
     Parameters
@@ -95,8 +100,17 @@ class Distances:
         }[self.noise]
         if self.steps[-1].of == "bounds":
             law += " of these"
-        loss = "" if self.epsilon is None else f" -> epsilon {format_up(self.epsilon, 4)}"
+        loss = "" if self.epsilon is None else f" -> epsilon {show_part(self.epsilon)}"
         return f"{name}{what}: {way} -> {law}{loss}"
+
+
+def show_part(epsilon: float) -> str:
+    """Print a part of epsilon: as it is, or that it is rounded, so that no sum seems wrong."""
+    for digits in _DIGITS:
+        short = format_up(epsilon, digits)
+        if float(short) == epsilon:
+            return short
+    return f"{format_up(epsilon, _DIGITS[0])}, rounded up"
 
 
 def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:
