@@ -215,10 +215,10 @@ class Files:
     """What is read and written beside the table."""
 
     file: Annotated[
-        Path | None,
+        list[Path] | None,
         option(
             "A TOML file that says all that is asked, as --save writes it: in place of the "
-            "options.",
+            "options. With --quote several, which are priced together.",
             QUERY,
             "--file",
             metavar="QUERY.toml",

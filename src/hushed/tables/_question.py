@@ -17,6 +17,7 @@ from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._export import CsvLines, write_command, write_notebook, write_python
+from hushed.tables._question_errors import explain_query
 from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ class Query(Part, Shown):
         try:
             super().__init__(**parts, **unknown)
         except ValidationError as error:
-            raise ParameterError(f"this is no query: {_explain(error)}") from None
+            said = explain_query(error, Query, parts | unknown)
+            raise ParameterError(f"this is no query: {said}") from None
 
     def __eq__(self, other: object) -> bool:  # True is no 1
         return self.digest() == other.digest() if isinstance(other, Query) else NotImplemented
@@ -404,10 +406,3 @@ def _load_toml(text: str) -> Any:
     if any(name.count(".") > _MOST_DOTS for name in re.split(r"[\n=\[\]{},]", plain)):
         raise ValueError("a name has too many dots")
     return tomllib.loads(text)
-
-
-def _explain(error: ValidationError) -> str:
-    """Name the first part that is wrong, and say how."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(each) for each in first["loc"])
-    return f"{brief(place)}: {first['msg']}" if place else str(first["msg"])
