@@ -116,11 +116,22 @@ def write_files(
     """
     stopped = "stopped; what was printed stands, a file may be missing"
     with finish(json=False, stopped=stopped, kept=kept):
-        if out is not None and answer is not None:
-            _write(out, render(answer, out.suffix), force=force)
-            print_note(f"answer written to {out}")
+        if answer is not None:
+            _write_answer(out, b"" if out is None else render(answer, out.suffix), force=force)
         if save is not None:
             _write(save, asked.encode(), force=force)
+
+
+def write_content(out: Path | None, content: bytes, *, force: bool) -> None:
+    """Write an answer that was stored, after it was printed."""
+    with finish(json=False, stopped="stopped; what was printed stands, a file may be missing"):
+        _write_answer(out, content, force=force)
+
+
+def _write_answer(out: Path | None, content: bytes, *, force: bool) -> None:
+    if out is not None:
+        _write(out, content, force=force)
+        print_note(f"answer written to {out}")
 
 
 def _write(path: Path, content: bytes, *, force: bool) -> None:
