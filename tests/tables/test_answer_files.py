@@ -106,6 +106,20 @@ class TestFrames:
         assert made.column_names[:3] == ["k", "histogram_x", "histogram_x_edges"]
         assert made.column_names[-2:] == ["quantiles_x_0.5", "quantiles_x_0.1"]
 
+    def test_an_answer_without_groups_says_tau(self):
+        """The price says the same number before, whatever the rows are; else it is not said."""
+        one, other = pa.table({"k": ["a"]}), pa.table({"k": ["b", "c"] * 5})
+        asked = [
+            hs.table(each).group_by("k", select_partitions=True).count() for each in (one, other)
+        ]
+        terms = {"epsilon": 0.1, "delta": 1e-12}
+        told = [each.release(**terms).warnings[0] for each in asked]
+        tau = asked[0].quote(**terms).threshold
+        assert told[0] == told[1]
+        assert f"noisy number of rows is at least {tau} (tau)" in told[0]
+        many = hs.table(pa.table({"k": ["a"] * 999})).group_by("k", select_partitions=True).count()
+        assert not many.release(epsilon=1.0, delta=1e-6).warnings
+
     def test_a_quantile_asked_for_twice_loses_none(self):
         query = hs.table(pa.table({"x": [1.0] * 9})).quantiles("x", [0.5, 0.5], low=0, high=2)
         answer = query.release(epsilon=1.0)
