@@ -53,8 +53,8 @@ def say_empty(selection: PartitionSelection, unit: str) -> tuple[str, ...]:
     return (
         f"No group is told: partition selection tells one if its noisy number of {unit}s is at "
         f"least {selection.threshold} (tau). tau follows from epsilon, delta and the contribution "
-        f"bounds alone. Groups of fewer {unit}s mostly stay hidden: group by something coarser, list "
-        "public keys, or allow a larger epsilon or delta.",
+        f"bounds alone. Groups of fewer {unit}s mostly stay hidden: group by something coarser, "
+        "list public keys, or allow a larger epsilon or delta.",
     )
 
 
