@@ -116,11 +116,15 @@ def _check(chain: Transformation | Measurement) -> None:
         for part in rest[0]:
             _check(part)
         return
-    if kind == "opendp" or chooses or (law is not None and law.opendp):
-        return
+    if kind != "opendp" and not chooses and not (law is not None and law.opendp):
+        raise _no_equivalent(chain)
+
+
+def _no_equivalent(chain: Measurement) -> ParameterError:
+    kind, *_ = chain.settings or ("",)
     last = chain.name.rpartition(" >> ")[2]
     why = _NO_END.get(kind, f"a chain may end in {_ENDS}")
-    raise ParameterError(f"OpenDP has no equivalent of {last}: {why}")
+    return ParameterError(f"OpenDP has no equivalent of {last}: {why}")
 
 
 def _transformed(dp: Any, place: Place, chain: Transformation) -> Place:
@@ -163,10 +167,12 @@ def _noisy(dp: Any, place: Place, chain: Measurement) -> Any:
     space = place.domain, place.metric
     if kind == "opendp":
         return rest[0]
-    choose = _chooses(dp, chain)
+    law, choose = LAWS.get(kind), _chooses(dp, chain)
     if choose is not None:
         return beyond(dp, chain, choose, *space, float(rest[-1]), False)
-    return beyond(dp, chain, getattr(dp.m, LAWS[kind].opendp), *space, float(rest[0]))
+    if law is not None and law.opendp:
+        return beyond(dp, chain, getattr(dp.m, law.opendp), *space, float(rest[0]))
+    raise _no_equivalent(chain)
 
 
 def _chooses(dp: Any, chain: Measurement) -> Maker | None:
