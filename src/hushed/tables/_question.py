@@ -275,7 +275,7 @@ class Query(Part, Shown):
     def to_python(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         header: str | None = None,
         newlines_in_values: bool = False,
@@ -286,8 +286,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         header : str, optional
             For a CSV file without a line of column names: that line, as for `table`.
         newlines_in_values : bool, default False
@@ -305,7 +306,7 @@ class Query(Part, Shown):
     def to_cli(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         epsilon: float,
         delta: float = 0.0,
@@ -319,8 +320,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         epsilon : float
             Privacy loss of the whole query, in nats.
         delta : float, default 0
@@ -345,7 +347,7 @@ class Query(Part, Shown):
     def to_notebook(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         epsilon: float,
         delta: float = 0.0,
@@ -359,8 +361,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         epsilon : float
             Privacy loss of the whole query, in nats.
         delta : float, default 0
