@@ -221,7 +221,7 @@ def check_notebook(source, query):
 
 
 def check_command(csv, query, saved):
-    words = shlex.split(query.to_cli(csv, epsilon=1))
+    words = shlex.split(query.to_cli(csv, "rows", epsilon=1))
     assert words[:3] == ["hushed", "query", csv]
     private_keys = query.groups is not None and query.groups.keys is None
     delta = ["--delta", "1e-6"] if private_keys else []
@@ -349,7 +349,7 @@ def test_a_query_is_frozen_and_has_a_schema():
         ({"max_rows_per_user": 0}, "'max_rows_per_user'"),
         ({"max_rows_per_user": True}, "'max_rows_per_user'"),
         ({"aggregates": [{"kind": "men"}]}, "'aggregates.0'.*'mean'"),
-        ({"aggregates": [{"kind": "sum", "column": "a", "low": 0}]}, "high.*required"),
+        ({"aggregates": [{"kind": "sum", "column": "a", "low": 0}]}, "high.*missing"),
         ({"aggregates": [{"kind": "sum", "column": "a", "low": "0", "high": 1}]}, "low.*search"),
         ({"aggregates": [{"kind": "sum", "column": "a", "low": float("nan"), "high": 1}]}, "low"),
         ({"groups": {"columns": []}}, "'groups.columns'"),
