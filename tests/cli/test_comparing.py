@@ -354,6 +354,24 @@ def test_a_function_leads_to_its_release(run):
     assert "epsilon = 2, delta = 0, gamma = 0.1" in told.stdout
 
 
+def test_vectors_lead_to_their_release(run, tmp_path):
+    """With the ball and the number of blocks that were compared; averages have another way."""
+    file = tmp_path / "vectors.py"
+    file.write_text("def spread(rows): return [rows.min(), rows.max()]\n")
+    words = ["compare", f"{file}:spread", "--population", "uniform:0,1", "--rows", "200"]
+    ball = ["--centre=-0.5", "--centre=1.5", "--radius", "2", "--delta", "1e-6", "--blocks", "60"]
+    found = run(*words, *ball, "--trials", "3", "--worth", "1000", "--json")
+    made = json.loads(found.stdout)
+    assert made["comparison"]["recommended"] == "blocks, vectors"
+    assert made["next"].endswith(
+        "--aggregate vector --centre=-0.5 --centre=1.5 --radius 2 --blocks 60 --delta 1e-06 "
+        "--epsilon 1"
+    )
+    average = ["--block-rows", "20", "--gamma", "0.5", "--trials", "3", "--json"]
+    made = json.loads(run(*words, *average).stdout)
+    assert "--block-rows 20" in made["next"]
+
+
 def test_a_query_is_the_next_command_where_it_is_recommended(run):
     """It names the column with its type; where none was named, COLUMN stands for it."""
     statistic = hs.statistics.median(rows=50, low=0, high=100)

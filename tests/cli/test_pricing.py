@@ -100,6 +100,10 @@ class TestCost:
         assert record["levels_within_budget"]["low"] == pytest.approx(0.13913, abs=5e-6)
         plain = run(*args)
         assert "37,805.86" in plain.stdout
+        cells = [line.split() for line in plain.stdout.splitlines()]
+        rows = {each[1]: each[-2] for each in cells if len(each) > 9 and each[0] == "│"}
+        assert rows == {"exact": "nominal", "loss": "average", "published": "nominal"}
+        assert "nobody pays or saves that on average" in " ".join(plain.stdout.split())
         assert "not a statement about the privacy loss" in plain.stderr
 
     @pytest.mark.parametrize(

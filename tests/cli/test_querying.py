@@ -468,6 +468,24 @@ class TestQueryFile:
             ("user", "this is not TOML"),
             ("user = 'a'\nuser = 'b'", "this is not TOML"),
             ("user = 'nobody'", "there is no column 'nobody'"),
+            ("max_row_per_user = 5", "did you mean 'max_rows_per_user'"),
+            ("max_row_per_user = 5", "allowed are format, user, max_rows_per_user"),
+            ("steps = [{filtr = 'cost > 1'}]", "'steps.0': a step has one of filter, derive, join"),
+            ("steps = [{filtr = 'cost > 1'}]", "this one has 'filtr'; did you mean 'filter'?"),
+            ("steps = [{derive = 'a', expr = 'cost'}]", "'steps.0.expr' is not known here"),
+            ("steps = [{derive = 'a', expr = 'cost'}]", "allowed are derive, expression"),
+            ("steps = [{derive = 'a'}]", "'steps.0.expression' is missing"),
+            ("steps = ['cost > 1']", "not something of type str"),
+            ("steps = [{join = 'cost', keys = []}]", "'steps.0.keys'"),
+            ("aggregates = [{kind = 'cuont'}]", "no kind 'cuont'; did you mean 'count'?"),
+            ("aggregates = [{kin = 'count'}]", "needs a kind, and this one has 'kin'"),
+            ("aggregates = ['count']", "not something of type str"),
+            ("groups = {columns = ['city'], key = 1}", "'groups.key' is not known here"),
+            ("[columns]\ncost = 'number'", "'columns.cost': Input should be 'int'"),
+            (
+                "max_rows_per_user = 5\naggregates = [{kind = 'count'}]",
+                'there is no user column; write user = "COLUMN" in',
+            ),
         ],
     )
     def test_what_is_wrong_is_refused_by_its_part(self, ask, text, words):
@@ -475,6 +493,67 @@ class TestQueryFile:
         ended = ask(text)
         assert ended.exit_code == 2
         assert words in " ".join(ended.stderr.split())
+
+    @staticmethod
+    def several(folder, *words):
+        """Ask with several files of questions."""
+        (folder / "visits.csv").write_text(ROWS)
+        return CliRunner().invoke(app, ["query", str(folder / "visits.csv"), *map(str, words)])
+
+    def test_several_are_priced_together(self, run, tmp_path):
+        """What each costs adds up, and a budget has room for all or not; nothing is asked."""
+        one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+        for file in (one, two):
+            options = ("--user", "patient", "--count", "--max-rows-per-user", 5, "--epsilon", 1)
+            assert run(*options, "--quote", "--save", file).exit_code == 0
+        both = ("--file", one, "--file", two, "--epsilon", 0.75)
+        ended = self.several(tmp_path, *both, "--quote")
+        assert ended.exit_code == 0, ended.stderr
+        assert "together: epsilon 1.5 for adding or removing one user" in ended.stdout
+        assert ended.stdout.count("epsilon 0.75 for adding") == 2
+        url = f"sqlite:///{tmp_path / 'joint.db'}"
+        with hs.Ledger(url) as ledger:
+            limit = hs.Guarantee(epsilon=1.25, neighbours="add-remove", unit="user")
+            ledger.open_budget("clinic", limit)
+        ended = self.several(
+            tmp_path, *both, "--quote", "--ledger", url, "--budget", "clinic", "--json"
+        )
+        assert ended.exit_code == 1
+        found = json.loads(ended.stdout)
+        assert found["together"]["epsilon"] == 1.5
+        assert [each["epsilon"] for each in found["questions"]] == [0.75, 0.75]
+        assert found["refusal"]
+        with hs.Ledger(url) as ledger:
+            assert not ledger.entries("clinic")
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (("--epsilon", 1), "with --quote all are priced together"),
+            (("--quote",), "epsilon"),
+            (("--epsilon", 1, "--quote", "--save", "new.toml"), "--save is about one question"),
+            (("--epsilon", 1, "--quote", "--count"), "leave --count out"),
+        ],
+    )
+    def test_several_are_not_asked_at_once(self, run, tmp_path, more, said):
+        one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+        for file in (one, two):
+            file.write_text("aggregates = [{kind = 'count'}]\n")
+        ended = self.several(tmp_path, "--file", one, "--file", two, *more)
+        assert ended.exit_code == 2
+        assert said in " ".join(ended.stderr.split())
+        assert not (tmp_path / "new.toml").exists()
+
+    def test_several_that_protect_different_things_have_no_common_price(self, run, tmp_path):
+        one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+        one.write_text("aggregates = [{kind = 'count'}]\n")
+        two.write_text("user = 'patient'\nmax_rows_per_user = 2\naggregates = [{kind = 'count'}]\n")
+        ended = self.several(tmp_path, "--file", one, "--file", two, "--epsilon", 1, "--quote")
+        assert ended.exit_code == 2
+        assert "one.toml: one row" in ended.stderr
+        assert "two.toml: one user" in ended.stderr
+        ended = self.several(tmp_path, "--file", one, "--file", one, "--epsilon", 1, "--quote")
+        assert "a file is given twice" in ended.stderr
 
     def test_a_file_that_cannot_be_read_is_refused(self, ask, tmp_path):
         """One that is missing, and one that is not a text."""

@@ -363,7 +363,8 @@ class TestRoutes:
         assert "31 blocks" in reason_of(few, "blocks")
         two = hs.populations.Uniform(low=[0, 0], high=[1, 1])
         found = hs.compare(lambda t: t.mean(axis=0), two, rows=100, low=0, high=1, trials=2)
-        assert "aggregate='vector'" in reason_of(found, "blocks")
+        assert "by vectors" in reason_of(found, "blocks")
+        assert "centre= and radius=" in reason_of(found, "blocks, vectors")
 
     @pytest.mark.slow
     def test_a_range_means_the_candidates_that_blocks_take(self):

@@ -419,6 +419,25 @@ class TestWord:
             m.to_opendp(chain)
         m.to_opendp(INTEGERS >> t.sum_of() >> m.laplace(1.0))
 
+    @pytest.mark.parametrize(
+        ("chain", "said"),
+        [
+            (
+                TEXTS
+                >> t.filter_rows(positive)
+                >> m.stable_mode(hs.statistics.mode(["a", "b"]), epsilon=1.0, delta=1e-6),
+                "no equivalent of stable_mode",
+            ),
+            (TABLE >> t.filter_rows(positive) >> t.count(), "no count of a table"),
+            (INTEGERS >> t.filter_rows(positive) >> t.quantile_scores([1.0], 0.5), "put exponent"),
+        ],
+    )
+    def test_what_is_refused_anyway_asks_for_no_trust(self, chain, said):
+        """It asked for the feature, and then refused for another reason."""
+        dp.disable_features("honest-but-curious")
+        with pytest.raises(ParameterError, match=said):
+            m.to_opendp(chain)
+
     def test_a_function_called_like_a_step(self):
         """A function named mean is the user's, and not OpenDP's mean."""
 

@@ -13,7 +13,6 @@ import pytest
 
 import hushed as hs
 from hushed._ground.notebook import Card, draw_bound, render_card
-from hushed.comparing._routes import ROUTES
 from hushed.spaces import SYMMETRIC, Cell, Space, Table
 
 pytestmark = pytest.mark.slow  # one of each kind takes seconds to make
@@ -310,20 +309,23 @@ def run_cell(code, folder):
     return notebook.cells[0].outputs
 
 
-WATCHED = """
-import time
-import hushed as hs, numpy as np
+RECORDED = """
 from IPython.display import DisplayHandle
 seen, update = [], DisplayHandle.update
 def record(self, shown, **options):
     seen.append(shown["text/plain"])
     return update(self, shown, **options)
 DisplayHandle.update = record
+"""
+WATCHED = f"""
+import time
+import hushed as hs, numpy as np
+{RECORDED}
 def slow_mean(rows):
     time.sleep(0.01)
     return rows.mean()
 draw = hs.populations.Simulator(lambda rng, count: rng.uniform(size=count))
-sampling = {"pairs": 100, "gamma": 0.5, "symmetric": True}
+sampling = {{"pairs": 100, "gamma": 0.5, "symmetric": True}}
 found = hs.sample_sensitivity(slow_mean, draw, rows=5, progress=True, **sampling)
 print("\\n".join(seen))
 """
@@ -367,8 +369,8 @@ def test_comparing_and_verifying_show_progress_in_a_notebook(tmp_path):
     """Both count up, and clear their line at the end."""
     printed = next(each for each in run_cell(WATCHED_ROUTES, tmp_path) if "text" in each)["text"]
     lines = printed.removesuffix("\n").split("\n")
-    routes = [each for each in lines if each.startswith("comparing routes: ")]
-    assert routes[-1].startswith(f"comparing routes: {len(ROUTES)} of {len(ROUTES)}, about 0 s")
+    tried = [each for each in lines if each.startswith("trying the ways on public tables: ")]
+    assert tried[-1].startswith("trying the ways on public tables: 5 of 5, about 0 s left")
     assert any(each.startswith("measuring movement: ") for each in lines)
     assert lines.count("") == 2
 
@@ -404,24 +406,30 @@ def slow_count(rows, rng):
 pairs = [Pair(rows=[n], neighbour=[n + 1.0], name=str(n)) for n in (0.0, 5.0, 9.0)]
 claim = hs.Guarantee(epsilon=1.5)
 report = hs.audit(slow_count, pairs, claim=claim, samples={samples}, workers=1, progress={progress})
+print("\\n".join(seen))
 report
 """
 
 
 def test_an_audit_shows_in_a_notebook_how_far_it_is(tmp_path):
     """With progress=True: the share of the runs and the time left; the card of the report last."""
-    *told, card = run_cell(
-        WATCHED_AUDIT.format(seconds=0.002, samples=2000, progress=True), tmp_path
+    line, printed, card = run_cell(
+        RECORDED + WATCHED_AUDIT.format(seconds=0.002, samples=2000, progress=True), tmp_path
     )
-    words = "".join(each["text"] for each in told if each.get("name") == "stderr")
+    assert line["data"]["text/plain"] == ""  # nothing stale is left
+    *told, last = printed["text"].removesuffix("\n").split("\n")
+    assert last == ""
     shares = [
-        int(each) for each in re.findall(r"(\d+) % of the runs made, about \d+ s left", words)
+        int(re.search(r"(\d+) % of the runs made, about \d+ s left", each).group(1))
+        for each in told
     ]
     assert len(shares) >= 2
     assert shares == sorted(shares)
     assert "not refuted" in card["data"]["text/html"]
-    quiet = run_cell(WATCHED_AUDIT.format(seconds=0, samples=1000, progress=False), tmp_path)
-    assert [each.output_type for each in quiet] == ["execute_result"]
+    quiet = run_cell(
+        "seen = []" + WATCHED_AUDIT.format(seconds=0, samples=1000, progress=False), tmp_path
+    )
+    assert [each.output_type for each in quiet] == ["stream", "execute_result"]
 
 
 def test_an_error_asked_for_is_that_of_all_numbers_which_were_sampled():

@@ -106,6 +106,20 @@ class TestFrames:
         assert made.column_names[:3] == ["k", "histogram_x", "histogram_x_edges"]
         assert made.column_names[-2:] == ["quantiles_x_0.5", "quantiles_x_0.1"]
 
+    def test_an_answer_without_groups_says_tau(self):
+        """The price says the same number before, whatever the rows are; else it is not said."""
+        one, other = pa.table({"k": ["a"]}), pa.table({"k": ["b", "c"] * 5})
+        asked = [
+            hs.table(each).group_by("k", select_partitions=True).count() for each in (one, other)
+        ]
+        terms = {"epsilon": 0.1, "delta": 1e-12}
+        told = [each.release(**terms).warnings[0] for each in asked]
+        tau = asked[0].quote(**terms).threshold
+        assert told[0] == told[1]
+        assert f"noisy number of rows is at least {tau} (tau)" in told[0]
+        many = hs.table(pa.table({"k": ["a"] * 999})).group_by("k", select_partitions=True).count()
+        assert not many.release(epsilon=1.0, delta=1e-6).warnings
+
     def test_a_quantile_asked_for_twice_loses_none(self):
         query = hs.table(pa.table({"x": [1.0] * 9})).quantiles("x", [0.5, 0.5], low=0, high=2)
         answer = query.release(epsilon=1.0)
@@ -215,7 +229,7 @@ class TestCommand:
         return call
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".json"])
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".feather", ".json"])
     def test_the_file_holds_what_was_printed(self, suffix, run, tmp_path):
         """And replaces another one only by force."""
         out = tmp_path / f"a{suffix}"
@@ -224,7 +238,7 @@ class TestCommand:
             found = hs.Answer.from_json(out.read_text()).rows()[0]
             assert found["quantiles_x"] == told["quantiles_x"]
         else:
-            read = pd.read_csv if suffix == ".csv" else pd.read_parquet
+            read = {".csv": pd.read_csv, ".parquet": pd.read_parquet}.get(suffix, pd.read_feather)
             found = read(out).iloc[0]
             assert [found["quantiles_x_0.25"], found["quantiles_x_0.5"]] == told["quantiles_x"]
         assert found["count"] == told["count"]
@@ -240,7 +254,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            (("--out", "{0}/a.txt"), "ends in .csv, .parquet, .json"),
+            (("--out", "{0}/a.txt"), "ends in .csv, .parquet, .arrow, .feather, .json"),
             (("--out", "{0}/no/a.csv"), "there is no folder"),
             (("--out", "{0}/rows.csv", "--force"), "an input of this command"),
             (("--out", "{0}/a.csv", "--quote"), "--quote gives none"),
@@ -254,3 +268,32 @@ class TestCommand:
         assert told in " ".join(result.stderr.split())
         assert run.paid() == 0
         assert not (tmp_path / "a.csv").exists()
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".feather", ".json"])
+    def test_a_stored_answer_is_written_like_a_new_one(self, suffix, run, tmp_path):
+        """Byte by byte, at no charge; nothing is replaced that is there."""
+        first, again = tmp_path / f"first{suffix}", tmp_path / f"again{suffix}"
+        assert run("--out", first, "--key", "k", *run.words).exit_code == 0
+        words = ["ledger", "answer", run.words[1], "b", "k", "--out", str(again)]
+        assert CliRunner().invoke(app, words).exit_code == 0
+        assert again.read_bytes() == first.read_bytes()
+        assert run.paid() == 1
+        refused = CliRunner().invoke(app, words)
+        assert refused.exit_code == 2
+        assert "exists" in refused.stderr
+        assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+
+    def test_a_stored_release_is_written_as_its_certificate(self, tmp_path):
+        url = f"sqlite:///{tmp_path / 'l.db'}"
+        with hs.Ledger(url) as book:
+            book.open_budget("b", hs.Guarantee(epsilon=50))
+            s = hs.statistics.median(rows=9, low=0, high=9)
+            named = {"ledger": book, "budget": "b", "key": "k"}
+            made = hs.release(s, list(range(9)), hs.InverseSensitivity(s, epsilon=1.0), **named)
+        out = tmp_path / "a.json"
+        words = ["ledger", "answer", url, "b", "k", "--out"]
+        assert CliRunner().invoke(app, [*words, str(out)]).exit_code == 0
+        assert hs.Certificate.from_json(out.read_text()) == made.certificate
+        refused = CliRunner().invoke(app, [*words, str(tmp_path / "a.csv")])
+        assert refused.exit_code == 2
+        assert "the answer of no query" in refused.stderr

@@ -221,7 +221,7 @@ def check_notebook(source, query):
 
 
 def check_command(csv, query, saved):
-    words = shlex.split(query.to_cli(csv, epsilon=1))
+    words = shlex.split(query.to_cli(csv, "rows", epsilon=1))
     assert words[:3] == ["hushed", "query", csv]
     private_keys = query.groups is not None and query.groups.keys is None
     delta = ["--delta", "1e-6"] if private_keys else []
@@ -349,7 +349,7 @@ def test_a_query_is_frozen_and_has_a_schema():
         ({"max_rows_per_user": 0}, "'max_rows_per_user'"),
         ({"max_rows_per_user": True}, "'max_rows_per_user'"),
         ({"aggregates": [{"kind": "men"}]}, "'aggregates.0'.*'mean'"),
-        ({"aggregates": [{"kind": "sum", "column": "a", "low": 0}]}, "high.*required"),
+        ({"aggregates": [{"kind": "sum", "column": "a", "low": 0}]}, "high.*missing"),
         ({"aggregates": [{"kind": "sum", "column": "a", "low": "0", "high": 1}]}, "low.*search"),
         ({"aggregates": [{"kind": "sum", "column": "a", "low": float("nan"), "high": 1}]}, "low"),
         ({"groups": {"columns": []}}, "'groups.columns'"),
@@ -413,3 +413,15 @@ def test_a_delta_or_a_noise_that_is_none_is_not_exported(csv, terms):
     query = hs.Query.of(hs.table(csv, types=TYPES).count())
     with pytest.raises(hs.errors.ParameterError, match=next(iter(terms))):
         query.to_notebook(csv, epsilon=1.0, **terms)
+
+
+@pytest.mark.parametrize("source", ["duckdb:///clinic.db", "postgresql://host/db", "spark://host"])
+def test_a_table_that_nobody_named_is_filled_in_by_whoever_runs_it(source):
+    """A database has tables of many names: without one the command asked for one called rows."""
+    query = hs.Query(aggregates=[{"kind": "count"}])
+    assert "--table TABLE" in query.to_cli(source, epsilon=1.0)
+    assert f"hs.table({source!r}, 'TABLE')" in query.to_python(source)
+    assert "'TABLE'" in query.to_notebook(source, epsilon=1.0)
+    assert "--table stays" in query.to_cli(source, "stays", epsilon=1.0)
+    assert "--table" not in query.to_cli(source, "rows", epsilon=1.0)
+    assert "--table" not in query.to_cli("stays.csv", epsilon=1.0)

@@ -255,7 +255,7 @@ def take(rows: Any, indices: NDArray[np.int64]) -> Any:
         return Bundles(taken, starts, rows.user, numbered)
     held = container(rows)
     if held == "list":
-        return [rows[i] for i in indices]
+        return [rows[i] for i in indices.tolist()]
     if held == "pandas":
         return rows.take(indices).reset_index(drop=True)
     if held == "array":  # many times faster than by rows[indices]

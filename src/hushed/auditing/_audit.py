@@ -14,7 +14,7 @@ from hushed._functions._trials import seed_from
 from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real
 from hushed._ground.printing import as_given
-from hushed._ground.progress import choose_words
+from hushed._ground.progress import read_progress, show_words
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim, read_distance
 from hushed.auditing._fixed import (
@@ -142,7 +142,7 @@ def audit(
     begun = time.perf_counter()
     judged = adapt_claim(claim)
     judged.require_testable()
-    words = choose_words(progress)
+    shown = read_progress(progress)
     alpha, number, root = allowed_error(confidence), _check_samples(samples), seed_from(seed)
     differ = _choose_relation(pairs, claim.neighbours, relation)
     if sequential and not judged.can_be_bet_against:
@@ -154,27 +154,29 @@ def audit(
         check_keepable(keep, mechanism, private=private)
     # Samples that are too few in any mode are refused before the first run.
     plan = plan_samples(number, 1 if sequential else len(listed), judged, alpha)
-    runs = prepare_runs(
-        adapt_mechanism(mechanism, batch=batch, workers=workers),
-        listed,
-        seed=root,
-        workers=workers,
-        progress=words,
-        bits=bits,
-        keep=keep,
-        name=name_mechanism(mechanism),
-        private=private,
-    )
-    # Only a fixed audit sets runs aside beforehand; the other two divide all of them themselves.
-    final = number if sequential or judged.gamma > 0 else plan.final
-    goal = Goal(claim=judged, final=final, alpha=alpha)
-    if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
-        shown = run_population(runs, listed, goal, symmetric=pairs.symmetric)
-        found = _judge_population(shown, differ)
-    elif sequential:
-        found = _judge_sequential(run_sequential(runs, listed, goal), differ)
-    else:
-        found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
+    with show_words(shown) as (words, remark):
+        runs = prepare_runs(
+            adapt_mechanism(mechanism, batch=batch, workers=workers),
+            listed,
+            seed=root,
+            workers=workers,
+            progress=words,
+            remark=remark,
+            bits=bits,
+            keep=keep,
+            name=name_mechanism(mechanism),
+            private=private,
+        )
+        # Only a fixed audit sets runs aside beforehand; the other two divide all of them.
+        final = number if sequential or judged.gamma > 0 else plan.final
+        goal = Goal(claim=judged, final=final, alpha=alpha)
+        if judged.gamma > 0 and isinstance(pairs, PopulationPairs):
+            drawn = run_population(runs, listed, goal, symmetric=pairs.symmetric)
+            found = _judge_population(drawn, differ)
+        elif sequential:
+            found = _judge_sequential(run_sequential(runs, listed, goal), differ)
+        else:
+            found = _judge_fixed(run_fixed(runs, listed, plan, goal), goal, differ)
     report = _report(found, claim, confidence, number, listed, begun, root)
     failed, made = runs.tally.failed, runs.tally.made
     return replace(report, failed=failed, made=made if failed else 0)

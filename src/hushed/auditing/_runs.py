@@ -199,6 +199,7 @@ def prepare_runs(
     seed: int,
     workers: Workers,
     progress: Progress,
+    remark: Progress | None = None,
     bits: bool = True,
     keep: Place | None = None,
     name: str = "",
@@ -212,7 +213,7 @@ def prepare_runs(
     verdict would be one on the failure.
     """
     with refuse_global_generators() if keep is not None else nullcontext():
-        source, probes = _learn(source, pairs, seed, progress)
+        source, probes = _learn(source, pairs, seed, remark or progress)
     keeping = None
     if keep is not None:
         keeping = describe_mechanism(keep, source, name, private=private)
@@ -228,28 +229,28 @@ def prepare_runs(
 
 
 def _learn(
-    source: Source, pairs: list[Pair], seed: int, progress: Progress
+    source: Source, pairs: list[Pair], seed: int, remark: Progress
 ) -> tuple[Source, list[Any]]:
     """Run a mechanism on every table; gives it as it can be run, and its outputs."""
     try:
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
     except BatchRaised as cause:
-        progress(f"the batch mechanism raised {cause.name}: running it one call at a time")
+        remark(f"the batch mechanism raised {cause.name}: running it one call at a time")
         source = source.one_at_a_time()
         _require_an_answer(source, pairs, seed)
         probes = _draw_probes(source, pairs, seed)
-    _tell_failures(probes, progress)
+    _tell_failures(probes, remark)
     return source, probes
 
 
-def _tell_failures(probes: list[Any], progress: Progress) -> None:
+def _tell_failures(probes: list[Any], remark: Progress) -> None:
     """Tell of runs that failed: an outcome like others, but maybe not what the auditor meant."""
     outputs = [output for part in probes if not isinstance(part, np.ndarray) for output in part]
     failed = [each for each in outputs if isinstance(each, Raised)]
     if failed:
         kinds = " and ".join(sorted({each.name for each in failed}))
-        progress(
+        remark(
             f"of the first {len(outputs)} runs {len(failed)} ended in {kinds}: "
             "a run that fails is an outcome, too"
         )

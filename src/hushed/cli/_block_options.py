@@ -18,6 +18,8 @@ from hushed.populations import Promise
 from hushed.statistics._candidates import Spacing as SpacingName
 
 _LIMITS = Limits()
+CENTRE = "Vectors: public centre of their ball; repeat for each coordinate."
+RADIUS = "Vectors: public radius of that ball."
 UserOption = Annotated[
     str | None,
     option(
@@ -87,11 +89,9 @@ class Aggregation:
     ] = None
     centre: Annotated[
         list[float] | None,
-        option("Vectors: public centre of their ball; repeat for each coordinate.", STATISTICS),
+        option(CENTRE, STATISTICS),
     ] = None
-    radius: Annotated[float | None, option("Vectors: public radius of that ball.", STATISTICS)] = (
-        None
-    )
+    radius: Annotated[float | None, option(RADIUS, STATISTICS)] = None
     private_count: shared.PrivateCountOption = False
     user: UserOption = None
     unit: shared.UnitOption = "row"
@@ -115,6 +115,19 @@ class Aggregation:
             user=self.user,
             limits=Limits(**asdict(limits)),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """How a comparison deals rows to blocks, and what holds the vectors that they answer with."""
+
+    blocks: Annotated[
+        int | None,
+        option("Number of blocks of the ways by blocks; as many as are usual by default.", CALLS),
+    ] = None
+    block_rows: shared.BlockOption = None
+    centre: Annotated[list[float] | None, option(CENTRE, STATISTICS)] = None
+    radius: Annotated[float | None, option(RADIUS, STATISTICS)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

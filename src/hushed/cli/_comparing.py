@@ -10,10 +10,11 @@ import typer
 
 import hushed as hs
 from hushed._functions._loading import read_function
+from hushed._ground.progress import tell_or_show
 from hushed._ground.whole_files import write_whole
 from hushed.cli import _options as shared
-from hushed.cli._block_options import read_candidates
-from hushed.cli._inputs import find_user
+from hushed.cli._block_options import Parts, read_candidates
+from hushed.cli._inputs import find_user, in_blocks
 from hushed.cli._next_command import Compared, next_command
 from hushed.cli._options import option
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note
@@ -36,6 +37,7 @@ def compare(
     ],
     public: Source,
     described: Described,
+    parts: Parts,
     rows: Annotated[int, typer.Option(help="Rows in the private table.")],
     epsilon: Annotated[float | None, option("Privacy loss, in nats; 1 by default.", NOISE)] = None,
     error: Annotated[
@@ -62,9 +64,9 @@ def compare(
         check_figure(plot)
         check_comparison_page(html)
         if ".py:" in asked:
-            what = _read_function(asked, public, described, user)
+            what = _read_function(asked, public, described, user, parts)
         else:
-            what = _read_statistic(asked, public, described, rows, user, unit)
+            what = _read_statistic(asked, public, described, rows, user, unit, parts)
         found = hs.compare(
             **what,
             rows=rows,
@@ -77,9 +79,11 @@ def compare(
             seed=seed,
             workers=workers,
             keep=shared.read_keep(keep, private=False),
-            progress=True,
+            progress=tell_or_show(print_note),
         )
-        told = Compared(asked=asked, public=public, described=described, unit=unit, user=user)
+        told = Compared(
+            asked=asked, public=public, described=described, parts=parts, unit=unit, user=user
+        )
         command = next_command(told, found)
         result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
         result.update({"next": command} if command else {})
@@ -100,7 +104,7 @@ def compare(
 
 
 def _read_function(
-    asked: str, public: Source, described: Described, user: str | None
+    asked: str, public: Source, described: Described, user: str | None, parts: Parts
 ) -> dict[str, Any]:
     """Read a function of the rows, and the population that it is compared on."""
     _refuse_for_function(
@@ -112,10 +116,12 @@ def _read_function(
     function = read_function(asked)
     source, columns = public.read(user)
     whose = find_user(user, public.frame, columns, source)
+    function = in_blocks(function, parts.block_rows, whose)
+    ball = {"centre": parts.centre or None, "radius": parts.radius, "blocks": parts.blocks}
     ends = {"low": described.low, "high": described.high}
     labels = read_candidates(described.category, "votes") if described.category else None
     named = {"candidates": labels, "labels": True} if labels else {}
-    return {"asked": function, "population": source, "user": whose, **named, **ends}
+    return {"asked": function, "population": source, "user": whose, **named, **ends, **ball}
 
 
 def _read_statistic(
@@ -125,14 +131,20 @@ def _read_statistic(
     rows: int,
     user: str | None,
     unit: Any,
+    parts: Parts,
 ) -> dict[str, Any]:
     """Read a statistic, and the population of its column."""
     if public.bounds:
         raise ParameterError("--bounds is for a function; a statistic has --low and --high")
+    for name, value in {"block-rows": parts.block_rows, "radius": parts.radius}.items():
+        if value is not None:
+            raise ParameterError(f"--{name} is for a function, not for a statistic")
+    if parts.centre:
+        raise ParameterError("--centre is for a function, not for a statistic")
     statistic = read_statistic(asked, rows, described, unit)
     # A user is refused by the comparison: a statistic has one row for each unit.
     source = read_statistic_population(described, public)
-    return {"asked": statistic, "population": source, "user": user}
+    return {"asked": statistic, "population": source, "user": user, "blocks": parts.blocks}
 
 
 def _refuse_for_function(**given: object) -> None:

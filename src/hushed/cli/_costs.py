@@ -95,6 +95,14 @@ def _need(text: str) -> Need:
     )
 
 
+_SAID = {"exact": "nominal", "loss": "average", "published": "nominal"}  # by basis
+_EXPLAINED = (
+    "average: what is paid on average is at most this. nominal: what the formula gives with a "
+    "confidence that is no chance of the loss; nobody pays or saves that on average, so decide by "
+    "the row of the basis loss."
+)
+
+
 def _price(
     model: CostModel,
     epsilon0: float,
@@ -128,7 +136,7 @@ def _price(
         return
     print_table(
         f"Worst-case cost at epsilon0 = {format_up(epsilon0)}: {money_above(model.cost(epsilon0))}",
-        ["basis", "cheapest level", "confidence", "cost", "saving"],
+        ["basis", "cheapest level", "confidence", "cost", "saving", "that is"],
         [
             [
                 name,
@@ -136,10 +144,12 @@ def _price(
                 format_down(x.confidence, 4),
                 money_above(x.budget),
                 money_below(x.saving),
+                _SAID[name],
             ]
             for name, x in found.items()
         ],
     )
+    print_line(_EXPLAINED)
     if budget is not None:
         allowed = record["levels_within_budget"]
         print_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from json import loads
+from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
@@ -11,13 +12,19 @@ import typer
 
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
-from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument
+from hushed.cli._options import BudgetArgument, JsonOption, LedgerArgument, option
 from hushed.cli._outcome import finish, print_line
-from hushed.errors import BadFunction, NotFound, QueryFailed
+from hushed.cli._panels import OUTPUT
+from hushed.cli._query_figures import draw_answer
+from hushed.cli._query_file import check_files, write_content
+from hushed.cli._query_options import OUT
+from hushed.cli._written import check_figure, files_of
+from hushed.errors import BadFunction, NotFound, ParameterError, QueryFailed
 from hushed.ledger._failures import raise_failure
 from hushed.mechanisms._bernstein import BernsteinPolynomial
 from hushed.releasing._names import list_named, name_value
 from hushed.releasing._stored import read_release
+from hushed.tables._layout import render
 from hushed.tables._storage import read_answer
 
 
@@ -59,10 +66,25 @@ def answer(
         str,
         typer.Argument(metavar="KEY|NUMBER", help="Key of the release, or number of its entry."),
     ],
+    out: Annotated[
+        Path | None,
+        option(
+            f"{OUT} Of a release that was no query, its certificate, to a name that ends in .json.",
+            OUTPUT,
+            metavar="FILE",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        option("Draw the answer of a query to a file: .svg, .png or .html.", OUTPUT),
+    ] = None,
+    force: Annotated[bool, option("With --out: replace the file.", OUTPUT, "--force")] = False,
     json: JsonOption = False,
 ) -> None:
     """Read a released answer again; nothing is charged."""
     with finish(json=json, stopped="stopped; nothing was charged") as result:
+        check_files(None, out, *files_of(ledger), force=force, quote=False)
+        check_figure(plot)
         with hs.Ledger(ledger, create=False) as book:
             number = is_whole_number(name)
             text = book.answer(budget, int(name) if number else name)
@@ -72,8 +94,33 @@ def answer(
                 "number of an entry that released something"
             )
         result.update(_record(text))
+        content, asked = _render(text, out, plot)
         if not json:
             print_line(_plain(_describe_answer(text)))
+    write_content(out, content, force=force)
+    draw_answer(plot, asked)
+
+
+def _render(text: str, out: Path | None, plot: Path | None) -> tuple[bytes, hs.Answer | None]:
+    """Give the content of the file of a stored answer; and the answer, where a query asked for it.
+
+    A failure that was stored is raised: there is no answer to write.
+    """
+    if out is None and plot is None:
+        return b"", None
+    raise_failure(text)
+    schema = _record(text).get("schema")
+    if schema == "hushed answer":
+        found = read_answer(text)
+        return b"" if out is None else render(found, out.suffix), found
+    if plot is not None:
+        raise ParameterError("--plot draws the answer of a query, and this is none")
+    if out is not None and out.suffix != ".json":
+        raise ParameterError(
+            f"this is the answer of no query: --out takes a file that ends in .json, got {out.name}"
+        )
+    stored = read_release(text)[1].to_json() if schema == "hushed release" else text
+    return f"{stored.rstrip()}\n".encode(), None
 
 
 def _plain(text: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 
 import hushed as hs
 from hushed._ground.printing import format_exactly
+from hushed.cli._block_options import Parts
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described
 
@@ -34,6 +35,7 @@ class Compared:
     described: Described
     unit: str
     user: str | None = None
+    parts: Parts = field(default_factory=Parts)
 
 
 def next_command(given: Compared, found: hs.Comparison) -> str:
@@ -97,27 +99,48 @@ def _for_query(given: Compared, *, searched: bool) -> Iterator[str]:
 
 def _for_function(given: Compared, chosen: hs.ComparedRoute) -> Iterator[str]:
     """Write the words for a function, but for epsilon."""
-    told, public = given.described, given.public
-    if chosen.name in _SAMPLED:
-        yield from ("release", "PRIVATE.csv", given.asked, "--population", public.population)
-        for each in public.bounds or ():
-            yield from ("--bounds", each)
-        if public.promise is not None:
-            yield from ("--promise", public.promise)
-        yield from ("--gamma", format_exactly(chosen.guarantee.gamma))
-        yield from ("--mechanism", _SAMPLED[chosen.name])
-    elif chosen.name == "blocks" and told.low is not None and told.high is not None:
-        yield from ("blocks", "PRIVATE.csv", given.asked)
-        yield from ("--low", format_exactly(told.low), "--high", format_exactly(told.high))
-    elif chosen.name in _VOTES:
-        yield from ("blocks", "PRIVATE.csv", given.asked, "--aggregate", _VOTES[chosen.name])
-        for each in told.category or ():
-            yield from ("--candidate", each)
-    else:
+    words = list(_for_sampled(given, chosen) or _for_blocks(given, chosen))
+    if not words:
         return
+    yield from words
     yield from _read_alike(given)
     if chosen.guarantee.delta:
         yield from ("--delta", format_exactly(chosen.guarantee.delta))
+
+
+def _for_sampled(given: Compared, chosen: hs.ComparedRoute) -> list[str]:
+    public, averaged = given.public, given.parts.block_rows
+    if chosen.name not in _SAMPLED:
+        return []
+    words = ["release", "PRIVATE.csv", given.asked, "--population", public.population]
+    for each in public.bounds or ():
+        words += ["--bounds", each]
+    if public.promise is not None:
+        words += ["--promise", public.promise]
+    words += ["--gamma", format_exactly(chosen.guarantee.gamma)]
+    words += ["--mechanism", _SAMPLED[chosen.name]]
+    return words + ([] if averaged is None else ["--block-rows", str(averaged)])
+
+
+def _for_blocks(given: Compared, chosen: hs.ComparedRoute) -> list[str]:
+    """Write the words for blocks; of averages over blocks ``hushed blocks`` knows nothing."""
+    told, parts = given.described, given.parts
+    if parts.block_rows is not None:
+        return []
+    words = ["blocks", "PRIVATE.csv", given.asked]
+    if chosen.name == "blocks" and told.low is not None and told.high is not None:
+        words += ["--low", format_exactly(told.low), "--high", format_exactly(told.high)]
+    elif chosen.name in _VOTES:
+        words += ["--aggregate", _VOTES[chosen.name]]
+        for each in told.category or ():
+            words += ["--candidate", each]
+    elif chosen.name == "blocks, vectors" and parts.radius is not None:
+        words += ["--aggregate", "vector"]
+        words += [f"--centre={format_exactly(number)}" for number in parts.centre or ()]
+        words += ["--radius", format_exactly(parts.radius)]
+    else:
+        return []
+    return words + ([] if parts.blocks is None else ["--blocks", str(parts.blocks)])
 
 
 def _read_alike(given: Compared) -> Iterator[str]:

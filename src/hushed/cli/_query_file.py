@@ -11,6 +11,7 @@ from hushed._ground.printing import name_missing, plain_path
 from hushed._ground.whole_files import write_whole
 from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
+from hushed.cli._spelling import Hint
 from hushed.cli._written import check_targets
 from hushed.errors import NotFound, ParameterError
 from hushed.tables._layout import SUFFIXES, render, write_new
@@ -22,6 +23,27 @@ _TAKES = (
     "--file takes a question in TOML, as --save writes it, and the table is named without an "
     "option: hushed query stays.csv --file question.toml"
 )
+
+
+def spell_hints(file: Path | None, text: str | None, others: dict[str, Hint]) -> dict[str, Hint]:
+    """Spell what an error advises as a part of the question, where that says all that is asked."""
+    if file is None and text is None:
+        return others
+    where = "--query" if file is None else plain_path(file.name)
+
+    def spell(name: str, value: str) -> str:
+        return f"{name} = {value} in {where}" if file else f'"{name}": {value} in {where}'
+
+    column = '"COLUMN"'
+    rows, groups = spell("max_rows_per_user", "N"), spell("max_groups_per_user", "N")
+    return others | {
+        "count": f"write aggregates in {where}, such as one of the kind count",
+        "keys": f"write the keys of each column as keys of groups in {where}",
+        "max_groups_per_user": f"write {groups}, or {rows}",
+        "max_rows_per_user": f"write {rows}",
+        "types": f"to read strings as numbers, write the types under columns in {where}",
+        "user": f"write {spell('user', column)}",
+    }
 
 
 def read_question(context: typer.Context, file: Path | None, text: str | None) -> hs.Query | None:
@@ -94,11 +116,22 @@ def write_files(
     """
     stopped = "stopped; what was printed stands, a file may be missing"
     with finish(json=False, stopped=stopped, kept=kept):
-        if out is not None and answer is not None:
-            _write(out, render(answer, out.suffix), force=force)
-            print_note(f"answer written to {out}")
+        if answer is not None:
+            _write_answer(out, b"" if out is None else render(answer, out.suffix), force=force)
         if save is not None:
             _write(save, asked.encode(), force=force)
+
+
+def write_content(out: Path | None, content: bytes, *, force: bool) -> None:
+    """Write an answer that was stored, after it was printed."""
+    with finish(json=False, stopped="stopped; what was printed stands, a file may be missing"):
+        _write_answer(out, content, force=force)
+
+
+def _write_answer(out: Path | None, content: bytes, *, force: bool) -> None:
+    if out is not None:
+        _write(out, content, force=force)
+        print_note(f"answer written to {out}")
 
 
 def _write(path: Path, content: bytes, *, force: bool) -> None:

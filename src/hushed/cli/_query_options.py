@@ -13,6 +13,10 @@ from hushed.tables._plan import NoiseName
 from hushed.tables._quote_for import Share as ShareName
 
 Many = list[str] | None
+OUT = (
+    "Write the answer to a new file, too, whose name ends in .csv, .parquet, .arrow, .feather or "
+    ".json."
+)
 TimeoutOption = Annotated[
     float | None,
     option(
@@ -215,10 +219,10 @@ class Files:
     """What is read and written beside the table."""
 
     file: Annotated[
-        Path | None,
+        list[Path] | None,
         option(
             "A TOML file that says all that is asked, as --save writes it: in place of the "
-            "options.",
+            "options. With --quote several, which are priced together.",
             QUERY,
             "--file",
             metavar="QUERY.toml",
@@ -240,7 +244,7 @@ class Files:
     out: Annotated[
         Path | None,
         option(
-            "Write the answer to a new file, too, whose name ends in .csv, .parquet or .json.",
+            OUT,
             OUTPUT,
             metavar="FILE",
         ),

@@ -22,10 +22,11 @@ from hushed.cli._ledgers import open_named
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes
 from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
-from hushed.cli._query_file import check_files, read_question, write_files
+from hushed.cli._query_file import check_files, read_question, spell_hints, write_files
 from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
+from hushed.cli._query_together import check_several, describe_together, quote_together
 from hushed.cli._records import Account, take_records
-from hushed.cli._spelling import Hint, spell_option
+from hushed.cli._spelling import Hint, describe_error, spell_option
 from hushed.cli._written import files_of, inputs_of
 from hushed.errors import Overspent, ParameterError
 from hushed.tables._export import declared_types
@@ -81,13 +82,19 @@ def query(
 ) -> None:
     """Query a private table for noisy aggregates."""
     answer, written = None, ""
-    with finish(json=files.json, hints=_HINTS) as result:
+    several = files.file or []
+    file = several[0] if several else None
+    with finish(json=files.json, hints=spell_hints(file, files.question, _HINTS)) as result:
         check_target(
             price.epsilon, price.error or (), price.rows, quote=price.quote, share=price.share
         )
-        request = _build(context, data, opened, asked, files)
         if price.explain and not price.quote:
             raise ParameterError("--explain is for --quote")
+        if len(several) > 1:
+            check_several(files, price)
+            _quote_several(context, data, price, opened, asked, account, files, result)
+            return
+        request = _build(context, data, opened, asked, file, files.question)
         terms: dict[str, Any] = {"delta": price.delta, "noise": price.noise}
         terms["rows_per_user"] = read_rows_per_user(price.rows_per_user, data, request.query.user)
         solved = _solve(request, price, terms)
@@ -95,14 +102,15 @@ def query(
         if solved is not None:
             request, terms["epsilon"] = solved.table, solved.epsilon
             result.update(describe_errors(solved))
-        read = inputs_of(data, files.file, price.rows_per_user, *joined_files(asked))
+        read = inputs_of(data, file, price.rows_per_user, *joined_files(asked))
         taken = (*read, *files_of(account.ledger))
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
         check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         if request.unit == "row":
+            named = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
             print_note(
-                "protected is each row: if a person may have several, name their column with --user"
+                f"protected is each row: if a person may have several, name their column {named}"
             )
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
@@ -129,15 +137,58 @@ def query(
         raise typer.Exit(REFUSED)
 
 
+def _quote_several(
+    context: typer.Context,
+    data: str,
+    price: Price,
+    opened: Opened,
+    asked: Asked,
+    account: Account,
+    files: Files,
+    result: dict[str, Any],
+) -> None:
+    """Quote several questions, and what they cost together."""
+    terms: dict[str, Any] = {
+        "epsilon": price.epsilon,
+        "delta": price.delta,
+        "noise": price.noise,
+        "rows": price.rows,
+    }
+
+    def quote(file: Path) -> hs.Quote:
+        try:
+            request = _build(context, data, opened, asked, file, files.question)
+            guess = read_rows_per_user(price.rows_per_user, data, request.query.user)
+            return request.quote(**terms, rows_per_user=guess)
+        except ParameterError as error:
+            said = describe_error(error, spell_hints(file, None, _HINTS))
+            named = said.startswith((file.name, "--"))
+            raise ParameterError(said if named else f"{file.name}: {said}") from None
+
+    check_files(None, files.out, force=files.force, quote=True)
+    with open_named(account.ledger, account.budget) as ledger:
+        found = quote_together(files.file or [], quote, ledger, account.budget)
+    result.update(describe_together(found, _price))
+    if not files.json:
+        print_line(found.explain(lambda each: each.explain(spell_option, distances=price.explain)))
+    if found.unfit:
+        result["exit_code"] = REFUSED
+
+
 def _build(
-    context: typer.Context, data: str, opened: Opened, asked: Asked, files: Files
+    context: typer.Context,
+    data: str,
+    opened: Opened,
+    asked: Asked,
+    file: Path | None,
+    question: str | None,
 ) -> hs.Table:
     """Build what is asked: from a file of its own, or from the options."""
     dialect: dict[str, Any] = {
         "header": opened.header,
         "newlines_in_values": opened.newlines_in_values,
     }
-    whole = read_question(context, files.file, files.question)
+    whole = read_question(context, file, question)
     if whole is not None:
         declared = declared_types(whole, data)
         return _open(data, opened.table, whole.user, declared, **dialect).ask(whole)

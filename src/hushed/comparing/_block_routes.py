@@ -19,17 +19,21 @@ from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promi
 from hushed.comparing._question import Question
 from hushed.comparing._simulated import Table
 from hushed.errors import ParameterError
+from hushed.sensitivity import Blockwise
 from hushed.statistics import Mode
 from hushed.statistics._candidates import choose_spacing
 
 GUESSES = 200  # public blocks asked for a guess
+BY_ITSELF = "hs.Blockwise deals rows to blocks by itself: compare its function alone, too"
 
 
 def offer_blocks(guess: bool, question: Question) -> Offer | str:
     if isinstance(question.statistic, Mode):
         return "a mode has better ways; hs.Blocks(aggregate='votes') is for functions"
+    if isinstance(question.asked, Blockwise):
+        return BY_ITSELF
     if question.numbers > 1:
-        return "chooses one number; for several see hs.Blocks(aggregate='vector')"
+        return "chooses one number; for several numbers there is the way by vectors"
     if guess and question.user is not None:
         return "a public guess is made for rows, and here users are protected"
     values = _candidates_of(question)
@@ -41,8 +45,7 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
 
     def plan(epsilon: float) -> Plan:
         made = _make_blocks(question, values, epsilon, prior)
-        if made.blocks > question.rows:
-            raise ParameterError(f"it takes {made.blocks} blocks, and there are fewer rows")
+        blocks = check_blocks(made, question)
         how = _write(question, epsilon, guess)
 
         def price(drawn: Floats) -> Priced:
@@ -50,7 +53,7 @@ def offer_blocks(guess: bool, question: Question) -> Offer | str:
                 guarantee=made.guarantee,
                 errors=Chosen.of_rows(drawn),
                 how=how,
-                calls=made.blocks + guess * GUESSES,
+                calls=blocks + guess * GUESSES,
             )
 
         measure = partial(_measure_blocks, made, question.function, question.part_function)
@@ -68,7 +71,8 @@ def _write(question: Question, epsilon: float, guess: bool) -> str:
 
 def say_known(question: Question, guess: bool) -> str:
     """Write what blocks are told of the question."""
-    more = ", prior=..." if guess else ""
+    more = "" if question.blocks is None else f", blocks={question.blocks}"
+    more += ", prior=..." if guess else ""
     if question.neighbours != "replace-one":
         more += f", neighbours={question.neighbours!r}"
     if question.user is not None:
@@ -98,11 +102,20 @@ def _make_blocks(
     """Blocks, with what the population answers as a public guess if so wanted."""
     known: Any = {"epsilon": epsilon, "neighbours": question.neighbours, "unit": question.unit}
     known["user"] = question.user
-    made = Blocks(values, **known)
     if prior is None:
-        return made
-    size = question.rows // min(made.blocks or 1, question.rows)
-    return Blocks(values, prior=prior(size), **known)
+        return Blocks(values, blocks=question.blocks, **known)
+    # As many as are enough without a guess, with which fewer may be.
+    blocks = question.blocks or Blocks(values, **known).blocks or 1
+    size = question.rows // min(blocks, question.rows)
+    return Blocks(values, blocks=question.blocks, prior=prior(size), **known)
+
+
+def check_blocks(made: Blocks, question: Question) -> int:
+    """Give the number of blocks; refuses more of them than rows."""
+    blocks = int(made.blocks or 1)
+    if blocks > question.rows:
+        raise ParameterError(f"it takes {blocks} blocks, and there are fewer rows")
+    return blocks
 
 
 def guess_answer(question: Question, values: tuple[Any, ...], size: int) -> tuple[float, ...]:
@@ -115,6 +128,7 @@ def guess_answer(question: Question, values: tuple[Any, ...], size: int) -> tupl
         candidates=values,
         draws=GUESSES,
         seed=question.seed,
+        progress=question.shown,  # type: ignore[arg-type]
     )
 
 

@@ -16,7 +16,7 @@ from hushed._ground.checks import read_epsilon, require_count, require_positive,
 from hushed._ground.decimals import read
 from hushed._ground.numeric import kept_to
 from hushed._ground.printing import as_given, flat, format_exactly
-from hushed._ground.progress import show_progress
+from hushed._ground.progress import read_progress, show_stages
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.comparing._laws import estimate_spread
@@ -39,6 +39,7 @@ from hushed.populations._drawing import count_public, say_shared
 from hushed.populations._sources import description
 from hushed.runs import Keep
 from hushed.runs._journal import check_place
+from hushed.sensitivity import Blockwise
 from hushed.statistics import Mode, Numeric, Statistic
 from hushed.statistics._mode import Category
 from hushed.statistics._record import read_candidates
@@ -46,8 +47,6 @@ from hushed.statistics._values import check_range
 
 _BETA = 0.05
 _LARGEST = 1e300  # of a candidate
-
-Done = Callable[[int], None]  # tells how many more routes are done
 
 
 @called_as("hs.compare(f, population, rows=100, epsilon=1.0)")
@@ -66,12 +65,15 @@ def compare(
     high: float | None = None,
     candidates: Sequence[Any] | None = None,
     labels: bool | None = None,
+    centre: Sequence[float] | None = None,
+    radius: float | None = None,
+    blocks: int | None = None,
     worth: float = 2.0,
     trials: int = 200,
     seed: int = 0,
     workers: Workers = None,
     keep: str | PathLike[str] | Keep | None = None,
-    progress: bool = False,
+    progress: bool | Callable[[str], None] = False,
 ) -> Comparison:
     """Compare every way to release an answer: promise, error and calls of the function.
 
@@ -116,6 +118,13 @@ def compare(
         Whether the candidates are labels, none of which is nearer to one than to another. By
         default they are where one of them is a text or a truth value; say True for numbers that
         only name something, such as the candidates 1, 2 and 3 of a vote.
+    centre : sequence of float, optional
+    radius : float, optional
+        Public ball that holds the answer of a function with several numbers, for
+        ``hs.Blocks(aggregate="vector")``, with a delta above 0; the centre has as many numbers as
+        the answer.
+    blocks : int, optional
+        Number of blocks of the ways by blocks; by default as many as `hushed.Blocks` chooses.
     worth : float, default 2
         How many times as large an error the stronger one of two promises may have, and still be
         recommended; 1 or more.
@@ -130,8 +139,9 @@ def compare(
     keep : str, path or hushed.runs.Keep, optional
         Folder, or address of an object store, in which what is measured is kept: the same call
         goes on where an earlier one was interrupted.
-    progress : bool, default False
-        Show in a terminal or a notebook how many routes are done, and how long the rest may take.
+    progress : bool or callable, default False
+        Show in a terminal or a notebook what is done, and how long the rest of it may take: whole
+        tables, a sampling, then the ways on public tables. A function is called with these words.
 
     Returns
     -------
@@ -171,6 +181,7 @@ def compare(
     most = None if error is None else require_positive("error", error)
     if not isinstance(worth, int | float) or not 1 <= worth < math.inf:
         raise ParameterError(f"worth must be 1 or more, got {as_given(worth)}", parameter="worth")
+    shown = read_progress(progress)
     known_labels = _read_labels(asked, candidates, labels)
     question = Question(
         asked=asked,
@@ -186,16 +197,19 @@ def compare(
         workers=workers,
         keep=keep,
         user=user,
+        blocks=None if blocks is None else require_count("blocks", blocks),
+        ball=_read_ball(asked, centre, radius, labelled=known_labels is not None),
     )
-    if not isinstance(asked, Statistic):
-        question = replace(question, numbers=question.answers().shape[1])
-    routes = routes_of(question)
-    with show_progress("comparing routes", len(routes), shown=progress) as report:
-        done = report or (lambda _: None)
+    with show_stages(shown) as stages:
+        question = replace(question, shown=stages or False)
+        if not isinstance(asked, Statistic):
+            question = replace(question, numbers=question.answers().shape[1])
+            _check_ball(question)
+        routes = routes_of(question)
         if most is None:
-            found = _price_at(routes, question, level, done)
+            found = _price_at(routes, question, level)
         else:
-            found = _search(routes, question, most, done)
+            found = _search(routes, question, most)
     spread = _measure_spread(question.answers(), question.labels is not None)
     if not spread[1]:  # which need not be because the rows are alike
         check_within(question)
@@ -218,6 +232,36 @@ def _read_span(asked: Any, low: Any, high: Any, *, labelled: bool) -> tuple[floa
     if low is None or high is None:
         raise ParameterError("give both ends of the range, low and high", parameter="low")
     return check_range(low, high)
+
+
+def _read_ball(
+    asked: Any, centre: Any, radius: Any, *, labelled: bool
+) -> tuple[tuple[float, ...], float] | None:
+    """Read the public ball that holds several numbers, if it was given."""
+    if centre is None and radius is None:
+        return None
+    if isinstance(asked, Statistic) or labelled:
+        what = "a statistic has" if isinstance(asked, Statistic) else "labels have"
+        raise ParameterError(
+            f"a ball is for a function that answers with several numbers, and {what} none: leave "
+            "centre and radius out",
+            parameter="centre",
+        )
+    if centre is None or radius is None:
+        raise ParameterError("give both centre and radius of the ball", parameter="centre")
+    made = Blocks(aggregate="vector", centre=centre, radius=radius, delta=0.5)
+    return tuple(made.centre or ()), float(made.radius or 0.0)
+
+
+def _check_ball(question: Question) -> None:
+    """Refuse a centre that is no answer of the function."""
+    if question.ball is not None and len(question.ball[0]) != question.numbers:
+        given = f"{len(question.ball[0])} number{'s' * (len(question.ball[0]) != 1)}"
+        raise ParameterError(
+            f"the centre has {given}, and the function answers with {question.numbers}: give as "
+            "many",
+            parameter="centre",
+        )
 
 
 def _assemble(
@@ -315,27 +359,25 @@ def _measure_spread(answers: Floats, labels: bool) -> tuple[float, float]:
 
 
 def _search(
-    routes: Sequence[Route], question: Question, most: float, done: Done
+    routes: Sequence[Route], question: Question, most: float
 ) -> list[ComparedRoute | LeftOut]:
     """Price each route at the smallest epsilon that keeps to an error."""
     found = []
-    for route in routes:
-        offer = route.offer(question)
-        priced = offer if isinstance(offer, str) else find_price(offer, question, most, _BETA)
+    for number, route in enumerate(routes, 1):
+        offer, what = route.offer(question), f"way {number} of {len(routes)}, {route.name}, on"
+        priced = offer if isinstance(offer, str) else find_price(offer, question, most, _BETA, what)
         found.append(_conclude(route.name, offer, priced, question))
-        done(1)
     return found
 
 
 def _price_at(
-    routes: Sequence[Route], question: Question, epsilon: float, done: Done
+    routes: Sequence[Route], question: Question, epsilon: float
 ) -> list[ComparedRoute | LeftOut]:
     """Price all routes at an epsilon, on tables that are drawn once for all of them."""
     offers, plans = [], []
     for route in routes:
         offers.append(route.offer(question))
         plans.append(plan_at(offers[-1], epsilon))
-        done(1)
     priced = price_together(plans, question)
     names = [each.name for each in routes]
     return [_conclude(*each, question) for each in zip(names, offers, priced, strict=True)]
@@ -364,7 +406,8 @@ def _describe(asked: Any, rows: int, user: object) -> str:
     """Name what is asked, in words."""
     kind, units = getattr(asked, "kind", None), "rows" if user is None else "users"
     if kind is None:
-        return f"{flat(getattr(asked, '__qualname__', type(asked).__name__))} of {rows:,} {units}"
+        named = repr(asked) if isinstance(asked, Blockwise) else type(asked).__name__
+        return f"{flat(getattr(asked, '__qualname__', named))} of {rows:,} {units}"
     stated = asked.description()
     if kind == "quantile":
         named = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}

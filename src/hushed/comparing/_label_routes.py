@@ -12,12 +12,17 @@ from hushed._ground.printing import format_exactly
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.blocks._calls import ask_once
-from hushed.comparing._block_routes import GUESSES, ask_parts, guess_answer, say_known
+from hushed.comparing._block_routes import (
+    GUESSES,
+    ask_parts,
+    check_blocks,
+    guess_answer,
+    say_known,
+)
 from hushed.comparing._laws import Wrong
 from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promise
 from hushed.comparing._question import Question
 from hushed.comparing._simulated import Table
-from hushed.errors import ParameterError
 
 
 def offer_votes(guess: bool, question: Question) -> Offer | str:
@@ -28,11 +33,11 @@ def offer_votes(guess: bool, question: Question) -> Offer | str:
     prior = cache(partial(guess_answer, question, labels)) if guess else None
 
     def plan(epsilon: float) -> Plan:
-        made = _make(question, epsilon, aggregate="votes")
+        known: Any = {"aggregate": "votes"}
         if prior is not None:
-            size = question.rows // min(made.blocks or 1, question.rows)
-            made = _make(question, epsilon, aggregate="votes", prior=prior(size))
-        return _plan(question, made, guess)
+            blocks = question.blocks or _make(question, epsilon, **known).blocks or 1
+            known["prior"] = prior(question.rows // min(blocks, question.rows))
+        return _plan(question, _make(question, epsilon, blocks=question.blocks, **known), guess)
 
     return Offer(promise=say_promise(question), at=plan)
 
@@ -43,7 +48,8 @@ def offer_stable(question: Question) -> Offer | str:
         return "needs a delta above 0"
 
     def plan(epsilon: float) -> Plan:
-        return _plan(question, _make(question, epsilon, aggregate="stable", delta=question.delta))
+        more: Any = {"delta": question.delta, "blocks": question.blocks}
+        return _plan(question, _make(question, epsilon, aggregate="stable", **more))
 
     return Offer(promise=say_promise(question, slack=True), at=plan)
 
@@ -53,9 +59,7 @@ def _make(question: Question, epsilon: float, **more: Any) -> Blocks:
 
 
 def _plan(question: Question, made: Blocks, guess: bool = False) -> Plan:
-    blocks = int(made.blocks or 1)
-    if blocks > question.rows:
-        raise ParameterError(f"it takes {blocks} blocks, and there are fewer rows")
+    blocks = check_blocks(made, question)
     slack = "" if made.delta is None else f", delta={format_exactly(made.delta)}"
     known = f"{slack}, aggregate={made.aggregate!r}{say_known(question, guess)}"
     how = f"hs.Blocks(labels, epsilon={format_exactly(made.epsilon)}{known})"

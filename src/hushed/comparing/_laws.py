@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
+from scipy.special import ndtr
 
 from hushed._ground.types import Floats, Integers
 
 _GROUPS = 10
 _HALVINGS = 200
+_FARTHEST = 40.0  # standard deviations, which no double of a tail tells from infinity
 
 
 class ErrorLaw(Protocol):
@@ -84,9 +86,12 @@ class Chosen:
     def of_rows(cls, rows: Floats) -> Chosen:
         """Read the rows of a simulation: errors, followed by as many chances."""
         half = rows.shape[1] // 2
-        order = np.argsort(rows[:, :half], axis=None)
+        order = np.argsort(rows[:, :half], axis=None, kind="stable")
         errors, chances = rows[:, :half].ravel()[order], rows[:, half:].ravel()[order]
-        return cls(errors, chances, np.asarray(order // half), len(rows))
+        owners = order // half
+        # Equal errors of one table, such as those of rare categories, are one.
+        new = np.append(True, (np.diff(errors) != 0) | (np.diff(owners) != 0)).nonzero()[0]
+        return cls(errors[new], np.add.reduceat(chances, new), owners[new], len(rows))
 
     def quantile(self, beta: float) -> float:
         """Error that is exceeded with probability at most beta; one of the errors."""
@@ -122,6 +127,38 @@ class Wrong:
     def take(self, kept: Integers) -> Wrong:
         """Mixture over some of the tables alone."""
         return Wrong(self.shares[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted:
+    """Gaussian noise on each of several numbers that are off by themselves; the largest error."""
+
+    offsets: Floats  # of each number, without noise: a row for each table
+    scale: float
+    rounding: float  # what is added to every error, as the noise is rounded
+
+    @property
+    def tables(self) -> int:
+        """How many tables."""
+        return len(self.offsets)
+
+    def quantile(self, beta: float) -> float:
+        """Error that is exceeded with probability at most beta; above the exact one by rounding."""
+        low, high = 0.0, float(np.abs(self.offsets).max()) + _FARTHEST * self.scale
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if self._beyond(middle) <= beta else (middle, high)
+        return high + self.rounding
+
+    def _beyond(self, error: float) -> float:
+        up, down = (error - self.offsets) / self.scale, (-error - self.offsets) / self.scale
+        return float(1 - np.mean((ndtr(up) - ndtr(down)).prod(axis=1)))
+
+    def take(self, kept: Integers) -> Shifted:
+        """Mixture over some of the tables alone."""
+        return Shifted(self.offsets[kept], self.scale, self.rounding)
 
 
 @dataclass(frozen=True, slots=True)

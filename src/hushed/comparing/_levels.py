@@ -17,10 +17,15 @@ _GUESSES = 6
 _FAR = 50.0  # stands for an infinite logarithm
 
 
-def find_price(offer: Offer, question: Question, most: float, beta: float) -> Priced | str:
-    """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it."""
+def find_price(
+    offer: Offer, question: Question, most: float, beta: float, what: str = "trying it on"
+) -> Priced | str:
+    """Smallest epsilon of three digits that keeps to an error; it was seen to keep to it.
+
+    Progress says what is done.
+    """
     kept: dict[int, Priced] = {}
-    step = first_level(partial(_excess, offer, question, most, beta, kept))
+    step = first_level(partial(_excess, offer, question, most, beta, kept, what))
     if step is None:
         last = _level(_LAST)
         return f"an error of {format_down(most, 3)} is not reached at any epsilon up to {last:g}"
@@ -33,10 +38,13 @@ def _excess(
     most: float,
     beta: float,
     kept: dict[int, Priced],
+    what: str,
     step: int,
 ) -> float:
     """Logarithm of the error at a level over the one allowed; above 0 where it is more."""
-    (found,) = price_together([plan_at(offer, _level(step))], question)
+    level = _level(step)
+    at = f"{what.removesuffix(' on')} with epsilon = {level:g} on"
+    (found,) = price_together([plan_at(offer, level)], question, at)
     if isinstance(found, str):  # so small an epsilon, or so many blocks
         return _FAR
     error = found.errors.quantile(beta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -50,12 +50,13 @@ class Quotient:
 
     def _beyond(self, error: float) -> float:
         weight, exact, count, centre, reach, total = (each[:, None] for each in self.cases.T)
-        rows = np.maximum(count + _spread_counts(self.share), 1.0)
+        noise, shares = _spread_counts(self.share)
+        rows = np.maximum(count + noise, 1.0)
         scale = reach / self.share
         up, down = exact + error - centre, exact - error - centre
         above = np.where(up < reach, _tail((up * rows - total) / scale), 0.0)
         below = np.where(down > -reach, _tail((total - down * rows) / scale), 0.0)
-        return float((weight[:, 0] * (above + below).mean(axis=1)).sum()) / self.tables
+        return float(weight[:, 0] @ ((above + below) @ shares)) / self.tables
 
     def take(self, kept: Integers) -> Quotient:
         """Mixture over some of the tables alone."""
@@ -69,10 +70,13 @@ def _tail(size: Floats) -> Floats:
     return np.where(size > 0, far, 1 - far)
 
 
-def _spread_counts(share: float) -> Floats:
-    """Give the noise on a count, a middle for each of many cells of equal probability."""
+@lru_cache(maxsize=8)
+def _spread_counts(share: float) -> tuple[Floats, Floats]:
+    """Give the noise on a count, middles of many cells of equal probability, with their shares."""
     middles = (np.arange(_COUNTS) + 0.5) / _COUNTS - 0.5
-    return np.asarray(np.rint(-np.sign(middles) * np.log1p(-2 * np.abs(middles)) / share))
+    rounded = np.rint(-np.sign(middles) * np.log1p(-2 * np.abs(middles)) / share)
+    noise, cells = np.unique(rounded, return_counts=True)
+    return noise, cells / _COUNTS
 
 
 def offer_mean(statistic: Numeric, question: Question, *, searched: bool) -> Offer:

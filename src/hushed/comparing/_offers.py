@@ -58,17 +58,22 @@ def plan_at(offer: Offer | str, epsilon: float) -> Plan | str:
         return str(refusal)
 
 
-def price_together(plans: Sequence[Plan | str], question: Question) -> list[Priced | str]:
-    """Price plans on tables that are drawn once for all of them; else the reason is told."""
+def price_together(
+    plans: Sequence[Plan | str], question: Question, what: str = "trying the ways on"
+) -> list[Priced | str]:
+    """Price plans on tables that are drawn once for all of them; else the reason is told.
+
+    Progress says what is done.
+    """
     asked = {place: each for place, each in enumerate(plans) if isinstance(each, Plan)}
     priced: list[Any] = list(plans)
     try:
-        found = _measure(list(asked.values()), question)
+        found = _measure(list(asked.values()), question, what)
     except _REFUSED as refusal:  # of one of them, which is found by asking each alone
         if len(asked) == 1:
             return [str(refusal) if isinstance(each, Plan) else each for each in plans]
         for place, each in asked.items():
-            (priced[place],) = price_together([each], question)
+            (priced[place],) = price_together([each], question, what)
         return priced
     for (place, each), rows in zip(asked.items(), found, strict=True):
         try:
@@ -78,12 +83,13 @@ def price_together(plans: Sequence[Plan | str], question: Question) -> list[Pric
     return priced
 
 
-def _measure(plans: Sequence[Plan], question: Question) -> list[Floats]:
+def _measure(plans: Sequence[Plan], question: Question, what: str) -> list[Floats]:
     """Measure what plans ask for; those that want as many tables share them."""
     found = [np.empty((0, 0))] * len(plans)
     for most in dict.fromkeys(each.most for each in plans if each.measure):
         asked = {k: p.measure for k, p in enumerate(plans) if p.measure and p.most == most}
-        for place, rows in zip(asked, question.simulate(tuple(asked.values()), most), strict=True):
+        measured = question.simulate(tuple(asked.values()), most, what)
+        for place, rows in zip(asked, measured, strict=True):
             found[place] = rows
     return found
 

@@ -14,6 +14,7 @@ from hushed._functions._calls import answer
 from hushed._functions._kept import run_kept
 from hushed._ground.checks import require_count
 from hushed._ground.printing import as_given
+from hushed._ground.progress import Stages, show_progress
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
 from hushed.blocks._calls import answered_with_none, ask_once
@@ -79,6 +80,9 @@ class Question:
     numbers: int = 1  # in an answer
     user: str | int | None = None  # column of users: whatever counts rows counts users
     labels: tuple[Category, ...] | None = None  # that a function answers with, if it does
+    blocks: int | None = None  # that rows are dealt to; as many as are usual by default
+    ball: tuple[tuple[float, ...], float] | None = None  # centre and radius, of several numbers
+    shown: bool | Stages = False  # where progress is shown
     known: dict[Hashable, Any] = field(default_factory=dict)  # what several routes want
 
     @property
@@ -126,13 +130,16 @@ class Question:
         """Seed of a stream that is independent of the sampler's, and of the other streams."""
         return int(np.random.SeedSequence([self.seed, stream]).generate_state(1, np.uint64)[0])
 
-    def simulate(self, measures: Sequence[Measure], most: int | None = None) -> list[Floats]:
+    def simulate(
+        self, measures: Sequence[Measure], most: int | None = None, what: str = "trying the ways on"
+    ) -> list[Floats]:
         """Measure on each simulated table, or on the first ones: for each measure a row a table.
 
-        Where all tables are drawn, the answers of a statistic are noted, too.
+        Where all tables are drawn, the answers of a statistic are noted, too. Progress says what is
+        done.
         """
         noted = most is None and self.numeric is not None and _ANSWERS not in self.known
-        found = self._run([*measures, self._measure()] if noted else measures, most)
+        found = self._run([*measures, self._measure()] if noted else measures, most, what)
         if noted:
             self.known[_ANSWERS] = found.pop()
         return found
@@ -153,17 +160,25 @@ class Question:
             return partial(_measure_place, Blocks(self.labels, aggregate="votes"), self.asked)
         return partial(_measure_answer, self.asked)
 
-    def _run(self, measures: Sequence[Measure], most: int | None = None) -> list[Floats]:
+    def _run(
+        self,
+        measures: Sequence[Measure],
+        most: int | None = None,
+        what: str = "asking about whole",
+    ) -> list[Floats]:
+        trials = self.trials if most is None else min(self.trials, most)
         trial = TableTrial(population=self.drawn, rows=self.rows, measures=tuple(measures))
         named = getattr(self.asked, "kind", None) or getattr(self.asked, "__qualname__", "it")
-        found = run_kept(
-            trial,
-            self.trials if most is None else min(self.trials, most),
-            seed=self.seed_of(1),
-            workers=self.workers,
-            keep=self.keep,
-            name=f"comparison of {named}",
-        )
+        with show_progress(f"{what} public tables", trials, shown=self.shown) as report:
+            found = run_kept(
+                trial,
+                trials,
+                seed=self.seed_of(1),
+                workers=self.workers,
+                keep=self.keep,
+                name=f"comparison of {named}",
+                report=report,
+            )
         return trial.separate(found)
 
 

@@ -33,6 +33,7 @@ from hushed.comparing._offers import (
 from hushed.comparing._question import Question
 from hushed.comparing._simulated import Table
 from hushed.comparing._test_routes import offer_propose_test
+from hushed.comparing._vector_routes import offer_vector
 from hushed.errors import RandomFunction, TooFewPairs, TooFewRows, ZeroSensitivity
 from hushed.guarantee import Guarantee
 from hushed.mechanisms import (
@@ -224,6 +225,7 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
             seed=question.seed,
             keep=question.keep,
             workers=question.workers,
+            progress=question.shown,  # type: ignore[arg-type]
         )
         _calibrated(law, found, 1.0, question.delta)
     except (RandomFunction, TooFewRows, TooFewPairs, ZeroSensitivity) as refusal:
@@ -295,6 +297,8 @@ def routes_of(question: Question) -> tuple[Route, ...]:
         mode = question.statistic
         return (*(Route(name, partial(offer, mode)) for name, offer in choices.items()), *ROUTES)
     statistic = question.numeric
+    if question.statistic is None and (question.numbers > 1 or question.ball):
+        return (*ROUTES, Route("blocks, vectors", offer_vector))
     if statistic is None or not takes_mean(statistic):
         return ROUTES
     return (*ROUTES, Route(SEARCHED, lambda _: offer_mean(statistic, question, searched=True)))

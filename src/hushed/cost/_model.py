@@ -40,7 +40,8 @@ _WHY_NOT = {
     ),
     "exact": (
         "basis 'exact': 1 - delta is used as a confidence, but delta is not the probability of "
-        "exceeding epsilon; the sum is nominal"
+        "exceeding epsilon; the sum is nominal, and not what would be paid on average (basis "
+        "'loss' is)"
     ),
     "loss": "",
 }

@@ -108,12 +108,16 @@ def aligned(dp: Any, place: Place, space: Space) -> Place:
     return place.behind(beyond(dp, space, make, place.domain, place.metric))
 
 
+class NotTrusted(ParameterError):
+    """What OpenDP takes on the word of its user alone, who has not given it."""
+
+
 def trusted(dp: Any, what: Any, make: Callable[[], Any]) -> Any:
     """Make something of a function that OpenDP cannot check."""
     try:
         return make()
     except dp.OpenDPException as cause:
-        raise ParameterError(
+        raise NotTrusted(
             f"OpenDP cannot check {what} and takes it only on your word: call "
             'opendp.prelude.enable_features("honest-but-curious") first'
         ) from cause

@@ -15,6 +15,7 @@ from hushed.measurements._export_spaces import Place, aligned, begin, beyond, tr
 from hushed.spaces import Column, Domain, Space, Table
 from hushed.transformations._chain import Transformation
 
+_TRUSTED = ("", "select", "map_rows", "filter_rows")  # what OpenDP cannot check
 _LEVEL_ERROR = Fraction(1, 1 << 19)
 _NONE = {
     "group_by": "it knows disjoint parts in frames only",
@@ -34,20 +35,30 @@ def named(step: Transformation) -> str:
     return head if bracket and head.isidentifier() else ""
 
 
-def step_behind(dp: Any, place: Place, step: Transformation) -> Place:
-    """Put one step of ours behind a chain in OpenDP."""
+def check_step(step: Transformation) -> None:
+    """Refuse a step that has no equivalent in OpenDP, whatever it is told to trust."""
     name = named(step)
     if name in _NONE:
         raise ParameterError(f"OpenDP has no equivalent of {step.name}: {_NONE[name]}")
-    if name in ("", "select", "map_rows", "filter_rows"):
+    if name in _TRUSTED or name == "to_change_one":
+        return
+    if isinstance(step.source.domain, Table):
+        raise ParameterError(f"OpenDP has no {name} of a table: select a column before it")
+    if name not in _ROWS:
+        raise ParameterError(f"OpenDP has no equivalent of {step.name}; there are {tuple(_ROWS)}")
+
+
+def step_behind(dp: Any, place: Place, step: Transformation) -> Place:
+    """Put one step of ours behind a chain in OpenDP."""
+    check_step(step)
+    name = named(step)
+    if name in _TRUSTED:
         place = aligned(dp, place, step.source)
         if len(step.settings) == 2 and step.settings[0] == "opendp":
             return _part(dp, place, step)
         return place.behind(_own(dp, place, step))
     if name == "to_change_one":
         return aligned(dp, place, step.target)
-    if isinstance(step.source.domain, Table):
-        raise ParameterError(f"OpenDP has no {name} of a table: select a column before it")
     if name in _ROWS:  # OpenDP's take rows added and removed only
         found = _symmetric(dp, place, step)
         for make in _ROWS[name](dp, step):

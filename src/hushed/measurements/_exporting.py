@@ -14,8 +14,8 @@ import numpy as np
 
 from hushed._ground.calls import called_as
 from hushed.errors import MissingExtra, ParameterError
-from hushed.measurements._export_spaces import Place, aligned, begin, beyond
-from hushed.measurements._export_steps import Maker, named, scored, step_behind
+from hushed.measurements._export_spaces import NotTrusted, Place, aligned, begin, beyond
+from hushed.measurements._export_steps import Maker, check_step, named, scored, step_behind
 from hushed.measurements._record import Measurement
 from hushed.mechanisms._registry import LAWS
 from hushed.spaces import PRIVACY_PROFILE, PURE, ZCDP
@@ -76,10 +76,14 @@ def to_opendp(chain: Transformation | Measurement) -> Any:
         If a step has no equivalent there; it is named.
     """
     dp = _opendp()
-    place = begin(dp, chain.source)
-    if isinstance(chain, Transformation):
-        return _transformed(dp, place, chain).built
-    return _measured(dp, place, chain)
+    try:
+        place = begin(dp, chain.source)
+        if isinstance(chain, Transformation):
+            return _transformed(dp, place, chain).built
+        return _measured(dp, place, chain)
+    except NotTrusted as asked:
+        _check(chain)  # it would ask in vain, where another step is refused anyway
+        raise ParameterError(asked.message) from asked.__cause__
 
 
 def _opendp() -> Any:
@@ -89,6 +93,38 @@ def _opendp() -> Any:
         raise MissingExtra("a chain in OpenDP", "opendp") from None
     dp.enable_features("contrib")
     return dp
+
+
+def _check(chain: Transformation | Measurement) -> None:
+    """Refuse a chain of which a step or the end has no equivalent in OpenDP."""
+    if isinstance(chain, Transformation):
+        for step in chain.steps or (chain,):
+            check_step(step)
+        return
+    kind, *rest = chain.settings or ("",)
+    if kind == "then":
+        _check(_ending(chain, rest[0]))
+        return
+    law = LAWS.get(kind)
+    chooses = (law is not None and law.selects) or (kind == "top_k" and rest[0] == 1)
+    steps = () if chain.first is None else chain.first.steps or (chain.first,)
+    if chooses and steps and named(steps[-1]) == "quantile_scores":
+        steps = steps[:-1]
+    for step in steps:
+        check_step(step)
+    if kind == "compose":
+        for part in rest[0]:
+            _check(part)
+        return
+    if kind != "opendp" and not chooses and not (law is not None and law.opendp):
+        raise _no_equivalent(chain)
+
+
+def _no_equivalent(chain: Measurement) -> ParameterError:
+    kind, *_ = chain.settings or ("",)
+    last = chain.name.rpartition(" >> ")[2]
+    why = _NO_END.get(kind, f"a chain may end in {_ENDS}")
+    return ParameterError(f"OpenDP has no equivalent of {last}: {why}")
 
 
 def _transformed(dp: Any, place: Place, chain: Transformation) -> Place:
@@ -136,9 +172,7 @@ def _noisy(dp: Any, place: Place, chain: Measurement) -> Any:
         return beyond(dp, chain, choose, *space, float(rest[-1]), False)
     if law is not None and law.opendp:
         return beyond(dp, chain, getattr(dp.m, law.opendp), *space, float(rest[0]))
-    last = chain.name.rpartition(" >> ")[2]
-    why = _NO_END.get(kind, f"a chain may end in {_ENDS}")
-    raise ParameterError(f"OpenDP has no equivalent of {last}: {why}")
+    raise _no_equivalent(chain)
 
 
 def _chooses(dp: Any, chain: Measurement) -> Maker | None:

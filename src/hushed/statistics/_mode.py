@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -69,11 +70,9 @@ class Mode(Described):
             Private, if the rows are.
         """
         check_size(rows, self.rows)
-        places = {each: place for place, each in enumerate(self.categories)}
-        counts = [0] * (len(places) + 1)
-        for cell in cells_of(only_column(rows)):
-            counts[place_of(cell, places)] += 1
-        return np.array(counts[:-1], dtype=np.int64)
+        known = frozenset(self.categories)  # looked up first: no other cell is ever a key
+        counts = Counter(filter(known.__contains__, map(_plain, cells_of(only_column(rows)))))
+        return np.array([counts.get(each, 0) for each in self.categories], dtype=np.int64)
 
     def __call__(self, rows: Any) -> Integers:
         """Count the rows of each category, as `count` does: a function of the rows like any other.
@@ -125,9 +124,21 @@ Statistic = Numeric | Mode
 
 def place_of(cell: Any, places: dict[Category, int]) -> int:
     """Place of a category, or one beyond all; nothing is said of a cell that is none."""
-    cell = np.generic.item(cell) if is_a(cell, np.generic) else cell
-    known = is_one_of(cell, str, int, float, bool)
-    return places.get(cell, len(places)) if known else len(places)
+    return places.get(_plain(cell), len(places))  # type: ignore[arg-type]
+
+
+def _plain(cell: Any) -> Category | None:
+    """Give a cell as an object of Python; None where it is none of the types of categories.
+
+    One comparison after the other: there are as many calls as cells.
+    """
+    kind = type(cell)
+    if kind is str or kind is int or kind is float or kind is bool:
+        return cell  # type: ignore[no-any-return]
+    if not is_a(cell, np.generic):
+        return None
+    found = np.generic.item(cell)
+    return found if is_one_of(found, str, int, float, bool) else None
 
 
 def read_categories(given: Any, name: str = "categories") -> tuple[Category, ...]:

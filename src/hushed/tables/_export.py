@@ -21,6 +21,7 @@ Pairs = list[tuple[str, str | None]]  # options and their values
 
 # Engines with types of their own, which nobody declares.
 _TYPED = ("postgresql:", "postgres:", "spark:")
+_DATABASES = (*_TYPED, "duckdb:")  # whose tables have names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,14 @@ class CsvLines:
 _AS_USUAL = CsvLines()
 
 
-def write_python(query: Query, source: str, name: str, lines: CsvLines = _AS_USUAL) -> str:
+def _name_table(source: str, name: str | None) -> str:
+    """Name the table; of a database whose table nobody named, a word to be filled in."""
+    return name or ("TABLE" if source.startswith(_DATABASES) else "rows")
+
+
+def write_python(query: Query, source: str, name: str | None, lines: CsvLines = _AS_USUAL) -> str:
     """Write a program that ends with the query as a `Table`."""
+    name = _name_table(source, name)
     opened = [repr(source)]
     opened += [repr(name)] if name != "rows" else []
     opened += [f"user={query.user!r}"] if query.user is not None else []
@@ -52,7 +59,7 @@ def write_python(query: Query, source: str, name: str, lines: CsvLines = _AS_USU
 def write_notebook(
     query: Query,
     source: str,
-    name: str,
+    name: str | None,
     terms: tuple[float, float, NoiseName],
     lines: CsvLines = _AS_USUAL,
 ) -> str:
@@ -96,12 +103,13 @@ def _read_terms(epsilon: float, delta: float, noise: NoiseName) -> tuple[float, 
 def write_command(
     query: Query,
     source: str,
-    name: str,
+    name: str | None,
     terms: tuple[float, float, NoiseName],
     lines: CsvLines = _AS_USUAL,
 ) -> str:
     """Write a command, with options where they can say all that is asked."""
     epsilon, delta, noise = _read_terms(*terms)
+    name = _name_table(source, name)
     last = ["--", source] if source.startswith("-") else []  # no option, whatever its name
     words = ["hushed", "query", *([] if last else [source])]
     words += _join("--table", name) if name != "rows" else ()

@@ -20,7 +20,7 @@ from hushed.tables._requests import name_quantiles
 if TYPE_CHECKING:
     from hushed.tables._answers import Answer
 
-SUFFIXES = (".csv", ".parquet", ".json")
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".json")
 
 
 def list_columns(answer: Answer) -> dict[str, list[Any]]:
@@ -77,6 +77,13 @@ def render(answer: Answer, suffix: str) -> bytes:
 
         sink = io.BytesIO()
         parquet.write_table(make_arrow(answer), sink)
+        return sink.getvalue()
+    if suffix in (".arrow", ".feather"):  # two names of one format
+        import pyarrow as pa  # noqa: PLC0415
+
+        sink, table = io.BytesIO(), make_arrow(answer)
+        with pa.ipc.new_file(sink, table.schema) as file:
+            file.write_table(table)
         return sink.getvalue()
     columns = list_columns(answer)
     text = io.StringIO(newline="")

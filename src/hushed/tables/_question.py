@@ -17,6 +17,7 @@ from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._export import CsvLines, write_command, write_notebook, write_python
+from hushed.tables._question_errors import explain_query
 from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part
 
 if TYPE_CHECKING:
@@ -152,7 +153,8 @@ class Query(Part, Shown):
         try:
             super().__init__(**parts, **unknown)
         except ValidationError as error:
-            raise ParameterError(f"this is no query: {_explain(error)}") from None
+            said = explain_query(error, Query, parts | unknown)
+            raise ParameterError(f"this is no query: {said}") from None
 
     def __eq__(self, other: object) -> bool:  # True is no 1
         return self.digest() == other.digest() if isinstance(other, Query) else NotImplemented
@@ -273,7 +275,7 @@ class Query(Part, Shown):
     def to_python(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         header: str | None = None,
         newlines_in_values: bool = False,
@@ -284,8 +286,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         header : str, optional
             For a CSV file without a line of column names: that line, as for `table`.
         newlines_in_values : bool, default False
@@ -303,7 +306,7 @@ class Query(Part, Shown):
     def to_cli(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         epsilon: float,
         delta: float = 0.0,
@@ -317,8 +320,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         epsilon : float
             Privacy loss of the whole query, in nats.
         delta : float, default 0
@@ -343,7 +347,7 @@ class Query(Part, Shown):
     def to_notebook(
         self,
         source: str,
-        name: str = "rows",
+        name: str | None = None,
         *,
         epsilon: float,
         delta: float = 0.0,
@@ -357,8 +361,9 @@ class Query(Part, Shown):
         ----------
         source : str
             Address or path of the table, as for `table`.
-        name : str, default "rows"
-            Name of the table in a database.
+        name : str, optional
+            Name of the table in a database. Left out, ``TABLE`` stands in its place, for whoever
+            runs it to fill in.
         epsilon : float
             Privacy loss of the whole query, in nats.
         delta : float, default 0
@@ -404,10 +409,3 @@ def _load_toml(text: str) -> Any:
     if any(name.count(".") > _MOST_DOTS for name in re.split(r"[\n=\[\]{},]", plain)):
         raise ValueError("a name has too many dots")
     return tomllib.loads(text)
-
-
-def _explain(error: ValidationError) -> str:
-    """Name the first part that is wrong, and say how."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(each) for each in first["loc"])
-    return f"{brief(place)}: {first['msg']}" if place else str(first["msg"])

@@ -38,7 +38,7 @@ from hushed.tables._scan import (
 from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
 from hushed.tables._storage import bound_length
-from hushed.tables._warnings import data_warnings, present_rows
+from hushed.tables._warnings import data_warnings, present_rows, say_empty
 
 _MOST_AGGREGATES = 100
 _MOST_NUMBERS = 5_000_000  # about 500 MB, and half a minute of noise
@@ -217,6 +217,7 @@ def _build_answer(
         present=present_rows(query.aggregates, plan.parts, noisy),
         warnings=(
             *ready.scan.connection.warnings,
+            *(() if keys or plan.selection is None else say_empty(plan.selection, plan.unit)),
             *data_warnings(query.aggregates, plan.parts, noisy, beta),
         ),
         level=1 - beta,

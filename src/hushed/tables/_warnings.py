@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hushed._ground.printing import format_up, shown
-from hushed.tables._plan import Choice, Part
+from hushed.tables._plan import Choice, Part, PartitionSelection
 from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
 
@@ -46,6 +46,16 @@ def data_warnings(
             )
         found += _describe_present(name, present, error, lost, few)
     return tuple(found)
+
+
+def say_empty(selection: PartitionSelection, unit: str) -> tuple[str, ...]:
+    """Say why no group is told, which the query and its price alone decide, and no row."""
+    return (
+        f"No group is told: partition selection tells one if its noisy number of {unit}s is at "
+        f"least {selection.threshold} (tau). tau follows from epsilon, delta and the contribution "
+        f"bounds alone. Groups of fewer {unit}s mostly stay hidden: group by something coarser, "
+        "list public keys, or allow a larger epsilon or delta.",
+    )
 
 
 def _describe_present(

@@ -75,3 +75,19 @@ def test_a_number_of_numpy_is_the_same_outcome_as_that_of_python():
     claim = hs.Guarantee(epsilon=0.2)
     found = [hs.audit(each, [([0], [1])], claim=claim, **HOW).verdict for each in (number, text)]
     assert found == ["not refuted", "violated"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [(0, 0.0, "0.0"), (True, 1, "1"), (np.int64(1), np.float64(1), "1.0"), (0, 1, None)],
+)
+def test_equal_numbers_of_two_types_are_told_apart_and_the_words_say_why(one, other, told):
+    """A type that is another one on one table tells the tables apart, and shows."""
+
+    def answering(rows, rng):
+        return other if rows[0] else one
+
+    report = hs.audit(answering, [([0], [1])], claim=hs.Guarantee(epsilon=1.0), **HOW)
+    assert report.verdict == "violated"
+    said = f"(and not {told}, an equal number of another type"
+    assert (said in report.explain().replace("\n", " ")) == (told is not None)

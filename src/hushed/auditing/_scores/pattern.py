@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +63,35 @@ class Categories:
         shown = known[:6]
         shown += [f"{len(known) - 6} more"] * (len(known) > 6)
         shown += [_RARE if rare == 1 else f"one of {rare} rare outputs"] * (rare > 0)
-        return f"the output is {' or '.join(shown)}" if shown else "an output not seen before"
+        if not shown:
+            return "an output not seen before"
+        outside = np.setdiff1d(np.arange(len(ratios)), inside)
+        others = [self.names[i] for i in outside]
+        return f"the output is {' or '.join(shown)}{_tell_apart(known[:6], others)}"
+
+
+def _tell_apart(shown: Sequence[str], others: Sequence[str]) -> str:
+    """Say where an equal number is another output, because it is written in another way."""
+    equal = {_number_of(each): each for each in others}
+    for each in shown:
+        number = _number_of(each)
+        if number is not None and number in equal:
+            return (
+                f" (and not {equal[number]}, an equal number of another type, which whoever reads "
+                "it tells apart: answer with one type)"
+            )
+    return ""
+
+
+def _number_of(text: str) -> float | None:
+    """Read an output as a number, truth values too; None if it is none, or a zero with a minus."""
+    if text in ("True", "False"):
+        return float(text == "True")
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(found) or text.startswith("-0") else found
 
 
 def fit_categories(encoder: Encoder, first: Floats, second: Floats) -> Categories | None:

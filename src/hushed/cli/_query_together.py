@@ -1,0 +1,92 @@
+"""What several questions cost together: each is quoted, and their prices are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hushed as hs
+from hushed._ground.printing import format_up
+from hushed.cli._query_options import Files, Price
+from hushed.errors import Overspent, ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Prices of several questions of one table, and what they are together."""
+
+    prices: Mapping[str, hs.Quote]  # by file
+    guarantee: hs.Guarantee
+    unfit: str  # why the budget has no room for all; empty if it has, or none is named
+
+    def explain(self, explain: Callable[[hs.Quote], str]) -> str:
+        """Say the price of each, and of all."""
+        parts = [f"{name}\n{explain(quoted)}" for name, quoted in self.prices.items()]
+        promise = self.guarantee
+        slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
+        unit = next(iter(self.prices.values())).unit
+        parts.append(
+            f"together: epsilon {format_up(promise.epsilon)}{slack} for adding or removing one "
+            f"{unit}, if all {len(self.prices)} are asked: what they cost adds up"
+        )
+        if self.unfit:
+            parts.append(f"together they do not fit: {self.unfit}")
+        return "\n\n".join(parts)
+
+
+def check_several(files: Files, price: Price) -> None:
+    """Refuse several questions with what is about one."""
+    if not price.quote:
+        raise ParameterError(
+            "--file is given several times, and questions are asked one at a time: with --quote "
+            "all are priced together"
+        )
+    for name, given in {"--error": price.error, "--save": files.save, "--plot": files.plot}.items():
+        if given:
+            raise ParameterError(f"{name} is about one question: leave it out, or all but one file")
+
+
+def quote_together(
+    files: Sequence[Path],
+    quote: Callable[[Path], hs.Quote],
+    ledger: hs.Ledger | None,
+    budget: str | None,
+) -> Together:
+    """Quote each question, and add up: an upper bound for every way of joining them."""
+    if len(set(files)) < len(files):
+        raise ParameterError("a file is given twice: a question that is asked again is paid again")
+    prices = {str(each): quote(each) for each in files}
+    units = {name: each.unit for name, each in prices.items()}
+    if len(set(units.values())) > 1:
+        listed = ", ".join(f"{name}: one {unit}" for name, unit in units.items())
+        raise ParameterError(
+            f"what these questions protect differs ({listed}), so that their prices do not add up: "
+            'write user = "COLUMN" in all of them, or in none'
+        )
+    joined = hs.compose([each.guarantee for each in prices.values()], method="basic").guarantee
+    if joined is None:  # quotes always say their relation
+        raise ParameterError("these questions have no common price")
+    unfit = ""
+    if ledger is not None and budget is not None:
+        try:
+            ledger.quote(budget, joined)
+        except Overspent as refusal:
+            unfit = str(refusal)
+    return Together(prices, joined, unfit)
+
+
+def describe_together(found: Together, price: Callable[[hs.Quote], dict[str, Any]]) -> Any:
+    """Describe the prices in plain values."""
+    promise, unit = found.guarantee, next(iter(found.prices.values())).unit
+    return {
+        "questions": [{"file": name, **price(quoted)} for name, quoted in found.prices.items()],
+        "together": {
+            "epsilon": promise.epsilon,
+            "delta": promise.delta,
+            "neighbours": promise.neighbours,
+            "unit": unit,
+        },
+        "refusal": found.unfit or None,
+    }
