@@ -29,7 +29,8 @@ from benchmarks._bars import Bar, require
 from benchmarks.serving import QUERY, Analyst, all_of, children, high, make_folder, resident, start
 from hushed.server._app import open_desk
 from hushed.server._judging import Ask, judge, tell_run
-from hushed.server._life import _charge, keep_answer
+from hushed.ledger._together import charge_each
+from hushed.server._life import keep_answer, wish_for
 from hushed.server._log import Log
 from hushed.server._people import find_caller, list_grants
 
@@ -117,10 +118,12 @@ def fill(folder, tokens, count):
         for turn in range(count):
             caller = callers[turn % len(callers)]
             begun, worked = time.perf_counter(), time.thread_time()
-            made = _charge(desk, caller, shares[caller.id], f"filled {turn}", asked, judged)
+            share, key = shares[caller.id], f"filled {turn}"
+            wish, made = wish_for(desk, caller, share, key, asked, judged)
+            charge_each(desk.ledger, wish.charges, wish.within, wish.before)
             seconds.append((time.perf_counter() - begun, time.thread_time() - worked))
             desk.move_mark()
-            keep_answer(desk, made, text)
+            keep_answer(desk, made[-1], text)
     finally:
         desk.close()
     return seconds

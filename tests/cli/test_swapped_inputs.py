@@ -193,7 +193,7 @@ def test_a_table_in_utf16_is_refused_before_a_charge(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--file", "a.toml", "--file", "b.toml"), "'--file': it takes one value, and is given"),
+        (("--save", "a.toml", "--save", "b.toml"), "'--save': it takes one value, and is given"),
         (("--epsilon", "1", "--epsilon=2"), "'--epsilon': it takes one value, and is given"),
         (("--epsilon",), "'--epsilon' requires an argument"),
     ],

@@ -119,10 +119,10 @@ def compare(
         default they are where one of them is a text or a truth value; say True for numbers that
         only name something, such as the candidates 1, 2 and 3 of a vote.
     centre : sequence of float, optional
+        Centre of a public ball that holds the answer of a function with several numbers, for
+        ``hs.Blocks(aggregate="vector")``, with a delta above 0; as many numbers as the answer has.
     radius : float, optional
-        Public ball that holds the answer of a function with several numbers, for
-        ``hs.Blocks(aggregate="vector")``, with a delta above 0; the centre has as many numbers as
-        the answer.
+        Radius of that ball, above 0.
     blocks : int, optional
         Number of blocks of the ways by blocks; by default as many as `hushed.Blocks` chooses.
     worth : float, default 2

@@ -126,7 +126,10 @@ class Answer(Shown):
 
     def __post_init__(self) -> None:
         for each in _MAPPINGS:
-            object.__setattr__(self, each, ReadOnly(getattr(self, each)))
+            given: Any = getattr(self, each)
+            if not isinstance(given, Mapping):
+                raise ParameterError(f"{each} must be a dict, got {type(given).__name__}")
+            object.__setattr__(self, each, ReadOnly(given))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_again(self)
