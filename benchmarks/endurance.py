@@ -27,9 +27,9 @@ from pathlib import Path
 
 from benchmarks._bars import Bar, require
 from benchmarks.serving import QUERY, Analyst, all_of, children, high, make_folder, resident, start
+from hushed.ledger._together import charge_each
 from hushed.server._app import open_desk
 from hushed.server._judging import Ask, judge, tell_run
-from hushed.ledger._together import charge_each
 from hushed.server._life import keep_answer, wish_for
 from hushed.server._log import Log
 from hushed.server._people import find_caller, list_grants
