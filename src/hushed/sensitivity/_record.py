@@ -288,6 +288,9 @@ class Sensitivity(Shown):
         promise is the same.
     statistic : Statistic, optional
         The statistic whose global sensitivity it is: nothing else is released with it.
+    chain : str, default ""
+        The chain whose movement it is, as `hushed.measurements.chain_sensitivity` names it: nothing
+        else is released with it.
     """
 
     value: float
@@ -298,6 +301,7 @@ class Sensitivity(Shown):
     sampling: Sampling | None = field(default=None, repr=False)
     person: bool = False
     statistic: Statistic | None = field(default=None, repr=False)
+    chain: str = field(default="", repr=False)
 
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None
