@@ -8,7 +8,10 @@ from scipy import special
 from scipy.special import expit
 
 import hushed as hs
+from hushed import transformations as t
 from hushed.errors import BadFunction, ParameterError
+from hushed.measurements import chain_sensitivity
+from hushed.spaces import SYMMETRIC, Cell, Column, Space
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -100,3 +103,38 @@ def test_what_looks_at_the_memory_of_its_rows_is_refused(special):
 
     with pytest.raises(BadFunction, match="values alone"):
         hs.sample_sensitivity(f, UNIT, rows=10, pairs=20, workers=1)
+
+
+def test_no_chain_is_released_with_the_movement_of_another():
+    """One that moves a thousand times as far was taken, and the certificate named the other one."""
+    column = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC)
+    small = column >> t.sum_of()
+    wide = Cell(low=0, high=1000)
+    large = column >> t.map_rows(lambda x: 1000 * x, wide) >> t.sum_of()
+    same_name = column >> t.map_rows(lambda x: x, Cell(low=0, high=1)) >> t.sum_of()
+    rows = np.full(30, 0.5)
+    for own, others in (
+        (small, (large, np.sum, lambda rows: 1e6 * rows.sum())),
+        (same_name, (large, small)),
+    ):
+        noisy = hs.Laplace(chain_sensitivity(own), epsilon=1.0)
+        hs.release(own, rows, noisy)
+        for other in others:
+            with pytest.raises(ParameterError, match="bounds nothing else"):
+                hs.release(other, rows, noisy)
+    with pytest.raises(ParameterError, match="bounds nothing else"):
+        t.from_sensitivity(np.sum, chain_sensitivity(small))
+    again = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.sum_of()
+    hs.release(again, rows, hs.Laplace(chain_sensitivity(small), epsilon=1.0))  # built anew
+
+
+def test_the_draw_of_a_posterior_is_for_its_own_scores():
+    """Its certificate says that log likelihoods were clipped, whatever the function was."""
+
+    def coin(row, p):
+        return np.where(row == 1, np.log(p), np.log1p(-p))
+
+    posterior = hs.Posterior(coin, [0.25, 0.75], epsilon=1.0, clip=2.0)
+    with pytest.raises(ParameterError, match=r"give the hs\.Posterior itself"):
+        hs.release(lambda rows: np.array([0.0, 1e9]), np.ones(9), posterior.mechanism)
+    assert hs.release(coin, np.ones(9), posterior).value in (0.25, 0.75)

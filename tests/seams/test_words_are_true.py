@@ -24,7 +24,8 @@ def test_a_promise_about_tables_of_many_rows_is_not_said_to_be_about_all():
     """Of a chain of 100 rows at least, nobody is told that every pair of tables is covered."""
     column = Column(cell=Cell(low=0, high=1), least=100)
     chain = Space(domain=column, metric=SYMMETRIC) >> t.mean()
-    words = certificate(chain_sensitivity(chain)).explain()
+    noisy = hs.Laplace(chain_sensitivity(chain), epsilon=1.0)
+    words = hs.release(chain, np.zeros(200), noisy).certificate.explain()
     assert "both have at least 100 rows alone" in words
     assert "every such pair of tables of which the reason given below holds" in words
     assert "every such pair of tables." not in words
@@ -230,3 +231,26 @@ def test_no_sampled_bound_is_shown_without_its_gamma():
     assert "gamma 0.3" in hs.compose([hs.Laplace(s, epsilon=1.0)])._brief()
     proven = hs.proven_sensitivity(1.0, "l1", argument="counts")
     assert "gamma" not in shown(t.from_sensitivity(len, proven) >> hs.measurements.laplace(1.0))
+
+
+def test_a_search_rests_on_the_word_of_who_asks_whatever_bound_it_is_given():
+    """By a global sensitivity it "held for every table": though any answers may be asked."""
+    mean = hs.statistics.mean(rows=30, low=0, high=1)
+    chain = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.sum_of()
+    for bound in (hs.global_sensitivity(mean), chain_sensitivity(chain)):
+        search = hs.AboveThreshold(1, epsilon=1.0, sensitivity=bound, monotone=True)
+        words = search.certificate.explain()
+        assert "who asked stated that this bounds every answer" in words
+        assert "all answers move the same way" in words
+        assert "of which the reason given below holds" in words
+        assert "Released was the mean" not in words
+        found = hs.verify(search.certificate)
+        assert found.reproduced
+        assert "the sensitivity and its argument" in found.unchecked
+
+
+def test_no_likelihood_is_bounded_by_a_statistic():
+    """Its certificate would give the reason of the statistic, or the chain, for the posterior."""
+    mode = hs.global_sensitivity(hs.statistics.mode(["a", "b"], rows=9), "range")
+    with pytest.raises(ParameterError, match="bounds no log likelihood"):
+        hs.Posterior(lambda row, p: p, [0.25, 0.75], epsilon=1.0, sensitivity=mode)

@@ -1,6 +1,8 @@
 """Sampling measures what it says: right pairs, right norm, right position, right record."""
 
+import dataclasses
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -544,3 +546,14 @@ def test_tables_too_large_to_be_stacked_come_alone():
     stacked = hs.sample_sensitivity(lambda t: t.mean(axis=1), UNIT, batch=True, **options)
     assert stacked.pairs == pairs
     assert 0 < stacked.value < 1 / rows
+
+
+def test_a_sensitivity_that_a_server_has_kept_is_read():
+    """A pickle of the version that knew of no chain has one field less."""
+    known = hs.proven_sensitivity(2.0, "sup", argument="a count")
+    kept = [getattr(known, each.name) for each in dataclasses.fields(known)][:-1]
+    read = object.__new__(hs.Sensitivity)
+    read.__setstate__(kept)
+    assert read == known
+    assert read.chain == ""
+    assert pickle.loads(pickle.dumps(read)) == known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from hushed._ground.calls import called_as
 from hushed._ground.numeric import first_true_near, last_whole
@@ -13,7 +14,13 @@ from hushed.measurements._losses import epsilon_at
 from hushed.measurements._record import Measurement
 from hushed.sensitivity import Sensitivity, proven_sensitivity
 from hushed.spaces import Distance, Norm, Space
-from hushed.transformations._chain import Transformation, distance_in, least_distance, neighbours_at
+from hushed.transformations._chain import (
+    Transformation,
+    describe_chain,
+    distance_in,
+    least_distance,
+    neighbours_at,
+)
 
 _MOST_ROWS = 1 << 40
 _IMPLIED: dict[str, tuple[Norm, ...]] = {
@@ -132,7 +139,7 @@ def chain_sensitivity(
     Returns
     -------
     Sensitivity
-        Proven, with the steps of the chain as its argument.
+        Proven, with the steps of the chain as its argument. Nothing else is released with it.
 
     Raises
     ------
@@ -156,16 +163,17 @@ def chain_sensitivity(
         )
     if not math.isfinite(moved.value):
         raise ParameterError(f"{chain.name} can move without bound")
-    return proven_sensitivity(
+    known = proven_sensitivity(
         moved.value,
         wanted,
         neighbours=neighbours,
         unit=space.metric.unit,
         argument=(
-            f"{chain.name}, on {space}, at a distance of {d_in}; computed from what each step says "
+            f"{describe_chain(chain)}, at a distance of {d_in}; computed from what each step says "
             f"of itself, arithmetic included{_describe_pairs(space)}"
         ),
     )
+    return replace(known, chain=describe_chain(chain))
 
 
 def _describe_pairs(space: Space) -> str:

@@ -418,6 +418,12 @@ def _check_sensitivity(mechanism: Posterior) -> None:
             "and then clipped",
             parameter="user",
         )
+    if given.statistic is not None or given.chain:
+        raise ParameterError(
+            "the sensitivity is that of a statistic or a chain, and bounds no log likelihood: "
+            "state what you can prove of it with hs.proven_sensitivity",
+            parameter="sensitivity",
+        )
     require_movement(given, "Posterior", "range")
     if not _LEAST <= given.value <= _MOST:
         raise ParameterError("the range is too small or too large for doubles")

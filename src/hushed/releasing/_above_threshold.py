@@ -377,7 +377,11 @@ def _read_sensitivity(
                 "the sensitivity says of itself which neighbours and which unit it is for; leave "
                 "out neighbours and unit"
             )
-        return replace(given, argument=given.argument + same) if given.sampling is None else given
+        if given.sampling is not None:
+            return given
+        if given.statistic is not None or given.chain:  # of which nothing says that it is asked
+            same = f"; who asked stated that this bounds every answer{same}"
+        return replace(given, statistic=None, chain="", argument=given.argument + same)
     if hasattr(given, "norm"):
         raise ParameterError(
             f"sensitivity must be a number or a hs.proven_sensitivity, got {type(given).__name__}"

@@ -14,6 +14,7 @@ from hushed.releasing._certificate import Certificate, certify
 from hushed.releasing._mechanisms import Admitted, admit_mechanism
 from hushed.releasing._questions import question_of
 from hushed.spaces._bound import require_own_statistic
+from hushed.transformations._chain import require_own_chain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ def confirm_function(
 ) -> tuple[Literal["", "bits", "rounding"], Certificate]:
     """Refuse, unpaid, a function that is not the sampled one, and what no certificate holds."""
     require_own_statistic(f, mechanism.sensitivity)
+    require_own_chain(f, mechanism.sensitivity)
     sampling = mechanism.sensitivity.sampling
     agreed: Literal["", "bits", "rounding"] = ""
     if sampling is not None:

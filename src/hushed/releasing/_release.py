@@ -232,6 +232,7 @@ def release_labelled(
 ) -> Release:
     """Release, and say on the certificate what each number is, which is no part of the question."""
     _refuse_noisy(f)
+    _refuse_bare_draw(mechanism)
     # A subclass may draw anything: it is none of ours.
     if (
         isinstance(mechanism, StatisticMechanism)
@@ -316,6 +317,15 @@ def _refuse_noisy(f: object) -> None:
             f"{f.name} ends in noise already, and how far its answers move is not bounded: give "
             "the chain before the noise, or call the whole one on the rows and charge its "
             "guarantee()"
+        )
+
+
+def _refuse_bare_draw(mechanism: object) -> None:
+    """Refuse the draw of a posterior without it: its argument is about the posterior's scores."""
+    if type(mechanism) is PosteriorDraw:
+        raise ParameterError(
+            "give the hs.Posterior itself: what its draw is made for are the scores of its own "
+            "log likelihood, and no other function"
         )
 
 

@@ -24,11 +24,12 @@ from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stop
 from hushed.mechanisms._registry import StatisticMechanism
 from hushed.releasing._certificate import Certificate, certify_statistic
 from hushed.releasing._layouts import refuse_layout
-from hushed.releasing._statistics import check_chain, describe_chain, digest_question
+from hushed.releasing._statistics import check_chain, digest_question
 from hushed.releasing._stored import read_release, write_release
 from hushed.spaces import Column
 from hushed.statistics._values import only_column
 from hushed.transformations import Transformation
+from hushed.transformations._chain import describe_chain
 
 Released = tuple[Any, Certificate, int | None]
 

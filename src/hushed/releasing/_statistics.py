@@ -22,7 +22,7 @@ from hushed.releasing._record_checks import (
 )
 from hushed.spaces import Norm
 from hushed.statistics import Numeric, Statistic, from_description
-from hushed.transformations._chain import least_distance
+from hushed.transformations._chain import describe_chain, least_distance
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate
@@ -94,11 +94,6 @@ def check_chain(chain: Transformation, mechanism: StatisticMechanism) -> None:
             f"one row changes up to {moved.value:g} rows of what {chain.name} gives, and a "
             f"statistic is certified for one: {advice}, which counts them all"
         )
-
-
-def describe_chain(chain: Transformation) -> str:
-    """Name the steps before a statistic, and what they take."""
-    return f"{chain.name}, on {chain.source}"
 
 
 def is_rebuilt(certificate: Certificate) -> bool:

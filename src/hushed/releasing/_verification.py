@@ -14,7 +14,7 @@ from hushed.blocks import Blocks
 from hushed.engines._choice import Workers, opens_engine
 from hushed.errors import ParameterError
 from hushed.mechanisms import Mechanism
-from hushed.mechanisms._registry import STATISTIC_MECHANISMS
+from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS
 from hushed.populations import Population, Promise, PublicTable, from_description
 from hushed.releasing._agreement import compare_promises, compare_samples, name_unproven
 from hushed.releasing._blocks import is_rebuilt_blocks, rebuild_blocks
@@ -158,7 +158,8 @@ def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
 def _follow(known: Certificate, kind: type[Mechanism] | None) -> Verification:
     """Follow scale, accuracy and guarantee from a proven sensitivity."""
     fresh = certify(rebuild_mechanism(known, kind), values=known.mechanism.values)
-    stated = ("the sensitivity and its argument",) if known.statistic is None else ()
+    proven = known.statistic is not None and known.mechanism.name not in SEARCHES
+    stated = () if proven else ("the sensitivity and its argument",)
     unproven = (*stated, *name_unproven(known))
     return compare_promises(known, fresh, unproven)
 

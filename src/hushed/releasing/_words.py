@@ -143,10 +143,15 @@ def holds_always(certificate: Certificate) -> bool:
     """Whether hushed itself proved it for every table; a stated reason may leave tables out."""
     proven = ("blocks", ObjectiveDraw.name)
     return (
-        (certificate.statistic is not None and not certificate.chain)
+        (_is_of_statistic(certificate) and not certificate.chain)
         or certificate.mechanism.name in proven
         or _counts_beyond(certificate)
     )
+
+
+def _is_of_statistic(certificate: Certificate) -> bool:
+    """Whether a statistic was released: a search is given answers, whatever bounds them."""
+    return certificate.statistic is not None and certificate.mechanism.name not in SEARCHES
 
 
 def _counts_beyond(certificate: Certificate) -> bool:
@@ -263,7 +268,7 @@ def _reach(certificate: Certificate) -> str:
             "missing or no number lies beyond none."
             f"{_person_words(certificate)}"
         )
-    if certificate.statistic is not None:
+    if _is_of_statistic(certificate):
         return explain_bound(certificate, moved) + _person_words(certificate)
     if sampling is None:
         return (

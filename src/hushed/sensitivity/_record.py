@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -288,6 +288,9 @@ class Sensitivity(Shown):
         promise is the same.
     statistic : Statistic, optional
         The statistic whose global sensitivity it is: nothing else is released with it.
+    chain : str, default ""
+        The chain whose movement it is, as `hushed.measurements.chain_sensitivity` names it: nothing
+        else is released with it.
     """
 
     value: float
@@ -298,6 +301,13 @@ class Sensitivity(Shown):
     sampling: Sampling | None = field(default=None, repr=False)
     person: bool = False
     statistic: Statistic | None = field(default=None, repr=False)
+    chain: str = field(default="", repr=False)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that a team server has kept since a version that knew of no chain, too."""
+        names = [each.name for each in fields(self)]
+        for name, value in zip(names, (*state, "")[: len(names)], strict=True):
+            object.__setattr__(self, name, value)
 
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None

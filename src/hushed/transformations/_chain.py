@@ -205,6 +205,36 @@ def joined_spaces(left: str, given: Space, right: str, wanted: Space) -> None:
         )
 
 
+def describe_chain(chain: Transformation) -> str:
+    """Name the steps of a chain, and what they take."""
+    return f"{chain.name}, on {chain.source}"
+
+
+def require_own_chain(function: Any, sensitivity: Any) -> None:
+    """Refuse a function other than the chain whose movement is given.
+
+    Steps with a function of the caller's may have one name, so that the movement is compared, too.
+
+    Raises
+    ------
+    ParameterError
+        If it is another chain, or none.
+    """
+    if not getattr(sensitivity, "chain", ""):
+        return
+    if (
+        isinstance(function, Transformation)
+        and describe_chain(function) == sensitivity.chain
+        and function.map(least_distance(function.source)).value <= sensitivity.value
+    ):
+        return
+    raise ParameterError(
+        f"the sensitivity is that of the chain {sensitivity.chain}, and bounds nothing else: "
+        "release that chain, take chain_sensitivity of the one to be released, or state what you "
+        "can prove with hs.proven_sensitivity"
+    )
+
+
 def but_for(distance: Distance) -> str:
     """Say how often a distance may be exceeded, and of which population that is said."""
     if not distance.terms:

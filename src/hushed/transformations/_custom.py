@@ -42,7 +42,7 @@ from hushed.spaces import (
     Table,
 )
 from hushed.spaces._bound import require_own_statistic
-from hushed.transformations._chain import Transformation, linear
+from hushed.transformations._chain import Transformation, linear, require_own_chain
 
 _METRICS = {"l1": L1, "l2": L2, "sup": SUP}
 
@@ -169,6 +169,7 @@ def from_sensitivity(
     promise = sensitivity.guarantee(0.0)
     wanted = CHANGE_ONE if sensitivity.neighbours == "replace-one" else SYMMETRIC
     require_own_statistic(function, sensitivity)
+    require_own_chain(function, sensitivity)
     sampling = getattr(sensitivity, "sampling", None)
     if getattr(sampling, "user", None) is not None:
         raise ParameterError(
