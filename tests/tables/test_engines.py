@@ -204,6 +204,21 @@ class TestEngines:
         exact = product.filter("e == 3 or e > 9e25 and e < 1e26 or e > 8e31 and e < 9e31")
         assert cells(exact.count()).values == ([3],)
 
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_a_constant_of_many_digits_is_compared_with_any_whole_number(self, engine, placed):
+        """DuckDB read it as a decimal, and the number beside it, too, which failed if large."""
+        frame = pa.table({"n": [2**63 - 1, -(2**63), 0, None], "m": [1, 2, 3, 4]})
+        table = hs.table(*placed(engine, frame))
+        small = "0.00012345678901234567"
+        wanted = {
+            f"n < {small}": 2, f"n < -{small}": 1, f"n in [{small}, 0]": 1, f"n == {small}": 0,
+            f"{small} <= n": 1, f"-{small} < n < {small}": 1, f"n not in [{small}]": 3,
+            "1e-308 - 9223372036854775807 < n": 2,
+        }  # fmt: skip
+        for i, text in enumerate(wanted):
+            table = table.derive(f"e{i}", text).sum(f"e{i}", low=0, high=1)
+        assert [column[0] for column in cells(table).values] == [*wanted.values()]
+
     @pytest.mark.slow
     @pytest.mark.parametrize("engine", ENGINES)
     def test_public_keys_of_every_kind(self, engine, placed):
