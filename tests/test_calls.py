@@ -250,3 +250,59 @@ def test_a_method_that_is_called_wrongly_shows_a_call(name: str) -> None:
     told = _told(getattr(kind, name), object.__new__(kind), *given)
     assert told.startswith(f"{name} ")
     assert f"{name}(" in _example(told)
+
+
+def _methods() -> dict[str, Any]:
+    """Give methods that a user may call with what is no argument, each by its name."""
+    statistic = hs.statistics.median(low=0, high=1, rows=9)
+    smooth = hs.Smooth(statistic, epsilon=1.0)
+    laplace = hs.Laplace(
+        hs.proven_sensitivity(1.0, neighbours="replace-one", argument="each counts once"),
+        epsilon=1.0,
+    )
+    populations = hs.populations
+    column = hs.spaces.Cell(low=0.0, high=1.0)
+    quote = hs.table(pd.DataFrame({"x": [1.0]})).count().quote(epsilon=1.0)
+    drawn = {
+        "Uniform": populations.Uniform(low=0, high=1),
+        "Normal": populations.Normal(mean=0, std=1),
+        "Exponential": populations.Exponential(rate=1),
+        "PublicTable": populations.PublicTable(np.linspace(0, 1, 50)),
+        "Simulator": populations.Simulator(lambda rng, count: rng.random(count)),
+    }
+    return {f"{name}.draw": each.draw for name, each in drawn.items()} | {
+        "Answer.from_json": hs.Answer.from_json,
+        "Certificate.from_json": hs.Certificate.from_json,
+        "Statement.from_json": hs.Statement.from_json,
+        "PopulationCheck.from_json": hs.fitting.PopulationCheck.from_json,
+        "MovementCheck.from_json": hs.fitting.MovementCheck.from_json,
+        "Query.of": hs.Query.of,
+        "Blockwise.blocks": hs.Blockwise(_mean, rows=3).blocks,
+        "Laplace.accuracy": laplace.accuracy,
+        "Laplace.draw": laplace.draw,
+        "Smooth.exceeds": smooth.exceeds,
+        "Smooth.losses": smooth.losses,
+        "InverseSensitivity.losses": hs.InverseSensitivity(statistic, epsilon=1.0).losses,
+        "statistic.distance": lambda bound: statistic.distance([0.5] * 9, bound),
+        "statistic.smooth_sensitivity": lambda s: statistic.smooth_sensitivity([0.5] * 9, s),
+        "Table.of": hs.spaces.Table.of,
+        "Table.cell": hs.spaces.Table.of({"x": column}).cell,
+        "Opaque.check": hs.spaces.Opaque(size=3).check,
+        "Quote.accuracy": quote.accuracy,
+    }
+
+
+METHODS = _methods()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_a_method_that_is_given_what_is_no_argument_says_so(name: str) -> None:
+    """No error of Python itself comes out, whatever is given for each argument."""
+    call = METHODS[name]
+    needed = [
+        each for each in inspect.signature(call).parameters.values() if each.default is each.empty
+    ]
+    count = max(1, len(needed))
+    for wrong in (object(), {"a": object()}, b"\xff", lambda: 0):
+        with pytest.raises(HushedError):
+            call(*[wrong] * count)

@@ -10,7 +10,7 @@ from numbers import Number
 from types import UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from hushed.errors import ParameterError
+from hushed.errors import HushedError, ParameterError
 
 _FEW = 8
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -51,7 +51,9 @@ def _refuse_misfits(call: Callable[..., Any], hint: str) -> Callable[..., Any]:
             wrong = _find_misfit(call, args, kwargs) or _find_wrong_type(call, args, kwargs)
             if wrong is None:  # it was raised further in
                 raise
-        except AttributeError:  # of what another type would have
+        except HushedError:  # said in words already
+            raise
+        except (AttributeError, ValueError):  # of what another type would have, or be
             wrong = _find_wrong_type(call, args, kwargs)
             if wrong is None:
                 raise
@@ -89,7 +91,9 @@ def _fits(value: Any, hint: Any) -> bool:
     """Whether a value may be meant by an annotation; in doubt it may."""
     classes = [each for each in _parts(hint) if each is not float and each is not int]
     numbers = len(classes) < len(_parts(hint))
-    if value is None or (numbers and isinstance(value, Number)):
+    if value is None and type(None) in (hint, *get_args(hint)):
+        return True
+    if numbers and isinstance(value, Number):
         return True
     if Any in classes or not all(
         isinstance(each, type) and not getattr(each, "_is_protocol", False) for each in classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ class ReadOnly(dict[Any, Any]):
         raise TypeError("a released answer is read-only: dict(...) makes a copy to change")
 
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse
-    __ior__ = _refuse  # type: ignore[assignment]
+    __ior__ = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (dict(self),)
@@ -24,4 +25,5 @@ class ReadOnly(dict[Any, Any]):
 
 def make_again(record: Any) -> tuple[Any, ...]:
     """Reduce a record to a call of its class, which checks and freezes a copy as the first one."""
-    return partial(type(record), **{f.name: getattr(record, f.name) for f in fields(record)}), ()
+    kind: Callable[..., Any] = type(record)
+    return partial(kind, **{each.name: getattr(record, each.name) for each in fields(record)}), ()

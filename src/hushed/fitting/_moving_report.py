@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hushed._ground.calls import given_by
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import format_down, format_up
 from hushed._ground.types import Floats
@@ -126,6 +126,7 @@ class MovementCheck(Shown):
         return write_fields(self)
 
     @classmethod
+    @called_as("hs.MovementCheck.from_json(check.to_json())")
     def from_json(cls, text: str) -> MovementCheck:
         """Read what `to_json` wrote.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from hushed._ground.calls import given_by
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.decimals import decimal_of
 from hushed._ground.notebook import Shown
 from hushed._ground.printing import flat, format_down, format_up
@@ -156,6 +156,7 @@ class PopulationCheck(Shown):
         return write_fields(self)
 
     @classmethod
+    @called_as("hs.PopulationCheck.from_json(check.to_json())")
     def from_json(cls, text: str) -> PopulationCheck:
         """Read what `to_json` wrote.
 

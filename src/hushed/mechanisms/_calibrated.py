@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import require_positive
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up, name_changed
@@ -167,6 +168,7 @@ class Calibrated(Shown):
         """As `answers_of`."""
         return function
 
+    @called_as("mechanism.accuracy(0.05, dims=3)")
     def accuracy(self, beta: float = 0.05, dims: int = 1) -> float:
         """Error that no coordinate exceeds except with probability beta; of a choice its shortfall.
 

@@ -160,6 +160,7 @@ class InverseSensitivity(OnStatistic):
         """Privacy loss at every level: the losses of all candidates lie in a range of epsilon."""
         return bounded_range(self.epsilon)
 
+    @called_as("mechanism.losses(3)")
     def losses(self, rows: float) -> Known:
         """Epsilon, rho and curve where so many rows differ."""
         return bounded_losses(self._level(rows))

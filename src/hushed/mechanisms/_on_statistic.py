@@ -7,6 +7,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
+from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of, stated_above
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import format_up
@@ -58,6 +59,7 @@ class OnStatistic(Shown):
         """Privacy loss at every level."""
         raise NotImplementedError
 
+    @called_as("mechanism.losses(3)")
     def losses(self, rows: float) -> Known:
         """State what is known of the loss where so many rows differ.
 
@@ -142,6 +144,7 @@ class Tested(OnStatistic):
         """Privacy loss at every level, as far as epsilon and delta tell it."""
         return approximate(self.epsilon, self.delta)
 
+    @called_as("mechanism.losses(3)")
     def losses(self, rows: float) -> Known:
         """Curve where so many rows differ; proof: docs/worst-case.md."""
         return {PRIVACY_PROFILE: approximate(self._level(rows), self.test.delta_at(rows))}

@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike
 
 from hushed import noise
 from hushed._ground.calls import called_as
-from hushed._ground.checks import read_epsilon, require_count, require_one_of, require_probability
+from hushed._ground.checks import (
+    read_array,
+    read_epsilon,
+    require_count,
+    require_one_of,
+    require_probability,
+)
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import ARITHMETIC, LIBRARY, float_above, round_up
 from hushed._ground.printing import as_given
@@ -227,6 +233,7 @@ class Smooth(OnStatistic):
         """Privacy loss at every level: that of any mechanism of pure epsilon."""
         return randomised_response(self.epsilon)
 
+    @called_as("mechanism.losses(3)")
     def losses(self, rows: float) -> Known:
         """Epsilon, rho and curve where so many rows differ."""
         return pure_losses(self._level(rows))
@@ -244,6 +251,7 @@ class Smooth(OnStatistic):
             size = (1 - beta) * math.sqrt(2 / (beta * (2 - beta)))
         return round_up(self.factor * size, LIBRARY)
 
+    @called_as("mechanism.exceeds(2.0)")
     def exceeds(self, size: ArrayLike) -> Floats:
         """Probability of an error above a size; it is what `accuracy` inverts.
 
@@ -257,7 +265,7 @@ class Smooth(OnStatistic):
         ndarray of float
             As doubles compute it. What moving the answer into its range does is left out.
         """
-        far = np.asarray(size, dtype=np.float64) / self.factor
+        far = read_array("size", size) / self.factor
         if self.tail:
             return np.asarray(np.exp(-self.tail * np.log1p(far)))
         root = np.sqrt(2 + far * far)

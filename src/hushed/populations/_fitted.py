@@ -76,6 +76,7 @@ class Fitted(Shown):
         object.__setattr__(self, "_order", order)
         object.__setattr__(self, "_root", vectors * np.sqrt(np.maximum(values, 0)))
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw rows.
 

@@ -63,6 +63,7 @@ class Uniform(ShownPopulation):
         object.__setattr__(self, "_top", high if beyond else None)
         object.__setattr__(self, "_unit", bool(np.all(low == 0) and np.all(high == 1)))
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
 
@@ -139,6 +140,7 @@ class Normal(ShownPopulation):
         object.__setattr__(self, "mean", _freeze(mean))
         object.__setattr__(self, "std", _freeze(std))
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
 
@@ -195,6 +197,7 @@ class Exponential(ShownPopulation):
             raise ParameterError(f"rate must be above 0, got {rate}", parameter="rate")
         object.__setattr__(self, "rate", _freeze(rate))
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw rows.
 

@@ -107,6 +107,7 @@ class Contaminated(ShownPopulation):
     def _column_of_users(self) -> Any:
         return column_of_users(self.base)
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw rows.
 

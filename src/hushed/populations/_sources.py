@@ -135,6 +135,7 @@ class PublicTable(Shown):
         # Asked again, because the frame may have been changed since.
         return check_ranges(self.frame, self._ranges) if self._ranges else ()
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw one table of rows, each row of the public table at most once.
 
@@ -237,6 +238,7 @@ class Simulator(ShownPopulation):
         """
         return self._ranges
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw rows.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._rows import _containers as containers
 from hushed._rows._bundles import Bundles
 from hushed._rows._people import bundle_rows, number_users
@@ -30,6 +31,7 @@ class UserSource:
     population: Any
     user: str | int
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Bundles:
         """Draw users.
 

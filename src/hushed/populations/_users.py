@@ -128,6 +128,7 @@ class Users(ShownPopulation):
             return ranges
         return tuple(replace(one, column=_shift(one.column, self.user)) for one in ranges)
 
+    @called_as("population.draw(np.random.default_rng(1), 100)")
     def draw(self, rng: np.random.Generator, count: int) -> Any:
         """Draw users.
 
@@ -150,6 +151,7 @@ class Users(ShownPopulation):
         """
         return self.draw_bundles(rng, count).rows
 
+    @called_as("population.draw_bundles(np.random.default_rng(1), 100)")
     def draw_bundles(self, rng: np.random.Generator, count: int) -> Bundles:
         """Draw users, and say where the rows of each are; see `draw`.
 

@@ -298,6 +298,7 @@ class Certificate(Shown):
         return json.dumps(told, indent=2, sort_keys=True)
 
     @classmethod
+    @called_as("hs.Certificate.from_json(certificate.to_json())")
     def from_json(cls, text: str | bytes) -> Certificate:
         """Read what `to_json` wrote.
 

@@ -12,7 +12,7 @@ import numpy as np
 from hushed._functions._answer_names import refuse_other_names, split_names
 from hushed._functions._calls import answer, answer_named
 from hushed._ground.calls import called_as
-from hushed._ground.checks import is_whole
+from hushed._ground.checks import is_whole, read_count
 from hushed._ground.printing import as_given
 from hushed._ground.tensors import fetch
 from hushed._ground.types import Floats
@@ -151,6 +151,7 @@ class Blockwise:
             raise BadFunction("with batch=True the function must give one answer for each block")
         return _average(answers)[None]
 
+    @called_as("averaged.blocks(6000)")
     def blocks(self, rows: int) -> int:
         """Count the blocks of a table.
 
@@ -169,6 +170,7 @@ class Blockwise:
         ParameterError
             If the table does not fall into whole blocks; the message names sizes that divide.
         """
+        rows = read_count("rows", rows, 0)
         if rows < self.rows or rows % self.rows:
             raise ParameterError(
                 f"blocks of {self.rows} rows do not divide {rows} rows: every row is in one block, "

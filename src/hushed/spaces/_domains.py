@@ -118,10 +118,14 @@ class Table(_Readable):
             raise ParameterError("columns are pairs of a name and a Cell; Table.of takes a mapping")
         if not self.columns:
             raise ParameterError("a table needs at least one column")
+        wrong = [type(cell).__name__ for _, cell in self.columns if not isinstance(cell, Cell)]
+        if wrong:
+            raise ParameterError(f"a column holds a Cell, got {wrong[0]}", parameter="columns")
         if self.key is not None and self.key not in dict(self.columns):
             raise ParameterError(f"the key {self.key!r} is not a column; {self._names()}")
 
     @classmethod
+    @called_as('hs.spaces.Table.of({"cost": hs.spaces.Cell(low=0, high=100)})')
     def of(
         cls,
         columns: Mapping[str, Cell],
@@ -159,6 +163,7 @@ class Table(_Readable):
     def _names(self) -> str:
         return "there are " + ", ".join(repr(name) for name, _ in self.columns)
 
+    @called_as('table.cell("cost")')
     def cell(self, name: str) -> Cell:
         """Look up what a column holds.
 
@@ -366,6 +371,10 @@ class Opaque(_Readable):
 
     def check(self, data: Any) -> Any:
         """Refuse another number of rows than is public."""
+        if self.size is not None and not hasattr(type(data), "__len__"):
+            raise ParameterError(
+                f"the rows must have a number, as a list or an array, got {type(data).__name__}"
+            )
         if self.size is not None:
             refuse_size(len(take_plain(data)), self.size)
         return data

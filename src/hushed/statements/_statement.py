@@ -8,7 +8,7 @@ import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from hushed._ground.calls import given_by
+from hushed._ground.calls import called_as, given_by
 from hushed._ground.checks import is_whole
 from hushed._ground.json_text import drop_mark, load_once
 from hushed._ground.notebook import Card, Shown
@@ -202,6 +202,7 @@ class Statement(Shown):
         return json.dumps(self._content(), indent=2, sort_keys=True)
 
     @classmethod
+    @called_as("hs.Statement.from_json(statement.to_json())")
     def from_json(cls, text: str | bytes) -> Statement:
         """Read what `to_json` wrote.
 

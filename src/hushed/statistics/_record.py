@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
+from hushed._ground.calls import called_as
 from hushed._ground.checks import is_real, require_count, require_one_of
 from hushed._ground.decimals import decimal_of
 from hushed._ground.numeric import first_whole, float_above
@@ -239,6 +240,7 @@ class Numeric(Described):
         windows = self._windows(values.size)
         return max(largest_move(values, each, self.low, self.high, changes) for each in windows)
 
+    @called_as("statistic.smooth_sensitivity(public_rows, Fraction(1, 10))")
     def smooth_sensitivity(self, rows: Any, smoothing: Fraction) -> float:
         """Smooth sensitivity: between neighbours it changes by a factor ``exp(smoothing)`` at most.
 
@@ -264,6 +266,7 @@ class Numeric(Described):
         windows = self._windows(values.size)
         return max(smooth_bound(values, each, self.low, self.high, smoothing) for each in windows)
 
+    @called_as("statistic.distance(public_rows, 5.0)")
     def distance(self, rows: Any, bound: float) -> int:
         """Count the rows that must change before one more can move it by more than a bound.
 

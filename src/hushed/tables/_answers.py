@@ -326,6 +326,7 @@ class Answer(Shown):
         return write_answer(self)
 
     @classmethod
+    @called_as("hs.Answer.from_json(answer.to_json())")
     def from_json(cls, text: str) -> Answer:
         """Read an answer that `to_json` wrote, or that a ledger stored.
 

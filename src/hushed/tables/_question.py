@@ -178,6 +178,11 @@ class Query(Part, Shown):
         """
         from hushed.tables._asking import describe  # noqa: PLC0415  (it reads this module)
 
+        if not hasattr(table, "query"):
+            raise ParameterError(
+                f"of takes a table with what is asked of it, got {type(table).__name__}",
+                parameter="table",
+            )
         return describe(table.query)
 
     @classmethod

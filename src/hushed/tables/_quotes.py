@@ -13,7 +13,15 @@ from hushed._ground.calls import given_by
 from hushed._ground.checks import require_probability
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
-from hushed._ground.printing import Spelling, flat, format_exactly, format_up, shown, spell_argument
+from hushed._ground.printing import (
+    Spelling,
+    as_given,
+    flat,
+    format_exactly,
+    format_up,
+    shown,
+    spell_argument,
+)
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
@@ -152,8 +160,19 @@ class Quote(Shown):
         -------
         float or None
             See `QuotedOutput`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such output.
         """
-        return next(each.accuracy for each in self.outputs if each.name == name)
+        for each in self.outputs:
+            if each.name == name:
+                return each.accuracy
+        named = ", ".join(shown(each.name) for each in self.outputs)
+        raise ParameterError(
+            f"there is no output {as_given(name)}; there is {named}", parameter="name"
+        )
 
     def explain(self, spell: Spelling = spell_argument, *, distances: bool = True) -> str:
         """Explain the price in a few lines.
