@@ -225,7 +225,7 @@ def _give_another_budget(team):
     team.desk.ledger.open_budget("next year", limit)
     file = team.folder / FILE
     file.write_text(file.read_text().replace('budget = "stays"', 'budget = "next year"'))
-    assert confirm_dataset(team.folder, "stays") == "next year"
+    assert confirm_dataset(team.folder, "stays").budget == "next year"
 
 
 def test_5_what_one_budget_has_set_aside_pays_nothing_of_another_one(tmp_path):
