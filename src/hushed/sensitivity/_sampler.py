@@ -309,7 +309,7 @@ def _record(
 
 
 def _name(f: Function) -> str:
-    inner = f.function if type(f) is Blockwise else f
+    inner: Any = f.function if type(f) is Blockwise else f
     if type(inner).__module__ == _CHAINS:  # a chain is named by its steps
         return str(inner.name)
     return str(getattr(inner, "__qualname__", type(inner).__name__))
