@@ -188,6 +188,12 @@ def test_a_table_in_utf16_is_refused_before_a_charge(tmp_path: Path) -> None:
         assert end.returncode == 2
         assert "stays.csv is in UTF-16, as Windows writes texts; save it in UTF-8" in end.stderr
     assert not Ledger(f"sqlite:///{tmp_path}/l.db").entries("b")
+    told = set()
+    for encoding in ("utf-16", "utf-8"):  # the same words whatever the file holds
+        (tmp_path / "stays.csv").write_text("7\n" * 60, encoding=encoding)
+        told.add(ended("statistic", "median", *about, "--no-header", cwd=tmp_path).stderr)
+    (words,) = told
+    assert "in UTF-16, as Windows writes them, no cell is a number" in words
 
 
 @pytest.mark.parametrize(

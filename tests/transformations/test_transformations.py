@@ -586,3 +586,34 @@ def test_what_is_refused(make):
     """Swapped bounds, NaN, unknown kinds and impossible numbers are refused when they are made."""
     with pytest.raises(hs.errors.HushedError):
         make()
+
+
+@pytest.mark.filterwarnings("error")
+class TestNumbersOfNumpy:
+    """They are those of Python: as distances they were refused, as scales their sums overflowed."""
+
+    def test_distances(self):
+        chain = ROWS >> AGES >> t.sum_of()
+        assert chain.map(np.int64(2)) == chain.map(2)
+        assert type(Distance(np.int64(2)).value) is int
+        with pytest.raises(ParameterError, match="integers"):
+            chain.map(np.float64(2))
+
+    @pytest.mark.parametrize("law", ["laplace", "gaussian"])
+    @pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32])
+    def test_scales(self, law, kind):
+        chain = UNIT >> t.sum_of()
+        ours, theirs = (chain >> hs.measurements.noisy(law, each) for each in (3, kind(3)))
+        assert theirs.map(1) == ours.map(1)
+
+    def test_a_sampled_chain_is_named_by_its_steps(self):
+        """Its certificate called it Transformation."""
+        drawn = hs.populations.Uniform(low=0, high=1)
+        how = {"rows": 10, "gamma": 0.5, "symmetric": True, "workers": 1}
+        found = hs.sample_sensitivity(UNIT >> t.clip(0.1, 0.9) >> t.mean(), drawn, **how)
+        assert found.sampling.function == "clip(0.1, 0.9) >> mean()"
+        released = hs.release(
+            UNIT >> t.clip(0.1, 0.9) >> t.mean(), np.full(10, 0.5), hs.Laplace(found, epsilon=1.0)
+        )
+        text = released.certificate.to_json()
+        assert hs.Certificate.from_json(text).sampling.function == "clip(0.1, 0.9) >> mean()"

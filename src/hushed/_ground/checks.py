@@ -30,6 +30,11 @@ def is_whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
+def plain_number(value: Any) -> Any:
+    """Give a number of NumPy as Python's, which does not overflow in sums and products."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def is_plain_int(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer of Python: for sums and products that must not overflow."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -122,6 +122,7 @@ EXAMPLES = {
     "ledger show": "hushed ledger show sqlite:///budget.db clinic --plot budget.svg",
     "ledger charge": "hushed ledger charge sqlite:///budget.db clinic --epsilon 0.5 --loss "
     'laplace:0.5 --note "released elsewhere"',
+    "ledger retire": "hushed ledger retire sqlite:///budget.db mistyped",
     "ledger export": "hushed ledger export sqlite:///budget.db --out budget.json",
     "ledger answer": "hushed ledger answer sqlite:///budget.db clinic 1",
     "ledger verify": "hushed ledger verify sqlite:///budget.db",

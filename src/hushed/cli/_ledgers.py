@@ -111,6 +111,22 @@ def _tell_queries_apart(unit: Unit) -> str:
     )
 
 
+def retire(
+    ledger: LedgerArgument,
+    budget: BudgetArgument,
+    remark: Remark = "",
+    json: JsonOption = False,
+) -> None:
+    """End a budget to which nothing was charged, such as one of a wrong limit; its name stays."""
+    with finish(json=json, stopped=_STOPPED) as result:
+        with hs.Ledger(ledger, create=False) as book:
+            book.retire_budget(budget, remark)
+            found = book.balance(budget)
+        result.update(_record(found))
+        if not json:
+            print_line(found.explain())
+
+
 def show(
     ledger: LedgerArgument,
     budget: MaybeName = None,
@@ -323,6 +339,7 @@ def _record(balance: Balance) -> dict[str, Any]:
         "epsilon_left": balance.epsilon_left,
         "delta_left": balance.delta_left,
         "gamma_left": balance.gamma_left,
+        "retired": balance.retired,
     }
 
 
@@ -335,6 +352,7 @@ ledger = typer.Typer(
 ledger.command("open")(open_budget)
 ledger.command("show")(show)
 ledger.command("charge")(charge)
+ledger.command("retire")(retire)
 ledger.command("export")(export)
 ledger.command("answer")(answer)
 ledger.command("verify")(verify)

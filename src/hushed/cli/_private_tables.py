@@ -125,7 +125,7 @@ def read_table_like(
     if not held.columns:
         print_note(
             f"each line of {path.name} is read as a row of {width} "
-            f"column{'s' * (width > 1)}, as many as the population has"
+            f"column{'s' * (width > 1)}, as many as the population has; {_AS_UTF8}"
         )
     texts, others = set[int](), dict[int, Any]()
     nested = find_nested(path, frame)
@@ -204,11 +204,12 @@ def _note_place(held: _Private, column: str | None) -> None:
     if column is None:
         print_note(
             f"the first cell of each line of {held.path.name} is read; --column 2 reads the second"
+            f"; {_AS_UTF8}"
         )
     else:
         print_note(
             f"cell {column} of each line of {held.path.name} is read, of the first line, too; a "
-            "line that has fewer counts as one with an empty cell there"
+            f"line that has fewer counts as one with an empty cell there; {_AS_UTF8}"
         )
 
 
@@ -247,6 +248,10 @@ def _read(
         cells = [row or [""] for row in cells]
     even = [[*row[:wide], *[""] * (wide - len(row))] for row in cells if row]
     return _Private(path=path, columns=columns, shown=shown, width=wide, cells=even)
+
+
+# Said whatever the file holds: without a header its first bytes are those of a row.
+_AS_UTF8 = "texts are read as UTF-8, and in UTF-16, as Windows writes them, no cell is a number"
 
 
 def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[Any]]]:

@@ -119,10 +119,10 @@ def compare(
         default they are where one of them is a text or a truth value; say True for numbers that
         only name something, such as the candidates 1, 2 and 3 of a vote.
     centre : sequence of float, optional
-        Centre of a public ball that holds the answer of a function with several numbers, for
-        ``hs.Blocks(aggregate="vector")``, with a delta above 0; as many numbers as the answer has.
+        Public centre of a ball that holds the answer of a function with several numbers: as many
+        as these. With `radius` and a delta above 0, blocks of vectors are compared, too.
     radius : float, optional
-        Radius of that ball, above 0.
+        Public radius of that ball, above 0.
     blocks : int, optional
         Number of blocks of the ways by blocks; by default as many as `hushed.Blocks` chooses.
     worth : float, default 2
@@ -406,8 +406,8 @@ def _describe(asked: Any, rows: int, user: object) -> str:
     """Name what is asked, in words."""
     kind, units = getattr(asked, "kind", None), "rows" if user is None else "users"
     if kind is None:
-        named = repr(asked) if isinstance(asked, Blockwise) else type(asked).__name__
-        return f"{flat(getattr(asked, '__qualname__', named))} of {rows:,} {units}"
+        other = repr(asked) if isinstance(asked, Blockwise) else type(asked).__name__
+        return f"{flat(getattr(asked, '__qualname__', other))} of {rows:,} {units}"
     stated = asked.description()
     if kind == "quantile":
         named = {0.0: "minimum", 0.5: "median", 1.0: "maximum"}

@@ -25,6 +25,7 @@ from hushed.ledger._requests import (
     next_entry,
     require_same_question,
 )
+from hushed.ledger._retiring import retire
 from hushed.ledger._running import costs_of
 from hushed.ledger._store import InDoubt
 from hushed.privacy_loss import PrivacyProfile
@@ -131,9 +132,38 @@ class Ledger(LedgerReader):
             if known or not rows.insert_budget(connection, budget):
                 raise BudgetExists(
                     f"there is a budget {name!r} already, and a limit is not changed; charge it as "
-                    "it is, or open one by another name"
+                    "it is, or open one by another name; one to which nothing was charged may be "
+                    "retired (ledger.retire_budget, hushed ledger retire)"
                 )
         return budget
+
+    @called_as('ledger.retire_budget("stays")')
+    def retire_budget(self, name: str, note: str = "") -> Entry:
+        """End a budget to which nothing was charged, such as one of a wrong limit.
+
+        Nothing is removed: an entry in its chain says that it takes no charge, and every later one
+        is refused. The name stays taken; open the right limit under another one.
+
+        Parameters
+        ----------
+        name : str
+            The budget.
+        note : str, default ""
+            Remark.
+
+        Returns
+        -------
+        Entry
+            Its first and last entry, of epsilon 0.
+
+        Raises
+        ------
+        ParameterError
+            If something was charged to it, or it is retired already.
+        NotFound, LedgerUnavailable, DamagedLedger
+            As for `charge`.
+        """
+        return retire(self, name, note)
 
     @called_as('ledger.charge("stays", hs.Guarantee(epsilon=0.1))')
     def charge(

@@ -19,6 +19,7 @@ from hushed._ground.printing import (
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import Budget
 
+_ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
 _FULL = 0.999  # printed as 100.0 %
 _ASSUMPTIONS = {
     "adaptive": "Every release, and how much it may lose, may be chosen after seeing the answers "
@@ -137,6 +138,8 @@ class Balance(Shown):
         Largest delta that charges of known epsilon may still bring; rounded down.
     gamma_left : float
         Largest gamma of a new estimate; rounded down.
+    retired : bool, default False
+        Whether the budget was retired by `hushed.Ledger.retire_budget`, and takes no charge.
     """
 
     budget: Budget
@@ -149,6 +152,7 @@ class Balance(Shown):
     epsilon_left: float
     delta_left: float
     gamma_left: float
+    retired: bool = False
 
     def _card(self) -> Card:
         used = f"{percent_up(self.used)} %"
@@ -185,6 +189,8 @@ class Balance(Shown):
             f"{format_down(self.gamma_left)} for new charges.{self._full()}",
             assumption(self.budget) + SAMPLER_TOO * self.spent.marginal,
         ]
+        if self.retired:
+            return f"{lines[0]}\n{_ENDED}"
         if limit.delta > 0:
             lines.insert(3, set_aside(self.budget).strip())
         return "\n".join(filter(None, lines))

@@ -19,6 +19,7 @@ from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
 _ROOM = (Fraction(1), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2))  # shares tried of a delta
+RETIRED = "hushed: nothing is charged to this budget"  # the question of a first entry that ends it
 _NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
 
 
@@ -95,6 +96,7 @@ class RunningBalance:
     marginal: bool = False
     exact: LossSum | None = None
     keys: dict[str, int] = field(default_factory=dict)  # the callers' keys, and their entries
+    retired: bool = False  # whether its only entry says that it takes no charge
 
     def add(self, entry: Entry) -> None:
         """Fold one entry in."""
@@ -109,6 +111,8 @@ class RunningBalance:
         self.marginal |= promise.marginal
         if self.exact is not None:
             self.exact.add(promise, entry.loss, costs[0])
+        # Whoever writes such an entry by hand closes a budget, and opens none.
+        self.retired |= entry.number == 1 and entry.question == RETIRED and promise.epsilon == 0.0
         if entry.key is not None:
             self.keys[entry.key] = entry.number
         self.number, self.link = entry.number, entry.digest
@@ -162,6 +166,13 @@ class RunningBalance:
         """Refuse a charge that does not fit."""
         limit = self.budget.limit
         name = self.budget.name
+        if self.retired:
+            raise Overspent(
+                f"budget {name!r} is retired: nothing was charged to it, and nothing will be. "
+                "Charge the one that was opened in its place. Nothing was charged",
+                name,
+                0.0,
+            )
         sampled = promise.gamma > 0 or promise.estimates
         if sampled and self.gamma(promise) > decimal_of(limit.gamma):
             raise Overspent(
@@ -206,11 +217,15 @@ class RunningBalance:
 
     def gamma_left(self) -> float:
         """Largest gamma of a new estimate, rounded down."""
+        if self.retired:
+            return 0.0
         left = decimal_of(self.budget.limit.gamma) - self.gamma()
         return max(0.0, stated_below(left))
 
     def delta_left(self) -> float:
         """Largest own delta that any filter still takes, rounded down."""
+        if self.retired:
+            return 0.0
         if self.exact is not None:
             return self._exact_delta_left(self.exact)
         pairs = zip(self.sums, self.budget.filters, strict=True)
@@ -220,6 +235,8 @@ class RunningBalance:
 
     def epsilon_left(self) -> float:
         """Largest epsilon that could still be charged at delta = 0, rounded down."""
+        if self.retired:
+            return 0.0
         if self.exact is not None:
             return self._exact_left()
         pairs = zip(self.sums, self.budget.filters, strict=True)
@@ -289,6 +306,7 @@ class RunningBalance:
             epsilon_left=self.epsilon_left(),
             delta_left=self.delta_left(),
             gamma_left=self.gamma_left(),
+            retired=self.retired,
         )
 
     def used(self) -> float:

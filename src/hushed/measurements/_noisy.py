@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from hushed._ground.calls import called_as
-from hushed._ground.checks import require_one_of
+from hushed._ground.checks import plain_number, require_one_of
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.measurements._losses import losses_of
@@ -140,6 +140,7 @@ def noisy(law: str, scale: float) -> Step[Measurement]:
         If the law is unknown, or the scale is not finite and above 0.
     """
     require_one_of("law", law, LAWS)
+    scale = plain_number(scale)
     if isinstance(scale, bool) or not 0 < scale < math.inf:
         raise ParameterError(
             f"scale must be finite and above 0, got {as_given(scale)}", parameter="scale"

@@ -50,6 +50,8 @@ from hushed.sensitivity._values import write_values
 
 _MOST_NAMES = 20
 
+_CHAINS = "hushed.transformations._chain"  # which stands above, and is not imported here
+
 
 def run_sampling(
     request: Request,
@@ -307,7 +309,9 @@ def _record(
 
 
 def _name(f: Function) -> str:
-    inner = f.function if type(f) is Blockwise else f
+    inner: Any = f.function if type(f) is Blockwise else f
+    if type(inner).__module__ == _CHAINS:  # a chain is named by its steps
+        return str(inner.name)
     return str(getattr(inner, "__qualname__", type(inner).__name__))
 
 

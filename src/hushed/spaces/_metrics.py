@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from hushed._ground.calls import called_as
+from hushed._ground.checks import plain_number
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
@@ -149,6 +150,7 @@ class Distance:
     terms: tuple[Guarantee, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "value", plain_number(self.value))
         if not _is_distance(self.value):
             given = as_given(self.value)
             raise ParameterError(f"a distance must be a number of 0 or more, got {given}")
