@@ -155,11 +155,11 @@ def _quote_several(
         "rows": price.rows,
     }
 
-    def quote(file: Path) -> hs.Quote:
+    def quote(file: Path) -> tuple[hs.Quote, str | None]:
         try:
             request = _build(context, data, opened, asked, file, files.question)
             guess = read_rows_per_user(price.rows_per_user, data, request.query.user)
-            return request.quote(**terms, rows_per_user=guess)
+            return request.quote(**terms, rows_per_user=guess), request.query.user
         except ParameterError as error:
             said = describe_error(error, spell_hints(file, None, _HINTS))
             named = said.startswith((file.name, "--"))
