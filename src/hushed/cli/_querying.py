@@ -108,9 +108,9 @@ def query(
         check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         if request.unit == "row":
-            named = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
+            how = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
             print_note(
-                f"protected is each row: if a person may have several, name their column {named}"
+                f"protected is each row: if a person may have several, name their column {how}"
             )
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
