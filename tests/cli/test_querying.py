@@ -552,6 +552,11 @@ class TestQueryFile:
         assert ended.exit_code == 2
         assert "one.toml: one row" in ended.stderr
         assert "two.toml: one user" in ended.stderr
+        # Users of two columns are two kinds of people: no sum is a promise to either.
+        one.write_text("user = 'city'\nmax_rows_per_user = 2\naggregates = [{kind = 'count'}]\n")
+        ended = self.several(tmp_path, "--file", one, "--file", two, "--epsilon", 1, "--quote")
+        assert ended.exit_code == 2, ended.stdout
+        assert "one user, by city" in " ".join(ended.stderr.split())
         ended = self.several(tmp_path, "--file", one, "--file", one, "--epsilon", 1, "--quote")
         assert "a file is given twice" in ended.stderr
 

@@ -5,10 +5,12 @@ The first takes a turn alone and is held back; those who come meanwhile are writ
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import threading
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -19,7 +21,14 @@ from hushed.ledger import _line
 from hushed.ledger._line import Line
 from hushed.ledger._rows import run
 from hushed.ledger._store import InDoubt
-from hushed.ledger._together import Charge, charge_together, reading, writing
+from hushed.ledger._together import (
+    Charge,
+    Wish,
+    charge_many,
+    charge_together,
+    reading,
+    writing,
+)
 
 TENTH = Guarantee(epsilon=0.1)
 NAMES = ("a", "b", "c", "d", "e")
@@ -357,3 +366,50 @@ def test_a_thread_that_is_stopped_as_its_turn_begins_keeps_nobody_waiting():
     assert KeyboardInterrupt in ended
     line.join("last", do, 5.0)
     assert done[-1] == "last"
+
+
+@pytest.mark.parametrize("writers", [6])
+def test_many_wishes_of_many_threads_and_another_process_charge_each_once(ledger, path, writers):
+    """Some are refused after they were written, some are the same, and some do not fit any more."""
+    for name in "xyz":
+        ledger.open_budget(f"race/{name}", Guarantee(epsilon=3.05))
+    ledger.open_budget("race", Guarantee(epsilon=7.05))
+    told, looked = [], []
+
+    def refuse(name):
+        def within(connection, entries):
+            insert(name)(connection, entries)
+            raise KeyError(name)
+
+        return within
+
+    def wish(writer, turn, number):
+        chosen = random.Random(f"{writer} {turn} {number}")
+        key = chosen.choice([f"{writer} {turn} {number}", f"same {chosen.randrange(8)}"])
+        within = refuse(key) if chosen.random() < 0.2 else insert(key)
+        names = chosen.sample(["race", "race/x", "race/y", "race/z"], 2)
+        before = chosen.choice([None, lambda _: looked.append(1)])
+        charge = Charge(guarantee=TENTH, key=key)
+        return Wish(charges=dict.fromkeys(names, charge), within=within, before=before)
+
+    def write(writer, book):
+        for turn in range(5):
+            wishes = [wish(writer, turn, number) for number in range(7)]
+            told.extend(zip(wishes, charge_many(book, wishes), strict=True))
+
+    with Ledger(f"sqlite:///{path}") as other, ThreadPoolExecutor(writers) as pool:
+        works = [pool.submit(write, each, (ledger, other)[each % 2]) for each in range(writers)]
+        assert all(each.result() is None for each in works)
+    made = [each for each, error in told if error is None]
+    kinds = {type(error) for _, error in told if error is not None}
+    assert kinds <= {KeyError, KeyInUse, Overspent, LedgerUnavailable}
+    assert {KeyError, Overspent} <= kinds
+    assert mine(ledger) == sorted(next(iter(each.charges.values())).key for each in made)
+    for name in ("race", "race/x", "race/y", "race/z"):
+        keys = [each.charges[name].key for each in made if name in each.charges]
+        entries = ledger.entries(name)
+        assert sorted(each.key for each in entries) == sorted(keys)
+        assert len(entries) <= (70 if name == "race" else 30)
+        with Ledger(f"sqlite:///{path}", create=False) as fresh:
+            assert fresh.verify(name).startswith(f"{len(keys)}:")
+            assert fresh.balance(name) == ledger.balance(name)

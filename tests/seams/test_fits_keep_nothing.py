@@ -106,7 +106,7 @@ def test_an_estimator_whose_copies_share_what_they_learn_is_refused(name, ledger
 )
 def test_what_learns_nothing_may_be_shared(estimator):
     """Classes and functions are their own copies, and so is a frozen estimator."""
-    private(estimator)._order(len(ROWS), 2, labelled=True)
+    private(estimator)._order(len(ROWS), 2, labelled=True, names=())
 
 
 @pytest.mark.parametrize("keeper", [str, Path, Memory])

@@ -42,6 +42,10 @@ def test_who_asks_need_not_give_it_and_cannot_give_another(bounded):
     table = connect("http://127.0.0.1:8642", bounded.ana, send=sender(bounded)).table("stays")
     assert table.count().quote(epsilon=0.1).epsilon == 0.1
     assert "declared: 2 rows of each person" in str(table.count())
+    # Another bound beside it takes nothing of it back.
+    grouped = table.bound_contributions(max_groups_per_user=1).group_by("ward")
+    assert grouped.count().quote(epsilon=0.1).epsilon == 0.1
+    assert str(grouped.count()).count("2 rows of each person") == 1
     other = table.bound_contributions(max_rows_per_user=5).count()
     with pytest.raises(ParameterError, match="2 rows count in this data set"):
         other.quote(epsilon=0.1)

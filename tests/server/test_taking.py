@@ -12,6 +12,8 @@ import pytest
 
 from hushed.errors import LedgerUnavailable
 from hushed.server import _taking
+from hushed.server._life import recover
+from hushed.server._people import set_active
 
 FEW = 8
 
@@ -99,7 +101,10 @@ def test_one_that_is_refused_takes_nothing_of_the_others(team, turns, monkeypatc
 
 @pytest.mark.parametrize("error", [LedgerUnavailable("locked"), KeyError("private")])
 def test_a_turn_that_fails_charges_nobody_unknown(team, turns, monkeypatch, error):
-    """What the ledger refuses is told; after what nobody has foreseen each is taken alone."""
+    """What the ledger refuses is told; after what nobody has foreseen each is taken alone.
+
+    So are those who came later, where it was locked.
+    """
 
     def fail(*_):
         raise error
@@ -109,8 +114,8 @@ def test_a_turn_that_fails_charges_nobody_unknown(team, turns, monkeypatch, erro
     asked = [(team.ana, f"key {number}", {"epsilon": 0.01}) for number in range(3)]
     told = Counter(each.status_code for each in ask_at_once(team, monkeypatch, asked))
     unavailable = isinstance(error, LedgerUnavailable)
-    assert told == ({503: 3} if unavailable else {202: 3})
-    assert team.charges() == before + (0 if unavailable else 3)
+    assert told == ({503: 1, 202: 2} if unavailable else {202: 3})
+    assert team.charges() == before + told[202]
 
 
 def test_each_that_is_taken_is_counted_once(team, turns, monkeypatch):
@@ -124,3 +129,84 @@ def test_each_that_is_taken_is_counted_once(team, turns, monkeypatch):
     told = ask_at_once(team, monkeypatch, asked)
     assert {each.status_code for each in told} == {202}
     assert len(counted) == len(asked)
+
+
+@contextmanager
+def between(monkeypatch, change):
+    """Change something after a turn was looked at, and before it is charged."""
+    real, done = _taking.charge_many, []
+
+    def charge(ledger, wishes):
+        if not done:
+            done.append(change())
+        return real(ledger, wishes)
+
+    with monkeypatch.context() as slow:
+        slow.setattr(_taking, "charge_many", charge)
+        yield
+    assert done
+
+
+def test_who_is_let_out_in_the_middle_of_a_turn_is_charged_nothing(team, turns, monkeypatch):
+    before = team.charges()
+    ana = team.person("ana")
+    asked = [(team.ana, f"key {number}", {"epsilon": 0.01}) for number in range(2)]
+    with between(monkeypatch, lambda: set_active(team.desk.ledger, ana, False, actor="sam")):
+        told = ask_at_once(team, monkeypatch, [*asked, (team.bo, "key", {"epsilon": 0.01})])
+    assert [each.status_code for each in told][:2] == [401, 401]
+    assert told[2].status_code == 202
+    assert team.charges() == before + 1
+
+
+def test_of_what_one_day_has_room_for_each_is_judged_after_those_before_it(
+    team, turns, monkeypatch
+):
+    """Two of four fit the limit of the day, whichever come first."""
+    path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+    given = team.send("PUT", path, team.sam, json={"epsilon": 0.6, "per_day": 0.035})
+    assert given.status_code == 200, given.text
+    before = team.charges()
+    asked = [(team.ana, f"key {number}", {"epsilon": 0.01}) for number in range(4)]
+    told = Counter(each.status_code for each in ask_at_once(team, monkeypatch, asked))
+    assert told == {202: 2, 409: 2}
+    assert team.charges() == before + 2
+
+
+def test_what_was_charged_when_the_turn_ended_badly_is_answered_once(team, turns, monkeypatch):
+    """It is charged, and nobody was told; the same key finds it, and it is not charged again."""
+
+    def fail(*_):
+        raise KeyError("private")
+
+    before = team.charges()
+    with monkeypatch.context() as broken:
+        broken.setattr(_taking, "begin", fail)
+        told = ask_at_once(team, monkeypatch, [(team.ana, "lost", {"epsilon": 0.01})])
+    assert told[0].status_code == 500
+    assert team.charges() == before + 1
+    found = team.ask(team.ana, "lost", wait=0, epsilon=0.01)
+    assert team.charges() == before + 1
+    ends = time.monotonic() + 30
+    while found.json()["state"] != "answered" and time.monotonic() < ends:
+        recover(team.desk)
+        time.sleep(0.6)
+        found = team.send("GET", f"/v1/requests/{found.json()['id']}", team.ana)
+    assert found.json()["state"] == "answered"
+    assert team.charges() == before + 1
+
+
+def test_a_locked_ledger_is_waited_for_once_and_not_by_one_turn_after_the_other(
+    team, turns, monkeypatch
+):
+    called = []
+
+    def charge(ledger, wishes):
+        called.append(len(wishes))
+        return (LedgerUnavailable("locked"),) * len(wishes)
+
+    monkeypatch.setattr(_taking, "charge_many", charge)
+    monkeypatch.setattr(_taking, "_MOST", 2)
+    asked = [(team.ana, f"key {number}", {"epsilon": 0.01}) for number in range(FEW)]
+    told = Counter(each.status_code for each in ask_at_once(team, monkeypatch, asked))
+    assert len(called) == 1
+    assert told == {503: called[0], 202: FEW - called[0]}

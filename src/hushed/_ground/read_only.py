@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any, NoReturn
+
+from hushed.errors import ParameterError
 
 
 class ReadOnly(dict[Any, Any]):
@@ -27,3 +29,21 @@ def make_again(record: Any) -> tuple[Any, ...]:
     """Reduce a record to a call of its class, which checks and freezes a copy as the first one."""
     kind: Callable[..., Any] = type(record)
     return partial(kind, **{each.name: getattr(record, each.name) for each in fields(record)}), ()
+
+
+def read_state(record: Any, state: Sequence[Any]) -> None:
+    """Fill a record from its pickle; one of an earlier version lacks the fields that came later."""
+    known = fields(record)
+    later = known[len(state) :]
+    made = [
+        each.default if each.default_factory is MISSING else each.default_factory()
+        for each in later
+    ]
+    values = [*state, *made]
+    if len(values) > len(known) or any(each is MISSING for each in made):
+        raise ParameterError(
+            f"this {type(record).__name__} was pickled by another version of hushed, which does "
+            "not fit: read it there, and write it as JSON"
+        )
+    for each, value in zip(known, values, strict=True):
+        object.__setattr__(record, each.name, value)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import hushed as hs
-from hushed._ground.printing import format_up
+from hushed._ground.printing import format_up, shown
 from hushed.cli._query_options import Files, Price
 from hushed.errors import Overspent, ParameterError
 
@@ -50,20 +50,25 @@ def check_several(files: Files, price: Price) -> None:
 
 def quote_together(
     files: Sequence[Path],
-    quote: Callable[[Path], hs.Quote],
+    quote: Callable[[Path], tuple[hs.Quote, str | None]],
     ledger: hs.Ledger | None,
     budget: str | None,
 ) -> Together:
-    """Quote each question, and add up: an upper bound for every way of joining them."""
+    """Quote each question, and add up: an upper bound for every way of joining them.
+
+    With the price of a question comes the column of its users. Those of two columns are two kinds
+    of people: nobody is protected by the sum.
+    """
     if len(set(files)) < len(files):
         raise ParameterError("a file is given twice: a question that is asked again is paid again")
-    prices = {str(each): quote(each) for each in files}
-    units = {name: each.unit for name, each in prices.items()}
-    if len(set(units.values())) > 1:
-        listed = ", ".join(f"{name}: one {unit}" for name, unit in units.items())
+    quoted = {str(each): quote(each) for each in files}
+    prices = {name: each for name, (each, _) in quoted.items()}
+    users = {name: user for name, (_, user) in quoted.items()}
+    if len(set(users.values())) > 1:
+        listed = ", ".join(f"{name}: one {_name_unit(user)}" for name, user in users.items())
         raise ParameterError(
             f"what these questions protect differs ({listed}), so that their prices do not add up: "
-            'write user = "COLUMN" in all of them, or in none'
+            'write the same user = "COLUMN" in all of them, or none'
         )
     joined = hs.compose([each.guarantee for each in prices.values()], method="basic").guarantee
     if joined is None:  # quotes always say their relation
@@ -75,6 +80,10 @@ def quote_together(
         except Overspent as refusal:
             unfit = str(refusal)
     return Together(prices, joined, unfit)
+
+
+def _name_unit(user: str | None) -> str:
+    return "row" if user is None else f"user, by {shown(user)}"
 
 
 def describe_together(found: Together, price: Callable[[hs.Quote], dict[str, Any]]) -> Any:

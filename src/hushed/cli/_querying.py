@@ -108,9 +108,9 @@ def query(
         check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
         if request.unit == "row":
-            where = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
+            how = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
             print_note(
-                f"protected is each row: if a person may have several, name their column {where}"
+                f"protected is each row: if a person may have several, name their column {how}"
             )
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
@@ -155,11 +155,11 @@ def _quote_several(
         "rows": price.rows,
     }
 
-    def quote(file: Path) -> hs.Quote:
+    def quote(file: Path) -> tuple[hs.Quote, str | None]:
         try:
             request = _build(context, data, opened, asked, file, files.question)
             guess = read_rows_per_user(price.rows_per_user, data, request.query.user)
-            return request.quote(**terms, rows_per_user=guess)
+            return request.quote(**terms, rows_per_user=guess), request.query.user
         except ParameterError as error:
             said = describe_error(error, spell_hints(file, None, _HINTS))
             named = said.startswith((file.name, "--"))

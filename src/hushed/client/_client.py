@@ -123,13 +123,10 @@ class Client(Shown):
             raise _say_missing("data set", name, self.datasets()) from None
         schema = tuple((each["name"], each["kind"]) for each in told["columns"])
         query = TypedQuery(schema=schema, user=told["user"])
-        declared = read_declared(told["columns"])
+        # Servers of before declare no rows.
+        declared = read_declared(told["columns"], told.get("max_rows_per_user"))
         made = ServedTable(query=query, dataset=name, client=self, declared=declared)
-        most = told.get("max_rows_per_user")  # servers of before declare none
-        if most is None:
-            return made
-        made = replace(made, taken=(f"{most} row{'s' if most > 1 else ''} of each person",))
-        return made.bound_contributions(max_rows_per_user=most)
+        return made if declared.rows is None else made.bound_contributions()
 
     def functions(self) -> list[dict[str, Any]]:
         """List the registered functions that you may ask.

@@ -24,14 +24,15 @@ class Declared:
 
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    rows: int | None = None  # of each person that count
 
 
-def read_declared(columns: Sequence[Mapping[str, Any]]) -> Declared:
-    """Read what a server tells of columns."""
+def read_declared(columns: Sequence[Mapping[str, Any]], rows: int | None = None) -> Declared:
+    """Read what a server tells of columns, and how many rows of each person count."""
     ends = {each["name"]: (each.get("low"), each.get("high")) for each in columns}
     bounds = {name: (a, b) for name, (a, b) in ends.items() if a is not None and b is not None}
     keys = {each["name"]: tuple(each["keys"]) for each in columns if each.get("keys")}
-    return Declared(bounds=bounds, keys=keys)
+    return Declared(bounds=bounds, keys=keys, rows=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,32 @@ class DeclaredBuilder(QueryBuilder):
 
     declared: Declared = field(default_factory=Declared, repr=False, hash=False)
     taken: tuple[str, ...] = field(default=(), repr=False)
+
+    def bound_contributions(
+        self, *, max_rows_per_user: int | None = None, max_groups_per_user: int | None = None
+    ) -> Self:
+        """Set the contribution bounds, as `hushed.Table.bound_contributions` does.
+
+        Parameters
+        ----------
+        max_rows_per_user : int, optional
+            Rows of one user that count; by default those that the steward has declared.
+        max_groups_per_user : int, optional
+            Groups of one user that count.
+
+        Returns
+        -------
+        ServedTable
+            The query with the contribution bounds.
+        """
+        rows, taken = max_rows_per_user, self.taken
+        if rows is None and self.declared.rows is not None:
+            rows = self.declared.rows
+            taken = (*taken, f"{rows} row{'s' if rows > 1 else ''} of each person")
+        bounded = QueryBuilder.bound_contributions(
+            self, max_rows_per_user=rows, max_groups_per_user=max_groups_per_user
+        )
+        return replace(bounded, taken=taken)
 
     def group_by(
         self,

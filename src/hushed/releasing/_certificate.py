@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,6 +19,7 @@ from hushed._ground.checks import is_whole
 from hushed._ground.json_text import load_once
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, format_down, format_up, list_problems, name_changed
+from hushed._ground.read_only import read_state
 from hushed._rows._ranges import Range
 from hushed.blocks import Blocks
 from hushed.errors import DoesNotHold, ParameterError
@@ -239,6 +241,10 @@ class Certificate(Shown):
     statistic: dict[str, Any] | None = None
     chain: str = ""
     labels: tuple[str, ...] = ()
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before numbers had labels, too."""
+        read_state(self, state)
 
     def __post_init__(self) -> None:
         check_agreement(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from hushed._functions._row_functions import refuse_carrying_steps
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown
 from hushed._ground.printing import flat, format_number
-from hushed._ground.read_only import make_again
+from hushed._ground.read_only import make_again, read_state
 from hushed.blocks import Blocks, Pool
 from hushed.errors import (
     BadFunction,
@@ -89,6 +89,11 @@ class Release(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_again(self)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before its value was frozen again."""
+        read_state(self, state)
+        self.__post_init__()
 
     @property
     def error(self) -> StatedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from hushed._ground.checks import require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.notebook import Card, Shown, draw_histogram
 from hushed._ground.printing import flat, format_down, format_up, name_changed
+from hushed._ground.read_only import read_state
 from hushed._ground.tensors import Precision
 from hushed._ground.weak_promises import NOMINAL
 from hushed._rows._containers import Layout
@@ -305,9 +306,7 @@ class Sensitivity(Shown):
 
     def __setstate__(self, state: Sequence[Any]) -> None:
         """Read one that a team server has kept since a version that knew of no chain, too."""
-        names = [each.name for each in fields(self)]
-        for name, value in zip(names, (*state, "")[: len(names)], strict=True):
-            object.__setattr__(self, name, value)
+        read_state(self, state)
 
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None

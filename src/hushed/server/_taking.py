@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hushed.errors import HushedError, Overspent
+from hushed.errors import HushedError, LedgerUnavailable, Overspent
 from hushed.ledger._together import Wish, charge_many, reading_in_turn
 from hushed.server._callers import Callers, find_share_within
 from hushed.server._datasets import Dataset
@@ -119,8 +119,20 @@ class Taking:
                 with suppress(Exception):  # each hears what is wrong in a thread of its own
                     self._take_turn(turn, taken)
             finally:
+                turn += self._list_others(taken)
                 with suppress(RuntimeError):  # the loop has ended, and nobody waits
                     loop.call_soon_threadsafe(_tell, turn, taken)
+
+    def _list_others(self, taken: Mapping[Place, Taken | Exception]) -> list[Place]:
+        """List all who wait, if the ledger was locked: else one turn after the other waits for it.
+
+        They wait at once, in threads of their own.
+        """
+        if not any(isinstance(each, LedgerUnavailable) for each in taken.values()):
+            return []
+        with self._lock:
+            others, self._waiting = self._waiting, []
+        return others
 
     def _take_turn(self, turn: Sequence[Place], taken: dict[Place, Taken | Exception]) -> None:
         found = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
 from hushed._ground.printing import as_given, flat, format_down, format_up, own_decimals, shown
-from hushed._ground.read_only import ReadOnly, make_again
+from hushed._ground.read_only import ReadOnly, make_again, read_state
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
 from hushed.guarantee import Guarantee
@@ -133,6 +133,11 @@ class Answer(Shown):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_again(self)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before its mappings were read-only."""
+        read_state(self, state)
+        self.__post_init__()
 
     def _card(self) -> Card:
         lines = list_lines(self)
