@@ -97,8 +97,11 @@ def choose_cast(
             text = quoted
             if declared == "int" and dtype.is_decimal():  # in doubles it would be rounded to one
                 found, text = "string", f"CAST({quoted} AS VARCHAR)"
+            elif declared == "string" and found == "timestamp":  # a far one has no spelling
+                some = engine.forms[shape].format(quoted)
+                text = f"(CASE WHEN ({some}) IS NOT NULL THEN {quoted} END)"
             read = engine.read_spelling(text, declared) if found == "string" else None
-            quoted, shape = f"({read or engine.readings[declared].format(quoted)})", declared
+            quoted, shape = f"({read or engine.readings[declared].format(text)})", declared
     if shape == "other":
         return ColumnCast(type="other", sql="NULL", dtype="null")
     found_type = column_type(dtype) if declared is None else declared
