@@ -222,12 +222,10 @@ def _read_stored(quoted: str, dtype: Any) -> str:
     """Leave out a decimal below all of its digits, as Arrow may hold one: no cast takes the least.
 
     Such a cell, of no column that DuckDB wrote, would keep a query from ending. Without a fraction
-    it is an integer of 128 bits, of 39 digits at most. Of these the least has no spelling.
+    it is an integer of 128 bits, which is cast whatever it is, and may have 39 digits.
     """
-    if not dtype.is_decimal() or (dtype.precision or 0) <= _SHORT:
+    if not dtype.is_decimal() or (dtype.precision or 0) <= _SHORT or not dtype.scale:
         return quoted
-    if not dtype.scale:
-        return f"(CASE WHEN CAST({quoted} AS DOUBLE) > {-(2.0**127)!r} THEN {quoted} END)"
     whole, part = dtype.precision - dtype.scale, dtype.scale
     least = f"CAST('-{'9' * whole}.{'9' * part}' AS DECIMAL({dtype.precision}, {part}))"
     return f"(CASE WHEN {quoted} >= {least} THEN {quoted} END)"
