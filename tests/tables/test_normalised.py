@@ -12,7 +12,7 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import feather, parquet
 from tests.engines import ENGINES
 from tests.nasty_tables import nasty
 
@@ -223,6 +223,17 @@ class TestTimes:
         found = [table.filter(t).group_by("k", keys=["a"]).count() for t in TIMES]
         assert [counts(each) for each in found] == [[1], [2], [2], [1], [1], [2], [2], [2]]
 
+    @pytest.mark.parametrize("zone", [None, "Europe/Rome"])
+    @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+    def test_one_extreme_time_that_is_declared_a_text_fails_nothing(self, unit, zone):
+        """DuckDB has no spelling of the farthest ones, and one row would tell that it is there."""
+        numbers = pa.array([0, 0, 2**62, -(2**62), 2**63 - 1, -(2**63)], pa.int64())
+        frame = pa.table({"m": numbers.cast(pa.timestamp(unit, zone))})
+        table = hs.table(frame, types={"m": "string"})
+        assert table.columns["m"] == "string"
+        assert counts(table.filter("m == '1970-01-01 00:00:00'").count()) == [2]
+        assert counts(table.filter("is_null(m) or m != ''").count()) == [6]
+
     @pytest.mark.parametrize("who", ["Bob", "Eve"])
     def test_a_constant_that_a_unit_cannot_hold_is_still_compared(self, who):
         """No nanosecond column reaches the year 9999: nothing matches, and nothing fails."""
@@ -340,6 +351,37 @@ class TestNumbers:
         table = hs.table(frame, types={"who": "int"})
         assert counts(table.filter("is_null(who)").count()) == [2]
         assert counts(table.filter(f"who in [{near}, {-near}, {near + 1}]").count()) == [3]
+
+    @pytest.mark.parametrize("declared", ["int", "string", "float", None])
+    @pytest.mark.parametrize("source", ["frame", "arrow"])
+    def test_the_least_decimal_of_arrow_fails_nothing(self, source, declared, tmp_path):
+        """It has 39 digits, and DuckDB fails to spell it: one row would tell that it is there."""
+        held = b"".join(n.to_bytes(16, "little", signed=True) for n in (7, -(2**127), 2**127 - 1))
+        cells = pa.Array.from_buffers(pa.decimal128(38, 0), 3, [None, pa.py_buffer(held)])
+        opened = pa.table({"n": cells})
+        if source == "arrow":
+            feather.write_feather(opened, tmp_path / "t.arrow", compression="uncompressed")
+            opened = tmp_path / "t.arrow"
+        table = hs.table(opened, types={} if declared is None else {"n": declared})
+        seven = "n == '7'" if declared == "string" else "n == 7"
+        assert counts(table.filter(seven).count()) == [1]
+        assert counts(table.filter(f"is_null(n) or not ({seven})").count()) == [2]
+
+    @pytest.mark.parametrize("source", ["frame", "arrow", "parquet"])
+    def test_a_decimal_that_is_read_as_a_double_is_no_whole_number(self, source, tmp_path):
+        """Two users whose numbers agree in 53 bits would be one."""
+        users = pa.array([10**17, 10**17 + 1]).cast(pa.decimal256(40, 0))
+        opened = pa.table({"who": users, "x": [1, 2]})
+        if source == "arrow":
+            feather.write_feather(opened, tmp_path / "t.arrow", compression="uncompressed")
+            opened = tmp_path / "t.arrow"
+        elif source == "parquet":
+            parquet.write_table(opened, tmp_path / "t.parquet")
+            opened = tmp_path / "t.parquet"
+        for declared in ("int", "string"):
+            with pytest.raises(ParameterError, match=r"'who' is a decimal256.*decimal128\(38, 0\)"):
+                hs.table(opened, types={"who": declared})
+        assert hs.table(opened, types={"who": "float", "x": "int"}).columns["who"] == "float"
 
     @pytest.mark.slow
     def test_huge_whole_numbers_on_duckdb(self, tmp_path):

@@ -27,6 +27,7 @@ from hushed.tables._engine.frames import (
     held_types,
     make_readable,
     readable_schema,
+    require_exact,
 )
 from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
 from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, open_plain
@@ -52,6 +53,7 @@ def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connec
             f"got {type(frame).__name__}"
         )
     stored = _shorten(arrow.column_names)
+    require_exact(arrow.schema, check_types(types, stored))
     backend = open_backend()
     backend.con.register(name, make_readable(arrow).rename_columns([*stored.values()]))
     opened = open_own(MEMORY, backend, name, types, stored, "a frame")
@@ -168,6 +170,7 @@ def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Conne
 
     schema = read_arrow_schema(path)
     stored = _shorten(schema.names)
+    require_exact(schema, check_types(types, stored))
     read = pa.schema([*zip(stored.values(), held_types(schema), strict=True)])
     backend = open_backend()
     backend.con.register(name, ArrowFile(path=path, schema=read))
@@ -190,6 +193,7 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
     if not schema.names:
         raise ParameterError(f"{path.name} has no column of a type that can be queried")
     _require_readable(path, schema)
+    require_exact(found, check_types(types, found.names))
     if has_dictionaries(found):
         plain = _read_schema(hide_types(footers[0]))
         schema = readable_schema(pa.schema([plain.field(name) for name in schema.names]))

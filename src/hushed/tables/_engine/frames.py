@@ -7,13 +7,14 @@ strings unless the caller declares another type.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hushed._functions._silence import silence
 from hushed._ground.stops import watch_stops
+from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 
 _PRIVATE_USE = re.compile(rb"\xee([\xbe\xbf])([\x80-\xbf])")  # U+EF80 to U+EFFF
@@ -146,7 +147,7 @@ def _readable_type(dtype: Any) -> Any:
         return _readable_type(dtype.value_type)
     if kinds.is_timestamp(dtype):
         return pa.timestamp(dtype.unit)
-    if kinds.is_decimal256(dtype) or (kinds.is_decimal(dtype) and dtype.scale < 0):
+    if _is_rounded(dtype):
         return pa.float64()
     near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
     supported = (
@@ -154,6 +155,29 @@ def _readable_type(dtype: Any) -> Any:
         *(kinds.is_string, kinds.is_large_string, kinds.is_string_view, pa.uuid().equals),
     )
     return near.get(dtype, dtype) if any(each(dtype) for each in supported) else None
+
+
+def _is_rounded(dtype: Any) -> bool:
+    """Whether a decimal is read as a double, because DuckDB has none of its type."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    kinds = pa.types
+    return bool(kinds.is_decimal256(dtype) or (kinds.is_decimal(dtype) and dtype.scale < 0))
+
+
+def require_exact(schema: Any, types: Mapping[str, ColumnType]) -> None:
+    """Refuse to read doubles as whole numbers or texts where the column holds more digits.
+
+    Two users whose numbers agree in 53 bits would be one.
+    """
+    for field in schema:
+        kind = getattr(field.type, "value_type", field.type)
+        if _is_rounded(kind) and types.get(field.name) in ("int", "string"):
+            raise ParameterError(
+                f"column {field.name!r} is a {kind}, which is read as a double and cannot be read "
+                f"as {types[field.name]}: cast it to decimal128(38, 0) or to a string",
+                parameter="types",
+            )
 
 
 def held_types(schema: Any) -> list[Any]:

@@ -95,10 +95,15 @@ def choose_cast(
             )
         if found != declared:  # of its own type it is read as it is: of 64 bits without a sign, too
             text = quoted
+            if declared in ("int", "string") and dtype.is_decimal():  # the least has no spelling
+                text = f"(CASE WHEN CAST({quoted} AS DOUBLE) > {-(2.0**127)!r} THEN {quoted} END)"
             if declared == "int" and dtype.is_decimal():  # in doubles it would be rounded to one
-                found, text = "string", f"CAST({quoted} AS VARCHAR)"
+                found, text = "string", f"CAST({text} AS VARCHAR)"
+            elif declared == "string" and found == "timestamp":  # a far one has no spelling
+                some = engine.forms[shape].format(quoted)
+                text = f"(CASE WHEN ({some}) IS NOT NULL THEN {quoted} END)"
             read = engine.read_spelling(text, declared) if found == "string" else None
-            quoted, shape = f"({read or engine.readings[declared].format(quoted)})", declared
+            quoted, shape = f"({read or engine.readings[declared].format(text)})", declared
     if shape == "other":
         return ColumnCast(type="other", sql="NULL", dtype="null")
     found_type = column_type(dtype) if declared is None else declared
