@@ -148,6 +148,16 @@ class Quote(Shown):
         slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
         return f"Quote of {names}: epsilon {format_up(promise.epsilon)}{slack}, for one {self.unit}"
 
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of the whole query, in nats."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Slack of the whole query; 0 where its promise is pure."""
+        return self.guarantee.delta
+
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
 
