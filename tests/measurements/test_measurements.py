@@ -262,7 +262,7 @@ class TestMeasures:
     def test_what_cannot_be_said(self):
         """A rho gives no pure epsilon and no curve; the message says what is known."""
         for measure in (PURE, PRIVACY_PROFILE):
-            with pytest.raises(ParameterError, match="known as zcdp"):
+            with pytest.raises(ParameterError, match="known as ZCDP"):
                 losses.restated({ZCDP: 0.5}, measure)
         with pytest.raises(ParameterError):
             (NUMBER >> m.gaussian(2.0)).to(PURE).map(1.0)
