@@ -58,6 +58,7 @@ COMMON = ("m.py:responses", "--batch", "--pairs", "one below", "--answers", 1, "
         ((*COMMON, "--claim-epsilon", 1, "--html", "m.py"), "an input of this command"),
         (("zoo", "--claim-delta", 0.1, "--html", "p.html"), "leave out --claim-delta, --html"),
         (("zoo", "--pairs", "patterns", "--answers", 5), "leave out --pairs, --answers"),
+        (("zoo", "--bits"), "leave out --bits"),
         (("zoo", "--confidence", 0.3), "confidence must lie in (0.5, 1), got 0.3"),
     ],
 )
@@ -164,6 +165,39 @@ def test_the_zoo_counts_caught_and_accused(monkeypatch):
     assert done.stdout.count(" s\n") == 2
     assert "1 of 1 that are not private were caught" in done.stdout
     assert "0 of 1 private ones accused. All verdicts and bounds hold together with" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_zoo_looks_at_bits_where_a_mechanism_is_stated_for_doubles(monkeypatch):
+    """Textbook noise is caught by its low bits; of the others only values are judged, or told."""
+    two = [zoo.find("NoisyHist2"), zoo.find("Laplace on doubles (faulty)")]
+    monkeypatch.setattr(zoo, "specimens", lambda claim: two)
+    found = json.loads(run("zoo", "--samples", 20000, "--json").stdout)
+    assert [row["bits"] for row in found["zoo"]] == [False, True]
+    assert [found[count] for count in ("caught", "missed", "accused", "cleared")] == [2, 0, 0, 0]
+    found = json.loads(run("zoo", "--samples", 20000, "--no-bits", "--json").stdout)
+    assert [row["bits"] for row in found["zoo"]] == [False, False]
+    assert (found["caught"], found["missed"]) == (1, 1)
+    told = run("zoo", "--samples", 9000).stdout
+    assert "all but Laplace on doubles (faulty), by the bit patterns of doubles" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "option", "code", "words"),
+    [
+        ("Laplace on doubles (faulty)", (), 1, "for which this mechanism is stated"),
+        ("Laplace on doubles (faulty)", ("--bits",), 1, "for which this mechanism is stated"),
+        ("Laplace on doubles (faulty)", ("--no-bits",), 0, "the values alone, although"),
+        ("Laplace", (), 0, "the values alone, for the zoo states this mechanism for real numbers"),
+        ("Laplace", ("--bits",), 1, "bits may rightly refute noise whose formula is right"),
+    ],
+)
+def test_one_of_the_zoo_says_what_was_judged(name, option, code, words):
+    """An explicit option is followed, and the report names what was looked at."""
+    done = run(f"zoo:{name}", "--samples", 50000, *option)
+    assert done.exit_code == code, done.stderr
+    assert words in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.slow

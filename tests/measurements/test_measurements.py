@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import mpmath
@@ -261,7 +262,7 @@ class TestMeasures:
     def test_what_cannot_be_said(self):
         """A rho gives no pure epsilon and no curve; the message says what is known."""
         for measure in (PURE, PRIVACY_PROFILE):
-            with pytest.raises(ParameterError, match="known as zcdp"):
+            with pytest.raises(ParameterError, match="known as ZCDP"):
                 losses.restated({ZCDP: 0.5}, measure)
         with pytest.raises(ParameterError):
             (NUMBER >> m.gaussian(2.0)).to(PURE).map(1.0)
@@ -511,3 +512,17 @@ def test_a_certificate_says_that_a_least_number_of_rows_leaves_pairs_out():
     assert "in a table of just 3 nobody can be missing" in words
     free = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.mean(least=3)
     assert "pairs of tables that both" not in m.chain_sensitivity(free).argument
+
+
+def test_a_measure_that_says_nothing_names_what_can_be_typed():
+    """The constants of hushed.spaces, each of which answers, and the call for epsilon."""
+    space = Space(domain=Column(cell=Cell(low=0, high=1)), metric=SYMMETRIC) >> t.sum_of()
+    both = m.compose([space >> m.laplace(1.0), space >> m.gaussian(1.0)])
+    with pytest.raises(ParameterError) as refused:
+        both.map(1)
+    named = [word for word in re.findall(r"[A-Z_]{4,}", str(refused.value)) if word != "PURE"]
+    assert named
+    for name in named:
+        both.map(1, getattr(hs.spaces, name))
+    assert "guarantee(delta=1e-6)" in str(refused.value)
+    assert both.guarantee(delta=1e-6).epsilon > 0

@@ -24,6 +24,7 @@ from hushed.spaces import (
     Column,
     Numbers,
     Space,
+    Table,
 )
 
 dp = pytest.importorskip("opendp.prelude")
@@ -342,3 +343,11 @@ def test_truth_values_come_in_and_go_out():
     assert same(["a", "b", "a"]).tolist() == [2]
     with pytest.raises(BadRows, match="does not hold bool"):
         total([1, 0])
+
+
+def test_a_chain_on_tables_does_not_come_back():
+    """The refusal says so, and does not tell our own words for a table as a domain of OpenDP."""
+    table = Space(domain=Table.of({"x": Cell(low=0, high=1)}), metric=SYMMETRIC)
+    gone = m.to_opendp(table >> t.select("x") >> t.count() >> m.laplace(1.0))
+    with pytest.raises(ParameterError, match="a chain on tables that to_opendp exported does not"):
+        m.from_opendp(gone)

@@ -129,7 +129,9 @@ def test_one_row_is_promised_what_a_release_promises(step):
     assert deltas == sorted(deltas)
     assert deltas[-1] == 1 or deltas[-1] > 1 - 1e-6
     assert chain.map(10**6).delta(5.0) == 1
-    with pytest.raises(ParameterError, match="says nothing in terms of pure"):
+    with pytest.raises(
+        ParameterError, match="says nothing in terms of PURE: ask for PRIVACY_PROFILE of"
+    ):
         chain.map(1, PURE)
 
 

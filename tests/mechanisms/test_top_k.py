@@ -300,3 +300,39 @@ def test_an_error_below_the_step_of_the_grid_is_refused():
     """Scores closer than a step are not told apart."""
     with pytest.raises(ParameterError, match="no epsilon reaches"):
         hs.TopK.for_accuracy(2, counted(), error=2.0**-31)
+
+
+@pytest.mark.parametrize("kind", list(MECHANISMS))
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_error_of_choosing_one_by_one(kind, k):
+    """That of a choice of one at epsilon / k, which keeps its bound in all rounds together."""
+    together = MECHANISMS[kind](k)
+    one = MECHANISMS[kind](1)
+    one = hs.TopK(1, one.sensitivity, epsilon=1.0 / k, monotone=one.monotone)
+    for beta, dims in ((0.05, 10), (0.01, 2000)):
+        found = together.accuracy_one_by_one(beta, dims)
+        assert found == pytest.approx(one.accuracy(beta / k, dims), rel=1e-6)
+        if k == 1:
+            assert found == pytest.approx(together.accuracy(beta, dims), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("k", "gap", "together", "one_by_one"), [(5, 60, 0.5, 4.5), (2, 25, 0.5, 1.7)]
+)
+def test_on_a_flat_tail_one_by_one_is_better(k, gap, together, one_by_one):
+    """As the pages say: of the candidates that are ahead, one way finds few, the other most."""
+    scores = np.r_[np.full(k, 500.0 + gap), np.full(2000 - k, 500.0)]
+    joint = hs.TopK(k, counted(), epsilon=1.0, monotone=True)
+    single = hs.TopK(1, counted(), epsilon=1.0 / k, monotone=True)
+    found = [0, 0]
+    for _ in range(40):
+        found[0] += (joint.draw(scores) < k).sum()
+        left = np.arange(2000)
+        for _ in range(k):
+            place = single.draw(scores[left])[0]
+            found[1] += left[place] < k
+            left = np.delete(left, place)
+    assert found[0] / 40 < together
+    assert found[1] / 40 > one_by_one
+    assert joint.accuracy_one_by_one(dims=2000) < joint.accuracy(dims=2000)

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -283,3 +284,14 @@ def test_pairs_of_rows_come_from_a_population_of_independent_rows(draw, reason, 
         hs.sample_likelihood_range(
             nearness, GRID, hs.populations.Simulator(draw), rows=5, gamma=0.5, batch=batch
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "pairs"), [(100, "21,992"), (200, "47,029"), (1000, "270,127")])
+def test_the_page_tells_how_many_pairs_are_drawn(rows, pairs):
+    """As many as gamma = 0.05 for all rows at once takes."""
+    found = hs.sample_likelihood_range(
+        lambda row, p: coin(row[:, None], p), GRID, COINS, rows=rows, batch=True, workers=1
+    )
+    assert f"{found.pairs:,}" == pairs
+    assert pairs in (Path(__file__).parents[2] / "docs" / "posterior.md").read_text()

@@ -1,12 +1,19 @@
 """Norms of a movement against exact arithmetic, also where squares leave the doubles."""
 
 import math
+import re
 from fractions import Fraction
 
+import duckdb
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from hushed.spaces import NORMS, Cell, size
+import hushed as hs
+from hushed.errors import BadRows
+from hushed.spaces import NORMS, Cell, Column, Table, size
 
 VECTOR = np.array([3.0, -4.0, 0.5])
 
@@ -102,3 +109,24 @@ def test_the_nearest_value_of_a_cell_is_in_it(cell):
 def test_nearest_values(cell, value, expected):
     """Numbers go to the nearest bound, the rest to a public constant or missing."""
     assert cell.nearest(value) == expected
+
+
+def _containers():
+    frame = pd.DataFrame({"who": ["a", "b"], "x": [1.0, 2.0]})
+    yield pa.table(frame), "pyarrow.Table: say to_pandas()"
+    yield pa.table(frame).to_batches()[0], "pyarrow.RecordBatch: say to_pandas()"
+    yield duckdb.from_df(frame), "duckdb.DuckDBPyRelation: say df()"
+    yield duckdb.connect(), "duckdb.DuckDBPyConnection: say sql"
+    yield pl.DataFrame({"who": ["a"], "x": [1.0]}).lazy(), "polars.LazyFrame: say collect()"
+    yield hs.table(pa.table(frame)), "hushed.Table: an hs.table is asked by its own methods"
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_container_that_chains_do_not_read_is_named(number):
+    """By its type, with what makes rows of it; its columns are not said to be absent."""
+    data, words = list(_containers())[number]
+    table = Table.of({"who": Cell(type="string"), "x": Cell(low=0, high=1)})
+    for domain in (table, Column(cell=Cell(low=0, high=1))):
+        with pytest.raises(BadRows, match=re.escape(words)) as refused:
+            domain.check(data)
+        assert "a chain takes" in str(refused.value)

@@ -229,6 +229,22 @@ def test_what_cannot_be_joined_by_users_is_refused(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_copies_of_ours_are_no_tables(tmp_path):
+    """Bounded rows are kept as a temporary table: it is neither listed nor joined."""
+    query = opened(in_duckdb(tmp_path / "temp.db"))
+    query.bound_contributions(max_rows_per_user=1).count().release(epsilon=1.0)
+    backend = query.connection.rows.get_backend().con
+    kept = backend.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+    assert kept, "no copy was kept, and nothing is tried"
+    with pytest.raises(NotFound, match=r"no table 'nobody'; its tables: people, visits$"):
+        query.join_users("nobody", user="who", columns=["x"])
+    for name in (kept[0][0], f"main.{kept[0][0]}", f"temp.main.{kept[0][0]}"):
+        with pytest.raises(NotFound, match="no table"):
+            query.join_users(name, user="who", columns=["x"])
+
+
+@pytest.mark.slow
 def test_a_joined_view_causes_a_warning_and_keeps_no_copy(tmp_path):
     """What a view reads may change, and its rows cannot be checked."""
     path = tmp_path / "t.db"

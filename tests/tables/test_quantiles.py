@@ -257,3 +257,22 @@ def test_other_quantiles_are_candidates_as_they_are(low, kind):
     rows = pa.table({"x": pa.array([1, 2, 3], kind)})
     found = hs.table(rows).median("x", low=low, high=3.5).release(epsilon=1.0)
     assert type(found.values["median_x"][0]) is float
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
+def test_twice_the_candidates_add_few_ranks(fraction):
+    """1.4 max(q, 1 - q) / epsilon, which is 0.7 / epsilon for a median; shared by several."""
+    table = hs.table(pa.table({"x": [1.0, 2.0]}))
+
+    def error(count, fractions, epsilon):
+        asked = table.quantiles("x", fractions, low=0, high=1000, candidates=count)
+        return asked.quote(epsilon=epsilon).outputs[0].accuracy
+
+    step = 2 * math.log(2) * max(fraction, 1 - fraction)
+    for epsilon in (0.5, 1.0):
+        more = error(4000, [fraction], epsilon) - error(2000, [fraction], epsilon)
+        assert more == pytest.approx(step / epsilon, rel=0.01)
+    three = [fraction, 0.45, 0.55]
+    more = error(4000, three, 1.0) - error(2000, three, 1.0)
+    widest = 2 * math.log(2) * max(max(each, 1 - each) for each in three)
+    assert more == pytest.approx(3 * widest, rel=0.01)

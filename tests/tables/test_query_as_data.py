@@ -425,3 +425,15 @@ def test_a_table_that_nobody_named_is_filled_in_by_whoever_runs_it(source):
     assert "--table stays" in query.to_cli(source, "stays", epsilon=1.0)
     assert "--table" not in query.to_cli(source, "rows", epsilon=1.0)
     assert "--table" not in query.to_cli("stays.csv", epsilon=1.0)
+
+
+@pytest.mark.parametrize("weight", ["-1.0", "0.0", "inf"])
+@pytest.mark.parametrize("kind", ["count", "top_k"])
+def test_a_weight_of_no_share_is_refused_when_it_is_read(kind, weight):
+    """Not only once a table is asked."""
+    table = hs.table(pa.table({"x": ["a", "b"]}))
+    asked = table.count() if kind == "count" else table.top_k("x", k=1, keys=["a", "b"])
+    written = hs.Query.of(asked).to_toml()
+    assert "weight = 1.0" in written
+    with pytest.raises(hs.errors.ParameterError, match="weight"):
+        hs.Query.from_toml(written.replace("weight = 1.0", f"weight = {weight}"))

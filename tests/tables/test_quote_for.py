@@ -227,3 +227,16 @@ class TestCommand:
         result = run(*self.ASKED, *words)
         assert result.exit_code == 2
         assert told in " ".join(result.stderr.split())
+
+
+def test_every_quote_says_its_price():
+    """Epsilon and delta, by the same names."""
+    counted = hs.table(pa.table({"x": [1.0, 2.0]})).count()
+    pure, slack = (
+        counted.quote(epsilon=0.5),
+        counted.quote(epsilon=0.5, delta=1e-6, noise="gaussian"),
+    )
+    assert (pure.epsilon, pure.delta) == (0.5, 0.0)
+    assert (slack.epsilon, slack.delta) == (slack.guarantee.epsilon, 1e-6)
+    asked = counted.quote_for(errors={"count": 10.0})
+    assert (asked.epsilon, asked.delta) == (asked.quote.epsilon, asked.quote.delta)

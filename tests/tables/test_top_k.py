@@ -180,6 +180,11 @@ def test_the_quote_and_the_answer_state_the_same_shortfall():
     # 6 ordered pairs of 3 keys; each is e times less likely for 2 * 4 / epsilon rows
     assert quote.accuracy("rank") == pytest.approx(8 / EPSILON * math.log(6 / 0.05), rel=1e-5)
     assert "rows of the best key for each place; 100 % of epsilon" in quote.explain()
+    (output,) = quote.outputs
+    # k queries at epsilon / k: each of 3 keys is e times less likely for 2 * 4 / epsilon rows
+    assert output.one_by_one == pytest.approx(8 / EPSILON * math.log(2 * 3 / 0.05), rel=1e-5)
+    assert "by queries for one key each, which leave out the keys before" in quote.explain()
+    assert ask([], 1, most=4).quote(epsilon=EPSILON).outputs[0].one_by_one is None
     assert "moves by 4 or less, all the same way -> joint exponential" in quote.explain()
     text = str(answer)
     assert "less than the best one for its place, with probability 95 %." in text

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -503,3 +504,22 @@ def test_parameters_outside_their_range_are_refused(call):
     """Parameters at which the stated verdict would be false are refused."""
     with pytest.raises(ParameterError):
         call()
+
+
+def test_the_page_on_audits_tells_what_missed_mechanisms_lose():
+    """Each of its table is a broken one, with its claim and its true loss on its own pair."""
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    rows = page.partition("| missed | claimed | loses | certified |")[2].partition("\n\n")[0]
+    told = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows.splitlines()[2:]]
+    assert len(told) == 5
+    for name, claimed, loses, _ in told:
+        specimen = zoo.find(name.partition(" (")[0])
+        assert not specimen.private
+        assert claimed.startswith(f"{specimen.claim.epsilon:g}")
+        if "delta" in claimed:
+            assert claimed.endswith(f"delta {specimen.claim.delta:g}")
+            assert loses == f"delta {specimen.delta(specimen.claim.epsilon):.2g} at 8"
+        else:
+            assert float(loses) == pytest.approx(specimen.epsilon, rel=0.01)
+    broken = [each for each in zoo.specimens(0.1) if not each.private]
+    assert f"of the {len(broken)} broken ones are caught" in page

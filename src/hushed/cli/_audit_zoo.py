@@ -47,20 +47,21 @@ def audit_zoo(
                 f"{row['verdict']:12} claim {format_up(row['claim']):<9} "
                 f"certified {format_down(row['epsilon_low'], 3):<9} {row['seconds']:5.1f} s"
             )
-    result |= {"zoo": rows, "confidence": effort["confidence"]}
+    counts = count_verdicts(rows)
+    result |= {"zoo": rows, "confidence": effort["confidence"], **counts}
     if not json:
-        print_line(_zoo_in_words(rows, effort["samples"], effort["confidence"]))
-    wrong = [row["name"] for row in rows if row["private"] and row["verdict"] == "violated"]
-    result["exit_code"] = REFUSED if wrong else 0
+        print_line(_zoo_in_words(rows, counts, effort["samples"], effort["confidence"]))
+    result["exit_code"] = REFUSED if counts["accused"] else 0
 
 
 def audit_named(
     mechanism: str, epsilon: float | None, effort: dict[str, Any], named: Mapping[str, object]
-) -> AuditReport:
-    """Audit the one mechanism of the zoo that ``zoo:NAME`` names."""
+) -> tuple[AuditReport, str]:
+    """Audit the one mechanism of the zoo that ``zoo:NAME`` names, and say what was judged."""
     zoo = _open_zoo("audit zoo:NAME", named)
     specimen = zoo.find(mechanism.removeprefix(SPECIMEN), 0.1 if epsilon is None else epsilon)
-    return _audit_specimen(specimen, effort, progress=print_note)
+    report = _audit_specimen(specimen, effort, progress=print_note)
+    return report, _judged_in_words(specimen, bits=_looks_at_bits(specimen, effort))
 
 
 def _open_zoo(command: str, named: Mapping[str, object]) -> Any:
@@ -75,17 +76,46 @@ def _open_zoo(command: str, named: Mapping[str, object]) -> Any:
         raise NotFound("this installation has no zoo of mechanisms") from None
 
 
-def _zoo_in_words(rows: list[dict[str, Any]], samples: int, confidence: float) -> str:
-    """Count what was caught and what was accused, and say how sure that is."""
-    accused = dict.fromkeys((True, False), 0)
+def count_verdicts(rows: list[dict[str, Any]]) -> dict[str, int]:
+    """Count the broken ones that were caught and missed, the right ones accused and left alone."""
+    names = {(False, True): "caught", (False, False): "missed", (True, True): "accused"}
+    counts = dict.fromkeys(("caught", "missed", "accused", "cleared"), 0)
     for row in rows:
-        accused[row["private"]] += row["verdict"] == "violated"
-    broken = sum(not row["private"] for row in rows)
+        counts[names.get((row["private"], row["verdict"] == "violated"), "cleared")] += 1
+    return counts
+
+
+def _zoo_in_words(
+    rows: list[dict[str, Any]], counts: dict[str, int], samples: int, confidence: float
+) -> str:
+    """Tell what was caught and what was accused, how sure that is, and what was judged."""
+    broken = counts["caught"] + counts["missed"]
+    of_bits = [row["name"] for row in rows if row["bits"]]
+    judged = f"all but {', '.join(of_bits)}, by the bit patterns of doubles" if of_bits else "all"
     return (
-        f"With {samples} runs a side, {accused[False]} of {broken} that are not private were "
-        f"caught (more runs catch more) and {accused[True]} of {len(rows) - broken} private ones "
-        f"accused. All verdicts and bounds hold together with confidence {format_down(confidence)}."
+        f"With {samples} runs a side, {counts['caught']} of {broken} that are not private were "
+        f"caught (more runs catch more) and {counts['accused']} of {len(rows) - broken} private "
+        f"ones accused. All verdicts and bounds hold together with confidence "
+        f"{format_down(confidence)}. Judged by their values alone: {judged}."
     )
+
+
+def _looks_at_bits(specimen: Any, effort: Mapping[str, Any]) -> bool:
+    """Look where the truth is about bits, unless the caller says otherwise."""
+    return bool(specimen.doubles if effort.get("bits") is None else effort["bits"])
+
+
+def _judged_in_words(specimen: Any, *, bits: bool) -> str:
+    if bits and specimen.doubles:
+        return "the values and the bit patterns of doubles, for which this mechanism is stated"
+    if bits:
+        return (
+            "the values and the bit patterns of doubles. The zoo states this mechanism for real "
+            "numbers: bits may rightly refute noise whose formula is right"
+        )
+    if specimen.doubles:
+        return "the values alone, although this mechanism is stated for the bits of doubles"
+    return "the values alone, for the zoo states this mechanism for real numbers"
 
 
 def judge_all(
@@ -94,7 +124,7 @@ def judge_all(
     """Audit the specimens one after the other, or on an engine, where each is one trial."""
     if not isinstance(effort["workers"], str):
         for specimen in specimens:
-            yield _describe(specimen, _audit_specimen(specimen, effort))
+            yield _describe(specimen, _audit_specimen(specimen, effort), effort)
         return
     judged = _Specimens(0.1 if epsilon is None else epsilon, {**effort, "workers": 1})
     if effort["keep"] is not None:
@@ -104,7 +134,7 @@ def judge_all(
         )
     found = run_trials(judged, len(specimens), seed=0, workers=effort["workers"])
     for specimen, (verdict, *numbers) in zip(specimens, found.tolist(), strict=True):
-        yield _describe(specimen, _Judged(_VERDICTS[int(verdict)], *numbers))
+        yield _describe(specimen, _Judged(_VERDICTS[int(verdict)], *numbers), effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +166,14 @@ class _Specimens:
         )
 
 
-def _describe(specimen: Any, report: AuditReport | _Judged) -> dict[str, Any]:
+def _describe(
+    specimen: Any, report: AuditReport | _Judged, effort: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         "name": specimen.name,
         "private": specimen.private,
         "verdict": report.verdict,
+        "bits": _looks_at_bits(specimen, effort),
         "claim": specimen.claim.epsilon,
         "epsilon_low": report.epsilon_low,
         "delta_low": report.delta_low,
@@ -151,7 +184,7 @@ def _describe(specimen: Any, report: AuditReport | _Judged) -> dict[str, Any]:
 def _audit_specimen(
     specimen: Any, effort: dict[str, Any], progress: Callable[[str], None] | None = None
 ) -> AuditReport:
-    """Audit on the specimen's pairs; on values alone, because its truth is about real numbers."""
+    """Audit on the specimen's pairs; on values alone where its truth is about real numbers."""
     relation: Relation = "answers"
     if specimen.relation == "one-row":
         relation = specimen.claim.neighbours
@@ -163,5 +196,5 @@ def _audit_specimen(
         relation=relation,
         batch=True,
         progress=progress,
-        **{**effort, "bits": False},
+        **{**effort, "bits": _looks_at_bits(specimen, effort)},
     )

@@ -51,12 +51,16 @@ def audit(
         check_targets({"--out": files.out}, (*inputs, *page), force=files.force)
         settings = effort.settings()
         own = _name_given(claimed, asked, effort)
+        of_zoo = {**settings, "bits": effort.bits}
         if mechanism == "zoo":
-            named = {**own, "--out": files.out, "--html": files.html}
-            audit_zoo(result, claimed.claim_epsilon, settings, named, json=files.json)
+            whole = {"--bits": effort.bits or None, "--out": files.out, "--html": files.html}
+            named = {**own, **whole}
+            audit_zoo(result, claimed.claim_epsilon, of_zoo, named, json=files.json)
             return
+        judged = ""
         if mechanism.startswith(SPECIMEN):
-            report = audit_named(mechanism, claimed.claim_epsilon, settings, own)
+            report, judged = audit_named(mechanism, claimed.claim_epsilon, of_zoo, own)
+            result["judged"] = judged
         else:
             _require_all(claimed, asked)
             claim = claimed.read()
@@ -73,6 +77,8 @@ def audit(
         result.update(report.to_dict())
         if not files.json:
             print_line(report.explain(spell_option))
+            if judged:
+                print_line(f"\nJudged: {judged}.")
     # Standard output is complete: what goes wrong from here on is told on standard error.
     with finish(json=False, stopped="stopped; the verdict stands, its page may be missing") as end:
         end["exit_code"] = REFUSED if report.verdict == "violated" else 0

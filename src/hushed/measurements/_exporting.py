@@ -200,7 +200,8 @@ def _stated(dp: Any, chain: Measurement, made: Any) -> Any:
     if convert is None:
         raise ParameterError(
             f"OpenDP states the loss of {chain.name} as {given}, which says nothing in terms of "
-            f"{chain.measure}; give the chain another measure, with .to(...)"
+            f"{chain.measure.constant}; give the chain another measure of hushed.spaces, as in "
+            ".to(hushed.spaces.PRIVACY_PROFILE)"
         )
     return beyond(dp, chain, convert, made)
 

@@ -284,6 +284,12 @@ def _domain(domain: Any, *, rows: bool, dims: int | None) -> Domain:
 
 
 def _unknown(domain: Any) -> str:
+    if str(domain.carrier_type) == "ExtrinsicObject":
+        return (
+            "its domain is one that a user declared to OpenDP, and says nothing of the rows: a "
+            "chain on tables that to_opendp exported does not come back. Keep the chain itself, "
+            "or give one that starts from a column"
+        )
     message = f"no equivalent of OpenDP's domain {domain!r}"
     if "Option<" in str(domain.carrier_type):
         message += (

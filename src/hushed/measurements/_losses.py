@@ -69,9 +69,11 @@ def restated(known: Mapping[Measure, Loss], measure: Measure) -> Loss:
     if found is None and PURE in known:
         found = _of_pure(_number(known[PURE]), measure)
     if found is None:
-        names = " and ".join(str(each) for each in known)
+        names = [each.constant for each in known]
         raise ParameterError(
-            f"a loss known as {names} says nothing in terms of {measure}; ask for {names}"
+            f"a loss known as {' and '.join(names)} says nothing in terms of {measure.constant}: "
+            f"ask for {' or '.join(names)} of hushed.spaces, as in map(1, "
+            f"hushed.spaces.{names[0]}), or for epsilon at a delta, guarantee(delta=1e-6)"
         )
     return found
 

@@ -65,8 +65,9 @@ class TopK(Calibrated):
     -----
     Gillenwater, Joseph, Munoz Medina and Ribero, *A Joint Exponential Mechanism For Differentially
     Private Top-k*, ICML 2022, here with exact draws. A choice is as good as its worst place: the
-    largest distance between the i-th best score and the i-th chosen one. Proof, and a comparison
-    with choosing one after the other: docs/noise/joint.md.
+    largest distance between the i-th best score and the i-th chosen one. It pays for all orders of
+    all candidates: where many lie close behind the best ones, k releases of ``TopK(1)`` at
+    epsilon / k are better (`accuracy_one_by_one`). Proof and measurements: docs/noise/joint.md.
 
     Examples
     --------
@@ -155,6 +156,31 @@ class TopK(Calibrated):
         choices = math.lgamma(count + 1) - math.lgamma(count - self.k + 1)
         far = Fraction(max(choices, 0.0) * (1 + 1e-9) + 1e-9 - math.log(beta)) / self.rate
         return finite_above((far + 1) * Fraction(2) ** self.grid)
+
+    def accuracy_one_by_one(self, beta: float = 0.05, dims: int = 1) -> float:
+        """Shortfall of every place if k rounds of ``TopK(1)`` choose, each at epsilon / k.
+
+        Each round leaves out what was chosen before. To compare with `accuracy`: on a flat tail,
+        with many candidates close behind the best ones, this is better.
+
+        Parameters
+        ----------
+        beta : float, default 0.05
+            Probability with which a place may fall shorter, over all rounds; in (0, 1).
+        dims : int, default 1
+            Candidates; ``k`` at least.
+
+        Returns
+        -------
+        float
+            The shortfall, in the unit of the scores.
+        """
+        require_probability("beta", beta)
+        count = max(require_count("dims", dims), self.k)
+        moved, norm = self.sensitivity.value, self.sensitivity.norm
+        rate = compute_rate(1, moved, norm, self.epsilon, self.monotone) / self.k
+        far = Fraction((math.log(count) + math.log(self.k)) * (1 + 1e-9) + 1e-9 - math.log(beta))
+        return finite_above((far / rate + 1) * Fraction(2) ** self.grid)
 
     def draw(self, scores: ArrayLike) -> Integers:
         """Choose candidates by one score for each; larger is better.

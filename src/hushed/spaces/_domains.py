@@ -76,6 +76,7 @@ class Column(_Readable):
 
     def check(self, data: Any) -> NDArray[Any]:
         """Read a column and refuse what is not in the domain."""
+        refuse_unread(data, "one column: an array, a list or a series")
         read = self.cell.check(data)
         refuse_size(len(read), self.size, self.least)
         return read
@@ -198,8 +199,28 @@ class Table(_Readable):
         return read
 
 
+_READ_BY = {  # by module and class, what makes rows in memory that a chain reads
+    ("pyarrow", "Table"): "say to_pandas()",
+    ("pyarrow", "RecordBatch"): "say to_pandas()",
+    ("duckdb", "DuckDBPyRelation"): "say df()",
+    ("duckdb", "DuckDBPyConnection"): "say sql('SELECT ...').df()",
+    ("polars", "LazyFrame"): "say collect()",
+    ("pyspark", "DataFrame"): "say toPandas()",
+    ("hushed", "Table"): "an hs.table is asked by its own methods, such as count() and sum()",
+}
+
+
+def refuse_unread(data: Any, taken: str) -> None:
+    """Refuse a container that a chain does not read, by its type, which is public."""
+    kind = type(data)
+    found = (str(kind.__module__).partition(".")[0].lstrip("_"), kind.__name__)
+    if found in _READ_BY:
+        raise BadRows(f"a chain takes {taken}, got {'.'.join(found)}: {_READ_BY[found]}")
+
+
 def refuse_columns(table: Table, data: Any) -> None:
     """Refuse data without the declared columns, which is public; no cell is looked at."""
+    refuse_unread(data, "a mapping of columns, or a pandas or Polars frame")
     if not hasattr(data, "keys") and not hasattr(data, "columns"):
         raise BadRows(f"expected columns by name, a mapping or a frame: {table}")
     names = list(data.columns if hasattr(data, "columns") else data.keys())

@@ -120,6 +120,11 @@ class Measure:
         """Words for messages."""
         return self.name
 
+    @property
+    def constant(self) -> str:
+        """Name of the constant in `hushed.spaces`, for whoever types it."""
+        return "PRIVACY_PROFILE" if self.name == "loss-curve" else self.name.upper()
+
 
 PURE = Measure(name="pure")
 PRIVACY_PROFILE = Measure(name="loss-curve")

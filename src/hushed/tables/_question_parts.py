@@ -135,7 +135,7 @@ class Groups(Part):
 class _Aggregate(Part):
     called: ClassVar[str]  # how its default name begins
     name: str = ""
-    weight: Number = 1.0
+    weight: Annotated[Number, Field(gt=0)] = 1.0
 
     @model_validator(mode="before")
     @classmethod

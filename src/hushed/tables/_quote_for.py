@@ -66,7 +66,12 @@ class QuotedErrors(Shown):
     @property
     def epsilon(self) -> float:
         """Privacy loss of the whole query, in nats."""
-        return self.quote.guarantee.epsilon
+        return self.quote.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Slack of the whole query; 0 where its promise is pure."""
+        return self.quote.delta
 
     @property
     def weights(self) -> Mapping[str, float]:

@@ -69,6 +69,9 @@ class QuotedOutput(Shown):
         What quantiles are chosen from.
     searched : bool
         Whether a bound is searched.
+    one_by_one : float or None
+        Of a top of several keys: the error if as many queries with ``k=1`` choose one key after
+        the other and share epsilon. Smaller where many keys are close behind the best ones.
     """
 
     name: str
@@ -77,6 +80,7 @@ class QuotedOutput(Shown):
     measured: tuple[tuple[str, float], ...]
     candidates: Candidates | None = None
     searched: bool = False
+    one_by_one: float | None = None
 
     def _card(self) -> Card:
         error = "depends on the rows"
@@ -148,6 +152,16 @@ class Quote(Shown):
         slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
         return f"Quote of {names}: epsilon {format_up(promise.epsilon)}{slack}, for one {self.unit}"
 
+    @property
+    def epsilon(self) -> float:
+        """Privacy loss of the whole query, in nats."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Slack of the whole query; 0 where its promise is pure."""
+        return self.guarantee.delta
+
     def accuracy(self, name: str) -> float | None:
         """Accuracy of an output.
 
@@ -216,6 +230,13 @@ class Quote(Shown):
                 "the error of a mean, a variance, a quantile or a top key holds for any table; "
                 "most tables keep to about half of it, or less"
             )
+        lines += [
+            f"{shown(each.name)}: by queries for one key each, which leave out the keys before and "
+            f"share epsilon, within {format_up(each.one_by_one, 4)}; better where many keys are "
+            "close behind the best, worse where the numbers fall off fast"
+            for each in self.outputs
+            if each.one_by_one is not None
+        ]
         if self.left_out is not None:
             lines.append(
                 f"contribution bounds leave out {self.left_out.rows} rows of {self.left_out.users} "
@@ -372,6 +393,7 @@ def quote_plan(
                 candidates=describe_candidates(each.low, each.high, each.bins, each.spacing)
                 if quantiles
                 else None,
+                one_by_one=_one_by_one(each, own, beta, missing.get(each.name, 0)),
             )
         )
     return Quote(
@@ -435,6 +457,16 @@ def _error(part: Part, aggregate: Aggregate, beta: float) -> float:
     if isinstance(part.noise, Choice | TopChoice):
         return part.noise.error(beta, aggregate.bins)
     return part.noise.error(beta) * part.measurement.step
+
+
+def _one_by_one(
+    aggregate: Aggregate, parts: Sequence[Part], beta: float, missing: int
+) -> float | None:
+    """Error of a top whose keys are chosen one after the other; None of one key, and of others."""
+    laws = [part.noise for part in parts if isinstance(part.noise, TopChoice)]
+    if not laws or laws[0].mechanism.k == 1:
+        return None
+    return add_missing(aggregate, laws[0].error_one_by_one(beta, aggregate.bins), missing)
 
 
 def _accuracy(

@@ -29,6 +29,10 @@ class TopChoice:
         """
         return self.mechanism.accuracy(beta, candidates)
 
+    def error_one_by_one(self, beta: float, candidates: int) -> float:
+        """Find the same of k queries for one key each, at epsilon / k."""
+        return self.mechanism.accuracy_one_by_one(beta, candidates)
+
     def choose(self, counts: Sequence[int]) -> list[int]:
         """Choose the places of k keys, the one with the most first."""
         chosen: list[int] = self.mechanism.draw(counts).tolist()

@@ -69,6 +69,9 @@ class Specimen(Shown):
         ``argument`` says so, in nats. None where it is not known.
     event : callable, optional
         Outputs to flags: an event on which the first pair shows its loss, or most of it.
+    doubles : bool, default False
+        Whether the truth is about the doubles that come out, bits included, not about the real
+        numbers that they stand for.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Specimen(Shown):
     delta: Curve | None = None
     supremum: float | None = None
     event: Event | None = None
+    doubles: bool = False
 
     def _card(self) -> Card:
         truth = "not known" if self.epsilon is None else f"{self.epsilon:.6g} on its own pair"

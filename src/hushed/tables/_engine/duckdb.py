@@ -20,7 +20,6 @@ from hushed._ground.types import ColumnType
 from hushed.errors import EngineUnavailable, NotFound, ParameterError
 from hushed.tables._engine.clock import Clock, stop_after
 from hushed.tables._engine.databases import (
-    ALL_TABLES,
     SOME_DAY,
     SOME_TIME,
     is_operational,
@@ -39,8 +38,13 @@ from hushed.tables._engine.frames import repair_bytes
 from hushed.tables._engine.spellings import read_spelling
 
 _LISTED = (
-    "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($1) AND lower($2) IN "
+    "SELECT 1 FROM information_schema.tables WHERE table_catalog <> 'temp' "  # which we fill
+    "AND lower(table_name) = lower($1) AND lower($2) IN "
     "('', lower(table_schema), lower(table_catalog), lower(table_catalog || '.' || table_schema))"
+)
+_OWN_TABLES = (  # no copies of rows of ours, nor what Ibis keeps: both are temporary
+    "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog <> 'temp' "
+    "AND table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY 1, 2"
 )
 _VIEW = (  # $1 in any case; $2 is what stands before it: a schema, a database, or both
     "SELECT 1 FROM duckdb_views() WHERE lower(view_name) = lower($1) AND NOT internal "
@@ -207,7 +211,7 @@ def _list_tables(backend: Any) -> str:
     rows, usual = [], ""
     with suppress(*_errors()):
         usual = backend.con.execute("SELECT current_schema()").fetchall()[0][0]
-        rows = backend.con.execute(ALL_TABLES).fetchall()
+        rows = backend.con.execute(_OWN_TABLES).fetchall()
     return tell_tables(rows, usual)
 
 

@@ -48,6 +48,7 @@ class Defect:
     delta: float = 0.0
     share: float = 1.0
     most: Callable[[float], float] | None = None  # largest loss of the faulty one over all pairs
+    doubles: bool = False  # the truth is about bits
 
 
 def build(defect: Defect, epsilon: float) -> FaultyAndFixed:
@@ -71,6 +72,7 @@ def build(defect: Defect, epsilon: float) -> FaultyAndFixed:
             supremum=defect.most(claimed) if defect.most and ending == "faulty" else None,
             delta=truth.delta,
             event=versions.event,
+            doubles=defect.doubles,
         )
 
     return (

@@ -138,6 +138,7 @@ NAIVE_LAPLACE = Defect(
     ),
     output="double, shape (size,)",
     relation="every-answer",
+    doubles=True,
     source=(
         "Mironov, CCS 2012; Haney et al., arXiv 2207.13793 (diffprivlib, SmartNoise Core, OpenDP)"
     ),
