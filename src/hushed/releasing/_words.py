@@ -25,7 +25,9 @@ from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
     describe_change,
     describe_reach,
+    doubt_average,
     list_numbers,
+    name_average,
     name_trials,
     name_units,
 )
@@ -185,16 +187,29 @@ def _accuracy(certificate: Certificate) -> str:
         rows = "people" if certificate.person else rows
         what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
-        what = f"the released number is within {error} of the exact answer"
+        of = name_average(certificate.sampling) or "the exact answer"
+        what = f"the released number is within {error} of {of}"
     else:
-        what = f"all {m.values} released numbers are within {error} of the exact ones"
+        of = name_average(certificate.sampling) or "the exact ones"
+        what = f"all {m.values} released numbers are within {error} of {of}"
     scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
     by = ", as its author states," if m.stated else ""
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
     return (
-        f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
+        f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}"
+        f"{_describe_average(certificate)}."
         f"{_describe_usual(certificate)}{_describe_penalty(certificate)}{_describe_values(m)}"
     )
+
+
+def _describe_average(certificate: Certificate) -> str:
+    """Say that an average over blocks is another answer than that of the whole table."""
+    sampling, kind = certificate.sampling, CERTIFIED.get(certificate.mechanism.name)
+    average = name_average(sampling)
+    if sampling is None or not average:
+        return ""
+    head = f". Scores are those of {average}" if kind and kind.outcome else ""
+    return f"{head}: {doubt_average(sampling)}"
 
 
 def _describe_values(record: MechanismRecord) -> str:
