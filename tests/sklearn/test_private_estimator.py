@@ -710,6 +710,22 @@ class TestErrorsOnPublicRows:
         numbers = ridge.fit(X, Y).certificate_.explain()
         assert "as its middle, also of labels. Noise" in numbers
 
+    def test_certificate_and_ledger_say_what_was_fitted(self, tmp_path):
+        """Somebody who has the file alone reads which model it is, and its penalty."""
+        ledger = hs.Ledger(f"sqlite:///{tmp_path / 'o.db'}")
+        ledger.open_budget("o", hs.Guarantee(epsilon=10.0))
+        told = {"epsilon": 2.0, "ledger": ledger, "budget": "o"}
+        words = objective(**told).fit(XC, YC).certificate_.explain()
+        assert "released were coef_ and intercept_ of LogisticRegression for 2 cl" in words
+        assert "classes, C = 1, by objective perturbation" in words
+        plain = Ridge(alpha=3, fit_intercept=False)
+        words = objective(plain, labels=(-1, 1), **told).fit(X, Y).certificate_.explain()
+        assert "released were coef_ of Ridge with the Huber loss, alpha = 3, by" in words
+        assert [each.note for each in ledger.entries("o")] == [
+            "ObjectiveDraw: coef_ and intercept_ of LogisticRegression",
+            "ObjectiveDraw: coef_ and intercept_ of Ridge",
+        ]
+
     def test_other_routes_and_too_few_trials_are_refused(self):
         """By the name of what is wrong."""
         with pytest.raises(ParameterError, match="error_on is for route='objective'"):

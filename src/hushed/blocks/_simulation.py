@@ -26,6 +26,7 @@ from hushed._ground.types import Floats, Integers
 from hushed.blocks._calls import answered_with_none, ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
+from hushed.blocks._tried import note_trial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
@@ -169,6 +170,7 @@ def simulate(
             content=trial,
             report=report,
         )
+    note_trial(f)
     blocks = int(mechanism.blocks or 1)
     return Simulation(
         error_50=kept_to(found[:, 2:], 0.5),
@@ -331,6 +333,7 @@ def public_prior(
         raise BadFunction(
             f"the function gave no answer on {draws} public blocks of {size} rows"
         ) from last
+    note_trial(f)
     weights = (1 - floor) * counts / counts.sum() + floor / count
     return make_prior(weights.tolist(), (f, population))
 

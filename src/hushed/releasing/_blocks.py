@@ -237,7 +237,7 @@ def explain_blocks_reach(certificate: Certificate) -> str:
         f"population is assumed. Released was {_quote(str(stated['function']))}, asked about "
         f"{stated['blocks']} blocks of the rows: each {whose} was put into one of them by chance "
         "alone, and so changes one answer, whatever the function does. A call that failed counts "
-        f"as {_silent(str(stated['aggregate']))}. The number of rows "
+        f"as {name_silent(str(stated['aggregate']))}. The number of rows "
         + ("is public." if certificate.neighbours == "replace-one" and not user else "is private.")
     )
 
@@ -255,7 +255,7 @@ def _size(count: Any) -> str:
     return f"{count} bytes"
 
 
-def _silent(aggregate: str) -> str:
+def name_silent(aggregate: str) -> str:
     """Say what a call counts as that gave no answer."""
     ends = {
         "exponential": "the lowest candidate",

@@ -195,11 +195,26 @@ def _accuracy(certificate: Certificate) -> str:
     scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
     by = ", as its author states," if m.stated else ""
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
+    head = f"How exact the answer is: {_name_fit(m)}{law} noise{scale}{grid}"
     return (
-        f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}"
+        f"{head}. With probability 95 %{by} {what}"
         f"{_describe_average(certificate)}."
         f"{_describe_usual(certificate)}{_describe_penalty(certificate)}{_describe_values(m)}"
     )
+
+
+def _name_fit(record: MechanismRecord) -> str:
+    """Name the fit that noise stood in the objective of: all of it follows from its parameters."""
+    if record.name != ObjectiveDraw.name or record.stated:
+        return ""
+    stated = record.parameters
+    penalty = float(stated["penalty"])
+    names = "coef_ and intercept_" if stated["intercept"] else "coef_"
+    if stated["family"] == "huber":
+        fit = f"Ridge with the Huber loss, alpha = {penalty:.6g}"
+    else:
+        fit = f"LogisticRegression for {stated['classes']} classes, C = {1 / penalty:.6g}"
+    return f"released were {names} of {fit}, by "
 
 
 def _describe_average(certificate: Certificate) -> str:
