@@ -208,3 +208,27 @@ def test_people_without_their_column_are_refused():
         made.simulate(rows_each, LAW, 60, isolated=False)
     with pytest.raises(BadRows, match="name the column of people, with user="):
         made.simulate(rows_each, WHOLE["a simulator"], 60, isolated=False)
+
+
+def test_a_function_that_nobody_tried_is_told_before_the_charge(monkeypatch, capsys):
+    """A sure failure costs as much as an answer, and nobody is told of it afterwards."""
+    monkeypatch.setattr("hushed._ground.progress._is_terminal", lambda: True)
+    ball = hs.Blocks(aggregate="vector", centre=[5], radius=5.0, epsilon=1e3, delta=1e-6, blocks=4)
+    rows = np.random.default_rng(0).normal(5.0, 2.0, 40)
+    hs.release(several, rows, ball)
+    told = capsys.readouterr().err
+    assert "was not tried on public rows" in told
+    assert "anything but an array of 1, counts as the centre" in told
+    with pytest.raises(BadFunction, match="shape"):
+        ball.simulate(several, PEOPLE, 40, trials=1, isolated=False)
+    hs.release(several, rows, ball)
+    assert "not tried" in capsys.readouterr().err  # nor has it passed
+    two = hs.Blocks(aggregate="vector", centre=[5, 5], radius=5.0, epsilon=9, delta=1e-6, blocks=4)
+    two.simulate(several, PEOPLE, 40, trials=1, isolated=False)
+    hs.release(several, rows, two)
+    assert "not tried" not in capsys.readouterr().err
+
+
+def several(rows):
+    """Answer with two numbers."""
+    return np.array([np.mean(rows), np.median(rows)])

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any
 
 from hushed import noise
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000  # candidates and dimensions of a certificate that anybody may have written
 _LARGE = 1000.0  # an epsilon at which any number of candidates makes a mechanism
-_OF_NAMES = {*ascii_letters, *digits, *"_.<>"}
 _STATED = ("fingerprint", "function")  # what no certificate contains, and what is only a name
 
 
@@ -243,8 +241,8 @@ def explain_blocks_reach(certificate: Certificate) -> str:
 
 
 def _quote(name: str) -> str:
-    """Show the name of a function, which may be any text: what is no name cannot be a sentence."""
-    return name if set(name) <= _OF_NAMES else repr(flat(name))
+    """Show the name of a function, which may be any text: in quotes it cannot be a sentence."""
+    return repr(flat(name))
 
 
 def _size(count: Any) -> str:

@@ -95,11 +95,10 @@ def release_blocks(
 def _tell_untried(mechanism: Blocks) -> None:
     """Tell who asks, before the charge, what nobody is told after it; no private row is read."""
     wanted = mechanism.aggregation.shape
-    answer = (
-        "a label" if mechanism.labelled else "one number" if not wanted else f"{wanted[0]} numbers"
-    )
+    answer = f"an array of {wanted[0]}" if wanted else "one number"
+    answer = "a label" if mechanism.labelled else answer
     tell_note(
-        f"hs.Blocks: in this session the function was not tried on public rows. A call that fails, "
+        "hs.Blocks: in this session the function was not tried on public rows. A call that fails, "
         f"or answers with anything but {answer}, counts as {name_silent(mechanism.aggregate)}, "
         "costs as much, and is told to nobody: try it first, by simulate (hushed blocks --simulate)"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
@@ -27,6 +27,7 @@ from hushed.releasing._certificate import (
     certify_statistic,
 )
 from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
+from hushed.releasing._population_words import is_encoded
 from hushed.releasing._statistics import is_rebuilt, rebuild
 from hushed.releasing._verification_record import OF_BLOCKS, Verification
 from hushed.runs import Keep
@@ -147,7 +148,7 @@ def say_missing(known: Certificate) -> str:
     return (
         "a PrivateEstimator of hushed.sklearn made this, whose sensitivity was sampled: make "
         "one with the same options and population, and call its verify(certificate), in Python"
-        if _is_encoded(known.sampling.population)
+        if is_encoded(known.sampling.population)
         else "give the function that was released (FILE.py:NAME on the command line): its "
         "sensitivity was sampled"
     )
@@ -224,11 +225,6 @@ def _refuse_unused(known: Certificate, f: Any, **given: Any) -> None:
             f"what was given would not be checked: leave {' and '.join(unused)} out",
             parameter=unused[0],
         )
-
-
-def _is_encoded(population: Mapping[str, Any]) -> bool:
-    """Whether rows of a population were encoded for a fit, as a private estimator does."""
-    return any("encoded for the fit" in str(population.get(each)) for each in ("name", "kind"))
 
 
 def _check_update(sampling: SamplingRecord, update: Update | None) -> None:

@@ -312,12 +312,12 @@ def _reach(certificate: Certificate) -> str:
     size, blocks = n // sampling.blocks, sampling.blocks
     unit = name_units(sampling)[size > 1]
     of = f" of {size} {unit}" if blocks > 1 else ""
-    part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
+    part = f"; one block moves the average by 1 / {blocks} of that" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
         f"{'tables' if name_trials(sampling) == 'tables' else 'pairs of tables'}{of} drawn from "
-        f"{describe_source(sampling)}, and the noise covers number {sampling.rank} of them "
-        f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
+        f"{describe_source(sampling)}, and the noise covers {_name_rank(sampling)}{part}: "
+        f"{moved} in the {certificate.norm} norm"
     )
     rows = "people" if certificate.person else name_exchanged(sampling)
     words = [kept, *describe_route(sampling, size)]
@@ -326,6 +326,13 @@ def _reach(certificate: Certificate) -> str:
         f"Whom it protects: {'. '.join(words)}. {describe_reach(sampling, gamma, rows)}{remarks} "
         f"{describe_range(certificate)}{_person_words(certificate)}"
     )
+
+
+def _name_rank(sampling: SamplingRecord) -> str:
+    """Say how many of the measured movements are no larger than what the noise is made for."""
+    if sampling.rank == sampling.pairs:
+        return f"the largest of these {sampling.pairs} movements"
+    return f"number {sampling.rank} of these {sampling.pairs} movements in ascending order"
 
 
 def _say_labels(certificate: Certificate) -> str:
