@@ -122,13 +122,16 @@ class _Public:
     promise: Promise | None
     private: Table | None
 
-    def read(self, spec: str) -> tuple[hs.populations.Population, tuple[str, ...]]:
+    def read(
+        self, spec: str, user: str | None
+    ) -> tuple[hs.populations.Population, tuple[str, ...]]:
         """Read a public population."""
         source, columns = read_population(
             spec,
             self.container.frame,
             header=self.container.header,
             promise=self.promise,
+            user=user,
             private=self.data,
         )
         if self.private is not None:
@@ -140,7 +143,7 @@ def _guess(
     made: hs.Blocks, f: Any, public: _Public, asked: Aggregation, trial: Trial, rows: int
 ) -> hs.Blocks:
     """Give the candidates the weights that a public population gives them."""
-    source, columns = public.read(str(trial.prior_population))
+    source, columns = public.read(str(trial.prior_population), asked.user)
     prior = hs.public_prior(
         f,
         source,
@@ -158,7 +161,7 @@ def _simulate(
     made: hs.Blocks, f: Any, public: _Public, user: str | None, trial: Trial, rows: int
 ) -> Simulation:
     """Simulate releases on tables of a public population."""
-    source, columns = public.read(str(trial.simulate))
+    source, columns = public.read(str(trial.simulate), user)
     named = find_user(user, public.container.frame, columns, source)
     return replace(made, user=named).simulate(
         f,

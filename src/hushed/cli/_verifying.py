@@ -35,8 +35,9 @@ from hushed.errors import NotFound, ParameterError
 from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
 from hushed.populations import PublicTable, Simulator
+from hushed.releasing import Verification
 from hushed.releasing._verification import say_missing
-from hushed.statements import open_signed
+from hushed.statements import StatementCheck, open_signed
 from hushed.statements._kinds import kind_of_record
 from hushed.statements._signing import is_signed, read_unchecked
 from hushed.statements._statement import is_statement
@@ -118,6 +119,7 @@ def verify(
         elif population is not None:
             raise ParameterError(f"the certificate of {known.kind} has no population")
         with _open(ledger) as book:
+            found: Verification | StatementCheck
             if missing:
                 found = check_alone(text, missing, ledger=book, key=pem)
             else:

@@ -263,7 +263,8 @@ def _check(
 ) -> StatementCheck:
     """Say what holds of a statement, and what does not."""
     kind = kind_of_record(known.record)
-    checked, differences, unchecked = [*signed, kind.checked], [], [*kind.unchecked, *unsigned]
+    checked, unchecked = [*signed, kind.checked], [*kind.unchecked, *unsigned]
+    differences: list[str] = []
     if sampling is not None:
         told = checked if sampling.reproduced else differences
         told.append(f"its own certificate: {sampling.explain()}")
