@@ -34,13 +34,13 @@ class FitErrors(Shown):
         features and labels as they are scaled, is off by more.
     met : float
         What 95 % of the fits kept to of the same.
-    stated_as : dict of str to float
-        The same as `stated`, for each attribute in its units.
     rows, trials : int
         Public rows, and fits that were drawn.
     penalty, asked_penalty : float
         Penalty of the fits, with noise and without, and that of the estimator: at a small epsilon
         it is raised.
+    stated_as : dict of str to float
+        The same as `stated`, for each attribute in its units.
     """
 
     error_50: dict[str, float]
