@@ -83,7 +83,7 @@ def main(block: int = 200) -> None:
     mechanism = hs.Gaussian(s, epsilon=0.5, delta=1e-6)
     error = mechanism.accuracy(beta=0.05, dims=4)
     print(f"{s.pairs} pairs, l2 sensitivity {s.value:.5f}")
-    print(f"with probability 95 % every coefficient is within {error:.4f} of the exact one")
+    print(f"with probability 95 % every coefficient is within {error:.4f} of the average")
 
     released = hs.release(averaged, private, mechanism)
     print("released:", np.round(released.value, 3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas
 import pytest
 
 import hushed as hs
@@ -165,3 +166,69 @@ def test_a_bar_is_shown_where_it_was_asked_for(monkeypatch, capsys, terminal, wa
     found = MADE.simulate(np.mean, PEOPLE, 200, progress=wanted, **usual)
     assert ("asking about public tables" in capsys.readouterr().err) == (terminal and wanted)
     assert found == MADE.simulate(np.mean, PEOPLE, 200, **usual)
+
+
+def rows_each(table):
+    """Count the rows of a person in the mean; wrong where people were cut apart."""
+    return len(table) / table["patient"].nunique()
+
+
+def stays(rng, count):
+    """Give four rows of each of so many people."""
+    who = np.repeat(np.arange(count), 4)
+    return pandas.DataFrame({"patient": who, "cost": rng.random(4 * count)})
+
+
+LAW = hs.populations.Users(lambda rng: pandas.DataFrame({"cost": rng.random(4)}), user="patient")
+WHOLE = {
+    "a table": hs.populations.PublicTable(stays(np.random.default_rng(0), 300)),
+    "a simulator": hs.populations.Simulator(stays),
+    "a law": LAW,
+}
+
+
+@pytest.mark.parametrize("source", WHOLE)
+def test_people_are_dealt_with_all_their_rows(source):
+    """As a release deals them, and as hs.compare tries it."""
+    made = hs.Blocks(low=0, high=10, epsilon=4.0, blocks=12, user="patient")
+    tried = made.simulate(rows_each, WHOLE[source], 60, trials=3, isolated=False)
+    assert (tried.rows, tried.unit, tried.failed) == (60, "user", 0)
+    assert tried.error_of_blocks < 0.1  # candidates are a tenth apart
+    assert "3 public tables of 60 users" in str(tried)
+    prior = hs.public_prior(
+        rows_each, WHOLE[source], rows=60, blocks=5, candidates=range(10), user="patient", draws=3
+    )
+    assert prior[4] > 0.9
+
+
+def test_people_without_their_column_are_refused():
+    """Whoever reads the message has one thing to do."""
+    made = hs.Blocks(low=0, high=10, epsilon=4.0, blocks=12)
+    with pytest.raises(ParameterError, match="say user='patient'"):
+        made.simulate(rows_each, LAW, 60, isolated=False)
+    with pytest.raises(BadRows, match="name the column of people, with user="):
+        made.simulate(rows_each, WHOLE["a simulator"], 60, isolated=False)
+
+
+def test_a_function_that_nobody_tried_is_told_before_the_charge(monkeypatch, capsys):
+    """A sure failure costs as much as an answer, and nobody is told of it afterwards."""
+    monkeypatch.setattr("hushed._ground.progress._is_terminal", lambda: True)
+    ball = hs.Blocks(aggregate="vector", centre=[5], radius=5.0, epsilon=1e3, delta=1e-6, blocks=4)
+    rows = np.random.default_rng(0).normal(5.0, 2.0, 40)
+    hs.release(several, rows, ball)
+    told = capsys.readouterr().err
+    assert "was not tried on public rows" in told
+    assert "anything but an array of 1, counts as the centre" in told
+    with pytest.raises(BadFunction, match="shape"):
+        ball.simulate(several, PEOPLE, 40, trials=1, isolated=False)
+    hs.release(several, rows, ball)
+    assert "not tried" in capsys.readouterr().err  # nor has it passed
+    two = hs.Blocks(aggregate="vector", centre=[5, 5], radius=5.0, epsilon=9, delta=1e-6, blocks=4)
+    two.simulate(several, PEOPLE, 40, trials=1, isolated=False)
+    hs.release(several, rows, two)
+    assert "not tried" not in capsys.readouterr().err
+
+
+def several(rows):
+    """Answer with two numbers."""
+    return np.array([np.mean(rows), np.median(rows)])

@@ -278,3 +278,18 @@ def test_a_simulator_that_leaves_is_told_as_such(tmp_path, command):
     done = ended(command, *words, *ends, "--epsilon", "9", cwd=tmp_path)
     assert done.returncode == 2
     assert "the population raised SystemExit" in done.stderr
+
+
+def test_a_simulation_deals_whole_people(run, tmp_path):
+    """As the release does: rows of one person that are apart would be another question."""
+    lines = [f"Q{person},{person + visit}" for person in range(300) for visit in range(4)]
+    (tmp_path / "people.csv").write_text("\n".join(["person,cost", *lines]) + "\n")
+    (tmp_path / "each.py").write_text(
+        "def each(rows):\n    return float(len(rows) / rows['person'].nunique())\n"
+    )
+    words = ("blocks", "people.csv", "each.py:each", "--frame", "pandas", "--low", 0, "--high", 10)
+    (tmp_path / "public.csv").write_text((tmp_path / "people.csv").read_text().replace("Q", "P"))
+    asked = ("--user", "person", "--rows", 60, "--epsilon", 4, "--trials", 1, "--in-process")
+    record = record_of(run(*words, *asked, "--simulate", "public.csv", "--json"))["simulation"]
+    assert (record["unit"], record["rows"]) == ("user", 60)
+    assert record["error_of_blocks"] < 0.1  # candidates are a tenth apart

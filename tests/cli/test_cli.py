@@ -187,6 +187,18 @@ class TestRelease:
         assert json.loads(other.stdout)["reproduced"] is False
         assert "--population" in refused("verify", "c.json", "f.py:line", code=2)
 
+    def test_a_page_needs_no_function(self, folder):
+        """Whoever has the file alone gets a page, and is told what was not checked."""
+        run(*RELEASE, "--out", "c.json")
+        done = run("verify", "c.json", "--html", "v.html")
+        assert done.exit_code == 2
+        assert "not checked: its sampling and its numbers: give the function" in done.stdout
+        assert "<svg" in Path("v.html").read_text()
+        text = Path("c.json").read_text().replace('"gamma": 0.05', '"gamma": 0.01', 1)
+        Path("d.json").write_text(text)
+        assert run("verify", "d.json", "--html", "w.html").exit_code == 1
+        assert not Path("w.html").exists()
+
     def test_gaussian_needs_delta_before_any_sampling(self, folder):
         """A missing delta is found at once."""
         message = refused(*RELEASE, "--mechanism", "gaussian", code=2)

@@ -8,6 +8,7 @@ import pytest
 
 import hushed as hs
 from hushed.mechanisms._registry import CERTIFIED
+from hushed.plots import certificate_page
 from hushed.releasing import _stated_error
 
 ROWS = np.random.default_rng(0).random(200)
@@ -134,3 +135,51 @@ def test_the_error_of_a_function_on_the_cube_is_that_of_its_noise():
     off = np.abs(np.ravel(released.value(points)) - steep(ROWS)(points)).max()
     assert off > 10 * released.error.value
     assert released.error.unit == "that of the answer, anywhere, by the noise alone"
+
+
+@pytest.mark.parametrize("user", [None, 0])
+def test_noise_on_an_average_over_blocks_is_told_as_that_everywhere(user):
+    """The answer of the whole table is another one, and nobody knows how far away it is."""
+
+    def f(rows):
+        return float(np.max(rows[:, 1]))
+
+    rows = np.random.default_rng(3).random((200, 2))
+    rows[:, 0] = np.arange(200)
+    people = hs.populations.Users(hs.populations.Uniform(0, 1), sizes=1)
+    plain = hs.populations.Uniform(0, 1)
+    f, rows = (f, rows) if user == 0 else (np.max, rows[:, 1])
+    of_blocks = hs.Blockwise(f, rows=20, user=user)
+    s = hs.sample_sensitivity(
+        of_blocks,
+        plain if user is None else people,
+        rows=200,
+        gamma=0.1,
+        user=user,
+        calibration="marginal",
+    )
+    released = hs.release(of_blocks, rows, hs.Laplace(s, epsilon=5.0))
+    certificate = hs.Certificate.from_json(released.certificate.to_json())
+    what = "rows" if user is None else "people"
+    average = f"the average over blocks of 20 {what}"
+    unknown = f"how far that is from the function's answer on all {what} is not known here"
+    assert f"of {average}: {unknown}." in certificate.explain()
+    assert "exact answer" not in certificate.explain()
+    assert certificate.error.unit == (f"that of the answer, counted from {average}; {unknown}")
+    assert f"from {average}</td>" in certificate_page(certificate).replace("\n", " ")
+
+
+def test_scores_that_are_averages_over_blocks_are_told_as_such():
+    """A candidate that is best on average need not be best on the table."""
+    of_blocks = hs.Blockwise(lambda rows: np.array([rows.max(), 0.9]), rows=20, relative=True)
+    s = hs.sample_sensitivity(
+        of_blocks,
+        hs.populations.Uniform(0, 1),
+        rows=200,
+        gamma=0.1,
+        norm="range",
+        calibration="marginal",
+    )
+    error = hs.release(of_blocks, ROWS, hs.Exponential(s, epsilon=5.0))
+    assert "Scores are those of the average over blocks of 20 rows" in str(error)
+    assert "score below the best, by the average over blocks of 20 rows" in error.error.unit

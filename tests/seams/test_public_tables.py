@@ -586,7 +586,7 @@ class TestCertificates:
                     "the average of the function over 20 blocks of 5 rows",
                     "pairs of tables of 5 rows",
                     "no two pairs share a row (they make 116 at most)",
-                    "a part of 1 / 20 reaches the average",
+                    "one block moves the average by 1 / 20 of that",
                 ],
                 ["WEAKER", "ONLY"],
             ),

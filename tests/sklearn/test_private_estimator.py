@@ -274,13 +274,31 @@ class TestTheSampledRoute:
         assert number.predict(points) == pytest.approx(points @ WEIGHTS + 0.5, abs=0.8)
         assert number.score(X, Y) == pytest.approx(r2_score(Y, number.predict(X)))
 
+    def test_the_certificate_names_public_rows_and_columns_in_words(self):
+        """How rows were encoded is no part of a name, and a column 0 is nothing known."""
+        made = PrivateEstimator(
+            LogisticRegression(),
+            classed(900, seed=1),
+            bounds=(-1, 1),
+            epsilon=1.0,
+            calibration="marginal",
+            block_rows=20,
+            progress=False,
+        ).fit(XC, YC)
+        words = made.certificate_.explain()
+        assert "the public table 'public examples' of 900 rows, encoded for the fit (what" in words
+        assert "first the features in the order of the fit, each scaled" in words
+        assert "the largest of these 19 movements; one block moves the average by 1 / 50" in words
+        with pytest.raises(ParameterError, match="a PrivateEstimator of"):
+            hs.verify(made.certificate_)
+
     def test_too_few_public_rows_are_told_in_options_of_an_estimator(self):
         """Blocks are an option here, and the weaker promise is none."""
         few = PrivateEstimator(LinearRegression(), rows(900, seed=1))
-        with pytest.raises(
-            TooFewRows, match=r"In a PrivateEstimator, blocks are block_rows="
-        ) as told:
+        with pytest.raises(TooFewRows, match="calibration='marginal', block_rows=40") as told:
             few.fit(X, Y)
+        assert "promise" not in str(told.value)
+        few.set_params(calibration="marginal", block_rows=40).fit(X, Y)  # and it is so
         assert (told.value.given, told.value.gamma) == (900, 0.05)
         listed = PrivateEstimator(LinearRegression(), list(rows(900, seed=1)))
         with pytest.raises(ParameterError, match=r"must be a tuple \(X, y\) .* got list"):
@@ -673,9 +691,43 @@ class TestErrorsOnPublicRows:
         told = made.error_on(XC, YC, trials=40)
         assert told.stated == made.fit(XC, YC).certificate_.mechanism.accuracy
         assert told.met < told.stated / 5
-        assert f"The certificate states {up(told.stated)} for every table" in str(told)
+        assert told.stated_as["coef_"] == told.stated  # ranges are (-1, 1)
+        assert "Certified is the error that the certificate states" in str(told)
         assert "coef_" in told._repr_html_()
         assert repr(told).startswith("<Errors of a private fit")
+
+    def test_what_is_stated_is_told_in_the_units_of_the_attributes(self):
+        """One table has one scale: noise that reaches the bound is off by what the table says."""
+        made = objective(
+            Ridge(), epsilon=2.0, bounds=([10, -4], [30, 0]), labels=(0, 200), clip=2.0
+        )
+        told = made.error_on(20 + 10 * X[:, :2] * [1, 0.1] - [0, 22], 100 * Y, trials=20)
+        assert told.stated_as["coef_"] == pytest.approx(told.stated * 100 / 2)
+        assert told.stated_as["intercept_"] == pytest.approx(told.stated * 100 * (1 + 2 + 1))
+        lines = str(told).splitlines()
+        assert lines[1].split()[-5:] == ["95", "%", "certified", "size", "of", "the", "fit"][-5:]
+        assert lines[2].split()[3] == up(told.stated_as["coef_"])
+        assert told.error_95["coef_"] < told.stated_as["coef_"]
+
+    def test_blocks_are_tried_on_public_rows(self):
+        """How far fits of few rows are from one of all rows is what their certificate lacks."""
+        made = objective(epsilon=2.0, delta=1e-6, radius=3.0, blocks=12)
+        made.set_params(route="blocks", clip=None)
+        told = made.error_on(XC, YC, trials=2)
+        assert (told.rows, told.blocks, told.trials) == (1000, 12, 2)
+        assert told.error_of_blocks > 0
+
+    def test_a_block_of_few_rows_is_told_before_the_charge(self, monkeypatch, capsys):
+        """Nobody is told afterwards that fits of five rows say little."""
+        monkeypatch.setattr("hushed._ground.progress._is_terminal", lambda: True)
+        made = objective(epsilon=2.0, delta=1e-6, radius=3.0, blocks=12)
+        made.set_params(route="blocks", clip=None)
+        monkeypatch.setattr("hushed.sklearn._routes._release", stop)
+        with pytest.raises(StopIteration):
+            made.fit(XC[:60], YC[:60])
+        told = capsys.readouterr().err
+        assert "12 blocks of about 5 rows, and each is fitted by itself" in told
+        assert "error_on(X, y) of public rows" in told
 
     def test_a_certificate_says_that_its_error_is_for_the_worst_table(self):
         """And who tells the one that is met."""
@@ -710,12 +762,33 @@ class TestErrorsOnPublicRows:
         numbers = ridge.fit(X, Y).certificate_.explain()
         assert "as its middle, also of labels. Noise" in numbers
 
+    def test_certificate_and_ledger_say_what_was_fitted(self, tmp_path):
+        """Somebody who has the file alone reads which model it is, and its penalty."""
+        ledger = hs.Ledger(f"sqlite:///{tmp_path / 'o.db'}")
+        ledger.open_budget("o", hs.Guarantee(epsilon=10.0))
+        told = {"epsilon": 2.0, "ledger": ledger, "budget": "o"}
+        words = objective(**told).fit(XC, YC).certificate_.explain()
+        assert "released were coef_ and intercept_ of LogisticRegression for 2 cl" in words
+        assert "classes, C = 1, by objective perturbation" in words
+        plain = Ridge(alpha=3, fit_intercept=False)
+        words = objective(plain, labels=(-1, 1), **told).fit(X, Y).certificate_.explain()
+        assert "released were coef_ of Ridge with the Huber loss, alpha = 3, by" in words
+        assert [each.note for each in ledger.entries("o")] == [
+            "ObjectiveDraw: coef_ and intercept_ of LogisticRegression",
+            "ObjectiveDraw: coef_ and intercept_ of Ridge",
+        ]
+
     def test_other_routes_and_too_few_trials_are_refused(self):
         """By the name of what is wrong."""
-        with pytest.raises(ParameterError, match="error_on is for route='objective'"):
-            PrivateEstimator(Ridge(), route="blocks").error_on(X, Y)
+        with pytest.raises(ParameterError, match="is from the average over blocks, and how far"):
+            PrivateEstimator(Ridge(), (X, Y)).error_on(X[:9], Y[:9])
         with pytest.raises(ParameterError, match="trials"):
             objective().error_on(XC, YC, trials=3)
+
+
+def stop(*_):
+    """Release nothing: what is told before that is looked at."""
+    raise StopIteration
 
 
 def up(number):

@@ -990,3 +990,15 @@ def test_a_certificate_names_budget_limit_and_columns(certificates, ledger):
     assert "data set: Clinic 2024\n" in certificates["answer"].explain()
     assert "counts towards: charge 1 of the budget 'clinic', which keeps epsilon = 30," in unnamed
     assert "Columns that it uses: " in unnamed
+
+
+def test_a_budget_says_which_part_is_used_up(tmp_path):
+    """One whose gamma is spent takes no other estimate, however much epsilon is left."""
+    ledger = hs.Ledger(f"sqlite:///{tmp_path / 'g.db'}")
+    ledger.open_budget("g", hs.Guarantee(epsilon=6.0, delta=1e-5, gamma=0.1))
+    ledger.charge("g", hs.Guarantee(epsilon=2.0, gamma=0.1))
+    text = hs.certify_budget(ledger, "g").explain()
+    assert "used: 100 %, by gamma (of epsilon 33.4 %)" in text
+    assert "gamma left: 0\n" in text
+    assert "\ndelta left: " in text
+    assert "<th>gamma left</th><td>0</td>" in ledger.balance("g")._repr_html_()

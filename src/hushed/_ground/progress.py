@@ -178,8 +178,14 @@ def tell_wait(words: str, seconds: float) -> None:
     In a terminal or a notebook, from some seconds on; what fails here stops nothing, for what
     follows may be paid already.
     """
+    if seconds >= _LONG:
+        tell_note(words)
+
+
+def tell_note(words: str) -> None:
+    """Tell something that stops nothing: on standard error, in a terminal or a notebook."""
     with suppress(Exception):
-        if seconds >= _LONG and (_in_notebook() or _is_terminal()):
+        if _in_notebook() or _is_terminal():
             _say(words)
 
 

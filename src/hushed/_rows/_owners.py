@@ -40,8 +40,8 @@ def check_drawn(table: Any, count: int) -> None:
     gave = len(table) if hasattr(table, "__len__") else "no table"
     if gave == count:
         return
-    people = "; if it gives all rows of so many people, only hs.sample_sensitivity takes it, with "
-    hint = f"{people}user=" if isinstance(gave, int) and gave > count else ""
+    people = "; if it gives all rows of so many people, name the column of people, with "
+    hint = f"{people}user=, where there is one" if isinstance(gave, int) and gave > count else ""
     raise BadRows(f"the population was asked for {count} rows and gave {gave}{hint}")
 
 

@@ -328,9 +328,11 @@ class Blocks(Shown):
         f : callable
             The function.
         population : Population
-            Public source of rows, such as `hushed.populations.PublicTable`.
+            Public source of rows, such as `hushed.populations.PublicTable`. With `user` a public
+            table with that column, or a source which, asked for a number of users, gives all
+            their rows, as for `hushed.sample_sensitivity`.
         rows : int
-            Rows of each table.
+            Rows of each table; with `user` its users, each with all rows.
         trials : int, default 10
             Tables; the function is called for each of them, and for each of its blocks.
         seed : int, default 0

@@ -26,10 +26,11 @@ from hushed._ground.types import Floats, Integers
 from hushed.blocks._calls import answered_with_none, ask_here, ask_once, open_calls
 from hushed.blocks._choosing import Ranks, Votes, read_numbers
 from hushed.blocks._parts import split_rows
+from hushed.blocks._tried import note_trial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 from hushed.populations import Population
-from hushed.populations._drawing import count_public, draw_rows, say_shared
+from hushed.populations._drawing import count_public, draw_shown, give_units, say_shared
 from hushed.runs import Keep
 from hushed.statistics._mode import Statistic, place_of, read_categories
 from hushed.statistics._priors import make_prior
@@ -58,11 +59,13 @@ class Simulation(Shown):
     calls : int
         Calls of the function, those on whole tables included.
     trials, rows, blocks : int
-        Tables, their number of rows, and the blocks of each.
+        Tables, their number of rows, or of users where `unit` says so, and the blocks of each.
     isolated : bool
         Whether the calls were in processes of their own, as those of a release.
     remark : str
         That the tables share rows, where a public table is too small for tables of their own.
+    unit : str
+        What `rows` counts: "row", or "user" for blocks of whole users.
     """
 
     error_50: float
@@ -75,13 +78,14 @@ class Simulation(Shown):
     blocks: int
     isolated: bool
     remark: str = ""
+    unit: str = "row"
 
     def __str__(self) -> str:
         """Say it in one line."""
         where = "" if self.isolated else ", in one process: what it keeps between calls is not seen"
         return (
-            f"{self.trials} public tables of {self.rows} rows in {self.blocks} blocks: error "
-            f"{format_up(self.error_50, 3)} (median), {format_up(self.error_95, 3)} (95 %); "
+            f"{self.trials} public tables of {self.rows} {self.unit}s in {self.blocks} blocks: "
+            f"error {format_up(self.error_50, 3)} (median), {format_up(self.error_95, 3)} (95 %); "
             f"without noise {format_up(self.error_of_blocks, 3)}; "
             f"{percent_up(self.failed)} % of the calls failed"
             f"{where}" + (f". {self.remark}" if self.remark else "")
@@ -117,7 +121,7 @@ class _TableTrial:
         """Count calls that failed; the error without noise, and errors with it."""
         mechanism, drawn = self.mechanism, self.mechanism.aggregation
         rng = np.random.default_rng([self.seed, trial])
-        table = draw_rows(self.population, rng, self.rows)
+        table = draw_shown(self.population, rng, self.rows)
         whole = _read_whole(mechanism, ask_once(mechanism, self.function, table))
         answers = ask(_split(mechanism, table, rng))
         failed = int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
@@ -142,6 +146,8 @@ def simulate(
     _check_asked(f, population)
     require_count("rows", rows)
     require_count("trials", trials)
+    population = give_units(population, mechanism.user)
+    unit = "row" if mechanism.user is None else "user"
     trial = _TableTrial(
         mechanism=mechanism,
         function=f,
@@ -164,6 +170,7 @@ def simulate(
             content=trial,
             report=report,
         )
+    note_trial(f)
     blocks = int(mechanism.blocks or 1)
     return Simulation(
         error_50=kept_to(found[:, 2:], 0.5),
@@ -175,7 +182,8 @@ def simulate(
         rows=rows,
         blocks=blocks,
         isolated=isolated,
-        remark=say_shared(count_public(population), rows, trials),
+        remark=say_shared(count_public(population), rows, trials, unit),
+        unit=unit,
     )
 
 
@@ -248,6 +256,7 @@ def public_prior(
     draws: int = 200,
     seed: int = 0,
     progress: bool = False,
+    user: str | int | None = None,
 ) -> tuple[float, ...]:
     """Guess what blocks will answer, from a public population, as weights for `hushed.Blocks`.
 
@@ -272,6 +281,9 @@ def public_prior(
         Seed of the draws.
     progress : bool, default False
         Show a progress bar in a terminal or a notebook.
+    user : str or int, optional
+        Column that says whose a row is, as `Blocks` takes it. Then `rows` counts users, and each
+        block has users with all their rows.
 
     Returns
     -------
@@ -303,11 +315,11 @@ def public_prior(
     ascending = given.dtype.kind in "iuf" and bool((np.diff(given) > 0).all())
     find = _find_number if ascending else _find_label  # numbers in any other order are labels
     count, place = find(candidates)
-    counts, last = np.zeros(count), None
+    counts, last, source = np.zeros(count), None, give_units(population, user)
     require_count("draws", draws)
     with show_progress("asking about public blocks", draws, shown=progress) as report:
         for draw in range(draws):
-            table = draw_rows(population, np.random.default_rng([seed, draw]), size)
+            table = draw_shown(source, np.random.default_rng([seed, draw]), size)
             if report is not None and draw:
                 report(1)
             try:
@@ -321,6 +333,7 @@ def public_prior(
         raise BadFunction(
             f"the function gave no answer on {draws} public blocks of {size} rows"
         ) from last
+    note_trial(f)
     weights = (1 - floor) * counts / counts.sum() + floor / count
     return make_prior(weights.tolist(), (f, population))
 

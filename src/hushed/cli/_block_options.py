@@ -163,7 +163,7 @@ class Trial:
         int | None,
         option(
             "Public guess of the number of rows, for --simulate and --prior-population where that "
-            "number is private; those of DATA otherwise.",
+            "number is private; those of DATA otherwise. With --user people are counted.",
             SAMPLING,
         ),
     ] = None

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import hushed as hs
 from hushed._functions._loading import read_function
 from hushed._ground.checks import require_count
@@ -15,7 +13,7 @@ from hushed._ground.printing import format_up, percent_up
 from hushed.blocks import Simulation
 from hushed.cli._block_options import Aggregation, CallLimits, Trial
 from hushed.cli._delivery import deliver
-from hushed.cli._inputs import read_population
+from hushed.cli._inputs import find_user, read_population
 from hushed.cli._ledgers import open_named
 from hushed.cli._options import (
     ColumnsOption,
@@ -31,7 +29,6 @@ from hushed.cli._tables import Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
 from hushed.errors import ParameterError
 from hushed.populations import Promise
-from hushed.populations._drawing import draw_rows
 
 
 @take_records
@@ -125,13 +122,16 @@ class _Public:
     promise: Promise | None
     private: Table | None
 
-    def read(self, spec: str) -> tuple[hs.populations.Population, tuple[str, ...]]:
+    def read(
+        self, spec: str, user: str | None
+    ) -> tuple[hs.populations.Population, tuple[str, ...]]:
         """Read a public population."""
         source, columns = read_population(
             spec,
             self.container.frame,
             header=self.container.header,
             promise=self.promise,
+            user=user,
             private=self.data,
         )
         if self.private is not None:
@@ -143,14 +143,16 @@ def _guess(
     made: hs.Blocks, f: Any, public: _Public, asked: Aggregation, trial: Trial, rows: int
 ) -> hs.Blocks:
     """Give the candidates the weights that a public population gives them."""
+    source, columns = public.read(str(trial.prior_population), asked.user)
     prior = hs.public_prior(
         f,
-        public.read(str(trial.prior_population))[0],
+        source,
         rows=rows,
         blocks=asked.blocks or made.blocks or 1,
         candidates=made.values,
         seed=trial.seed,
         progress=True,
+        user=find_user(asked.user, public.container.frame, columns, source),
     )
     return replace(made, prior=prior, blocks=asked.blocks)
 
@@ -159,9 +161,8 @@ def _simulate(
     made: hs.Blocks, f: Any, public: _Public, user: str | None, trial: Trial, rows: int
 ) -> Simulation:
     """Simulate releases on tables of a public population."""
-    source, columns = public.read(str(trial.simulate))
-    drawn = draw_rows(source, np.random.default_rng(trial.seed), 1)
-    named = name_user_column(user, Path(str(trial.simulate)), drawn, columns)
+    source, columns = public.read(str(trial.simulate), user)
+    named = find_user(user, public.container.frame, columns, source)
     return replace(made, user=named).simulate(
         f,
         source,
@@ -178,8 +179,8 @@ def _simulate(
 def _print_simulation(found: Simulation) -> None:
     """Print the errors, and what may hide behind them."""
     print_table(
-        f"{found.trials} public tables of {found.rows} rows in {found.blocks} blocks; nothing was "
-        "released",
+        f"{found.trials} public tables of {found.rows} {found.unit}s in {found.blocks} blocks; "
+        "nothing was released",
         ("", "error"),
         [
             ("half of the releases are within", format_up(found.error_50, 3)),

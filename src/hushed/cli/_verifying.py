@@ -35,10 +35,13 @@ from hushed.errors import NotFound, ParameterError
 from hushed.mechanisms._calibrated import answers_of
 from hushed.mechanisms._registry import MECHANISMS
 from hushed.populations import PublicTable, Simulator
-from hushed.statements import open_signed
+from hushed.releasing import Verification
+from hushed.releasing._verification import say_missing
+from hushed.statements import StatementCheck, open_signed
 from hushed.statements._kinds import kind_of_record
 from hushed.statements._signing import is_signed, read_unchecked
 from hushed.statements._statement import is_statement
+from hushed.statements._verification import check_alone
 
 _TAKES = "verify takes a certificate: what --out of hushed certify, release and others wrote"
 
@@ -95,7 +98,8 @@ def verify(
     """Check a certificate: what follows from it, and its sampling again, bit for bit.
 
     For a proven sensitivity, whose proof is not checked, and for the answer of a query, the numbers
-    that follow. With --ledger whether it was charged, and what for.
+    that follow. Without the function of a sampled one the rest is checked, and --html writes the
+    page: exit status 2. With --ledger whether it was charged, and what for.
     """
     # 1 says that it does not hold: whatever keeps it from being checked is a 2.
     with finish(json=json, refused=BAD_USE, unheld=REFUSED) as result:
@@ -106,27 +110,33 @@ def verify(
         known = _read_certificate(text, pem)
         inner = known.subject.certificate if _is_release(known) else known
         f = None if function is None else read_function(function)
-        source = None
+        source, missing = None, ""
         if isinstance(inner, hs.Certificate):
+            missing = say_missing(inner) if function is None and population is None else ""
             f = None if f is None else _as_released(f, inner)
             held = frame or _frame_of(inner)
             source = _read_named(population, inner, held, header) if population else None
         elif population is not None:
             raise ParameterError(f"the certificate of {known.kind} has no population")
         with _open(ledger) as book:
-            found = hs.verify(
-                text,
-                f,
-                population=source,
-                workers=workers,
-                progress=True,
-                keep=read_keep(keep, private=keep_private),
-                ledger=book,
-                key=pem,
-            )
+            found: Verification | StatementCheck
+            if missing:
+                found = check_alone(text, missing, ledger=book, key=pem)
+            else:
+                found = hs.verify(
+                    text,
+                    f,
+                    population=source,
+                    workers=workers,
+                    progress=True,
+                    keep=read_keep(keep, private=keep_private),
+                    ledger=book,
+                    key=pem,
+                )
         result.update(asdict(found))
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
-        result["exit_code"] = 0 if found.agreement in accepted else REFUSED
+        whole = BAD_USE if missing else 0  # what was checked holds, and it was not all
+        result["exit_code"] = whole if found.agreement in accepted else REFUSED
         if not json:
             print_line(found.explain())
         if html is not None:

@@ -22,8 +22,8 @@ from hushed.comparing._simulated import Measure, Table, TableTrial
 from hushed.engines._choice import Workers
 from hushed.errors import BadFunction, ParameterError
 from hushed.guarantee import Neighbours, RowUnit
-from hushed.populations import Population, by_user
-from hushed.populations._drawing import count_public
+from hushed.populations import Population
+from hushed.populations._drawing import count_public, give_units
 from hushed.populations._users import column_of_users
 from hushed.runs import Keep
 from hushed.statistics import Mode, Numeric, Statistic
@@ -118,7 +118,7 @@ class Question:
     @property
     def drawn(self) -> Population:
         """Source of the rows, or users, of the simulated tables."""
-        return self.population if self.user is None else by_user(self.population, self.user)
+        return give_units(self.population, self.user)
 
     @property
     def share(self) -> float:

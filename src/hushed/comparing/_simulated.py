@@ -10,9 +10,8 @@ import numpy as np
 
 from hushed._functions._streams import Streams
 from hushed._ground.types import Floats
-from hushed._rows._people import show_rows
 from hushed.populations import Population
-from hushed.populations._drawing import draw_rows
+from hushed.populations._drawing import draw_shown
 from hushed.statistics import Numeric
 from hushed.statistics._record import ReadRows
 
@@ -60,7 +59,7 @@ class TableTrial:
         return np.stack([self._measured(each) for each in generators])
 
     def _measured(self, generator: np.random.Generator) -> Floats:
-        rows = show_rows(draw_rows(self.population, generator, self.rows))
+        rows = draw_shown(self.population, generator, self.rows)
         table = Table(rows, generator)
         found = [np.asarray(each(table), dtype=np.float64).ravel() for each in self.measures]
         return np.concatenate([[each.size for each in found], *found])

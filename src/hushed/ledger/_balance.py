@@ -162,8 +162,8 @@ class Balance(Shown):
             text=self.explain(),
             facts=(
                 ("charges", str(self.entries)),
-                ("used", used),
-                ("epsilon left", format_down(self.epsilon_left)),
+                ("used", used + name_part(self)),
+                *list_left(self),
             ),
             pictures=(draw_gauge(self.used, label),),
         )
@@ -197,11 +197,7 @@ class Balance(Shown):
 
     def _used(self) -> str:
         """Share that is used, and of what, if not of epsilon."""
-        text = f"{_percent(self.used)} % used"
-        if self.used <= self.epsilon_used:
-            return text
-        part = "gamma" if self.used <= self.gamma_used else "delta"
-        return f"{text}, by {part} (of epsilon {_percent(self.epsilon_used)} %)"
+        return f"{_percent(self.used)} % used{name_part(self)}"
 
     def _full(self) -> str:
         """Say what may go on although a part other than epsilon is used up."""
@@ -213,6 +209,24 @@ class Balance(Shown):
         if self.delta_used >= _FULL:
             found += " A charge with a delta of its own hardly fits; one without may go on."
         return found
+
+
+def list_left(balance: Balance) -> tuple[tuple[str, str], ...]:
+    """List what is left of each part that the budget has; rounded down."""
+    limit = balance.budget.limit
+    return (
+        ("epsilon left", format_down(balance.epsilon_left)),
+        *((("delta left", format_down(balance.delta_left)),) if limit.delta else ()),
+        *((("gamma left", format_down(balance.gamma_left)),) if limit.gamma else ()),
+    )
+
+
+def name_part(balance: Balance) -> str:
+    """Say which part of a budget is used most, if it is not epsilon; otherwise empty."""
+    if balance.used <= balance.epsilon_used:
+        return ""
+    part = "gamma" if balance.used <= balance.gamma_used else "delta"
+    return f", by {part} (of epsilon {_percent(balance.epsilon_used)} %)"
 
 
 def _percent(share: float) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from hushed._rows._owners import check_drawn
-from hushed.errors import BadRows, HushedError
-from hushed.populations._sources import Population, PublicTable
+from hushed._rows._people import show_rows
+from hushed.errors import BadRows, HushedError, ParameterError
+from hushed.populations._sources import Population, PublicTable, by_user
+from hushed.populations._users import column_of_users
 
 
 def draw_rows(population: Population, rng: np.random.Generator, count: int) -> Any:
@@ -23,6 +25,19 @@ def draw_rows(population: Population, rng: np.random.Generator, count: int) -> A
     return table
 
 
+def give_units(population: Population, user: str | int | None) -> Population:
+    """Let a population give users with all their rows, if a column of users is named."""
+    named = column_of_users(population)
+    if user is None and named is not None:
+        raise ParameterError(f"the population draws users: say user={named!r}", parameter="user")
+    return population if user is None else by_user(population, user)
+
+
+def draw_shown(population: Population, rng: np.random.Generator, count: int) -> Any:
+    """Draw so many rows, or users of `give_units`, as rows that a function is given."""
+    return show_rows(draw_rows(population, rng, count))
+
+
 def count_public(population: Population) -> int | None:
     """Rows, or users, of a public table of which each table drawn has each at most once."""
     if type(population) is not PublicTable or population.promise == "table":
@@ -30,13 +45,13 @@ def count_public(population: Population) -> int | None:
     return len(population.frame)
 
 
-def say_shared(known: int | None, count: int, tables: int) -> str:
-    """Say that tables of `count` rows share rows of a public one; empty if they need not."""
+def say_shared(known: int | None, count: int, tables: int, unit: str = "row") -> str:
+    """Say that tables of `count` units share some of a public one; empty if they need not."""
     if known is None or known >= count * tables:
         return ""
     apart = known // count
     enough = "one table" if apart == 1 else f"{apart} tables"
     return (
-        f"The public table is enough for {enough} of this size without a row in common: the "
-        f"{tables} drawn from it share rows, and differ less than tables of fresh rows."
+        f"The public table is enough for {enough} of this size without a {unit} in common: the "
+        f"{tables} drawn from it share {unit}s, and differ less than tables of fresh {unit}s."
     )

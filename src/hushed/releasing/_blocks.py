@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
-from string import ascii_letters, digits
 from typing import TYPE_CHECKING, Any
 
 from hushed import noise
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000  # candidates and dimensions of a certificate that anybody may have written
 _LARGE = 1000.0  # an epsilon at which any number of candidates makes a mechanism
-_OF_NAMES = {*ascii_letters, *digits, *"_.<>"}
 _STATED = ("fingerprint", "function")  # what no certificate contains, and what is only a name
 
 
@@ -237,14 +235,14 @@ def explain_blocks_reach(certificate: Certificate) -> str:
         f"population is assumed. Released was {_quote(str(stated['function']))}, asked about "
         f"{stated['blocks']} blocks of the rows: each {whose} was put into one of them by chance "
         "alone, and so changes one answer, whatever the function does. A call that failed counts "
-        f"as {_silent(str(stated['aggregate']))}. The number of rows "
+        f"as {name_silent(str(stated['aggregate']))}. The number of rows "
         + ("is public." if certificate.neighbours == "replace-one" and not user else "is private.")
     )
 
 
 def _quote(name: str) -> str:
-    """Show the name of a function, which may be any text: what is no name cannot be a sentence."""
-    return name if set(name) <= _OF_NAMES else repr(flat(name))
+    """Show the name of a function, which may be any text: in quotes it cannot be a sentence."""
+    return repr(flat(name))
 
 
 def _size(count: Any) -> str:
@@ -255,7 +253,7 @@ def _size(count: Any) -> str:
     return f"{count} bytes"
 
 
-def _silent(aggregate: str) -> str:
+def name_silent(aggregate: str) -> str:
     """Say what a call counts as that gave no answer."""
     ends = {
         "exponential": "the lowest candidate",

@@ -15,13 +15,14 @@ from hushed._functions._gate import (
 )
 from hushed._functions._isolation import Isolation
 from hushed._ground.printing import tell_seconds
-from hushed._ground.progress import tell_wait
+from hushed._ground.progress import tell_note, tell_wait
 from hushed._rows import _containers as containers
 from hushed.blocks import Blocks, Pool
 from hushed.blocks._calls import open_calls
+from hushed.blocks._tried import was_tried
 from hushed.errors import ParameterError
 from hushed.ledger._payments import Charges, check_ledger, explain_stops, pay
-from hushed.releasing._blocks import digest_blocks, name_function
+from hushed.releasing._blocks import digest_blocks, name_function, name_silent
 from hushed.releasing._certificate import certify_blocks
 from hushed.releasing._layouts import refuse_blocks
 from hushed.releasing._statistic_release import Released, draw_and_store
@@ -76,6 +77,8 @@ def release_blocks(
     certify_blocks(mechanism, name, **said).to_json()  # whatever it refuses is unpaid
     question = "" if ledger is None else digest_blocks(mechanism, f)
     promise, law = mechanism.guarantee, mechanism.loss
+    if not was_tried(f):
+        _tell_untried(mechanism)
     opened = open_calls(mechanism, f, 1, held) if pool is None else pool.lend()
     with opened as calls, explain_stops(ledger, budget, key):
         paid = pay(ledger, budget, promise, note, loss=law, key=key, question=question)
@@ -87,6 +90,18 @@ def release_blocks(
             paid,
             "answer",
         )
+
+
+def _tell_untried(mechanism: Blocks) -> None:
+    """Tell who asks, before the charge, what nobody is told after it; no private row is read."""
+    wanted = mechanism.aggregation.shape
+    answer = f"an array of {wanted[0]}" if wanted else "one number"
+    answer = "a label" if mechanism.labelled else answer
+    tell_note(
+        "hs.Blocks: in this session the function was not tried on public rows. A call that fails, "
+        f"or answers with anything but {answer}, counts as {name_silent(mechanism.aggregate)}, "
+        "costs as much, and is told to nobody: try it first, by simulate (hushed blocks --simulate)"
+    )
 
 
 def _tell_wait(calls: Isolation, blocks: int) -> None:

@@ -24,6 +24,20 @@ def name_units(sampling: SamplingRecord) -> tuple[str, str, str]:
     return ("row", "rows", "record") if sampling.user is None else ("person", "people", "person")
 
 
+def name_average(sampling: SamplingRecord | None) -> str:
+    """Name what noise is added to where a function was averaged over blocks; otherwise empty."""
+    if sampling is None or sampling.blocks == 1:
+        return ""
+    size = sampling.rows // sampling.blocks
+    return f"the average over blocks of {size} {name_units(sampling)[size > 1]}"
+
+
+def doubt_average(sampling: SamplingRecord) -> str:
+    """Say what no certificate knows of such an average: how far off it is by itself."""
+    of = "all rows" if sampling.user is None else "all people"
+    return f"how far that is from the function's answer on {of} is not known here"
+
+
 def name_trials(sampling: SamplingRecord) -> str:
     """Name what was drawn for each trial: a pair, or a table that has several neighbours."""
     return "tables" if sampling.reach().whole or sampling.sizes else "pairs"

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, SamplingRecord
 
 _LAWS = ("uniform", "normal", "exponential")
+_ENCODED = "encoded for the fit"
+_WHAT_COLUMNS = (
+    "columns are told by their places from 0, first the features in the order of the fit, each "
+    "scaled from its public range to [-1, 1] where it has one, and last the label, if there is "
+    "one, of a classifier by the place of its class"
+)
 _SHOWN_SIZES = 8  # numbers of rows of a person that are listed
 
 
@@ -77,6 +83,8 @@ def describe_range(certificate: Certificate) -> str:
     if sampling is None or certificate.outside == "no range":
         return "The population has no stated range: nothing was done with private rows unlike it."
     ranges = _ranges(sampling.support) or "the range of the population"
+    if is_encoded(sampling.population) and sampling.support:
+        ranges = f"{ranges}: {_WHAT_COLUMNS}"
     if certificate.outside == "allow":
         return (
             f"Private rows outside of {ranges} were let pass, as the caller asked: a table that "
@@ -168,7 +176,7 @@ def describe_source(sampling: SamplingRecord) -> str:
     population = sampling.population
     if not sampling.population_is_public:
         return f"a population made from the private rows ({flat(population.get('kind', 'custom'))})"
-    return _name_source(population)
+    return _name_encoded(population) if is_encoded(population) else _name_source(population)
 
 
 def _name_source(population: Mapping[str, Any]) -> str:
@@ -192,6 +200,22 @@ def _name_source(population: Mapping[str, Any]) -> str:
         if k != "kind"
     )
     return f"the {kind} population" + (f" ({details})" if details else "")
+
+
+def is_encoded(population: Mapping[str, Any]) -> bool:
+    """Whether rows of a population were encoded for a fit, as a private estimator does."""
+    return any(_ENCODED in str(population.get(each)) for each in ("name", "kind"))
+
+
+def _name_encoded(population: Mapping[str, Any]) -> str:
+    """Name the public rows of an estimator; how they were encoded is no part of their name."""
+    given, _, how = str(population.get("name") or population["kind"]).partition(_ENCODED)
+    rows = population.get("rows")
+    if isinstance(rows, dict):
+        named = _name_source(rows)
+    else:
+        named = f"the public table {given.rstrip(', ')!r} of {flat(rows)} rows"
+    return f"{named}, encoded for the fit ({flat(how).strip(': ')})"
 
 
 def _describe_people(rows: Mapping[str, Any], sizes: object) -> str:

@@ -37,6 +37,7 @@ from hushed.ledger._notes import choose_note, default_note
 from hushed.ledger._payments import Charges, Payment, check_ledger, explain_stops, pay
 from hushed.measurements import Measurement
 from hushed.mechanisms import Mechanism
+from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._registry import SEARCHES, STATISTIC_MECHANISMS, StatisticMechanism
 from hushed.posterior import Posterior
@@ -51,7 +52,6 @@ from hushed.releasing._questions import question_of
 from hushed.releasing._stated_error import StatedError
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
-from hushed.sensitivity import Sensitivity
 from hushed.statistics import Statistic
 from hushed.transformations import Transformation
 
@@ -296,7 +296,7 @@ def release_labelled(
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
     agreed, _ = confirm_function(f, admitted, unsearched=hidden, labels=labels)
-    remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(carried)}"))
+    remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(f, admitted)}"))
     question = "" if ledger is None else question_of(f, admitted, outside)
     promise, law = admitted.guarantee, admitted.loss
     with explain_stops(ledger, budget, key):
@@ -446,6 +446,9 @@ def _read_stored(paid: Payment, text: str) -> Release:
     return Release(value=value, certificate=certificate, entry=paid.number)
 
 
-def _describe_question(carried: Sensitivity) -> str:
-    """Name what is released as its certificate does."""
+def _describe_question(f: Any, admitted: Admitted) -> str:
+    """Name what is released as its certificate does; of a fit, which gives rows, by the fit."""
+    if admitted.name == ObjectiveDraw.name:
+        return name_function(f)
+    carried = admitted.sensitivity
     return carried.argument if carried.sampling is None else carried.sampling.function

@@ -22,6 +22,7 @@ from hushed.mechanisms._bound_search import BoundSearch
 from hushed.mechanisms._objective_draw import ObjectiveDraw
 from hushed.mechanisms._posterior_draw import PosteriorDraw
 from hushed.mechanisms._sparse_vector import SparseVector
+from hushed.releasing._neighbour_words import doubt_average, name_average
 
 if TYPE_CHECKING:
     from hushed.releasing._certificate import Certificate, MechanismRecord
@@ -114,6 +115,10 @@ def state_error(certificate: Certificate) -> StatedError:
     rows = "users" if certificate.guarantee.unit == "user" else "rows"
     rows = "people" if certificate.person else rows
     unit = _name_unit(record).format(rows=rows)
+    sampling = certificate.sampling
+    if sampling is not None and (average := name_average(sampling)):
+        how = "counted from" if unit == _ANSWER else "by"
+        unit = f"{unit}, {how} {average}; {doubt_average(sampling)}"
     return StatedError(value=record.accuracy, unit=unit, margin=_say_margin(record, rows))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any, get_args
@@ -27,6 +27,7 @@ from hushed.releasing._certificate import (
     certify_statistic,
 )
 from hushed.releasing._consistency import build_mechanism, rebuild_mechanism
+from hushed.releasing._population_words import is_encoded
 from hushed.releasing._statistics import is_rebuilt, rebuild
 from hushed.releasing._verification_record import OF_BLOCKS, Verification
 from hushed.runs import Keep
@@ -109,13 +110,7 @@ def verify(
     if sampling is None:
         return _follow(known, mechanism)
     if f is None:
-        raise ParameterError(
-            "a PrivateEstimator of hushed.sklearn made this, whose sensitivity was sampled: make "
-            "one with the same options and population, and call its verify(certificate), in Python"
-            if _is_encoded(sampling.population)
-            else "give the function that was released (FILE.py:NAME on the command line): its "
-            "sensitivity was sampled"
-        )
+        raise ParameterError(say_missing(known))
     _check_update(sampling, update)
     _check_work(sampling)
     blocks = f.blocks(sampling.rows) if type(f) is Blockwise else 1
@@ -144,13 +139,32 @@ def verify(
     return compare_samples(known, sampling, fresh)
 
 
+def say_missing(known: Certificate) -> str:
+    """Say what a certificate cannot be followed without; empty if it has all of it."""
+    if known.mechanism.stated:
+        return _say_author(known.mechanism)
+    if known.sampling is None:
+        return ""
+    return (
+        "a PrivateEstimator of hushed.sklearn made this, whose sensitivity was sampled: make "
+        "one with the same options and population, and call its verify(certificate), in Python"
+        if is_encoded(known.sampling.population)
+        else "give the function that was released (FILE.py:NAME on the command line): its "
+        "sensitivity was sampled"
+    )
+
+
+def _say_author(record: MechanismRecord) -> str:
+    return (
+        f"the mechanism {record.name!r} is not one of hushed: give its class, mechanism=CLASS, "
+        "which the certificate names but does not contain"
+    )
+
+
 def _check_kind(record: MechanismRecord, kind: type[Mechanism] | None) -> None:
     """Ask for the class of a caller's own mechanism, and for that alone."""
     if record.stated and kind is None:
-        raise ParameterError(
-            f"the mechanism {record.name!r} is not one of hushed: give its class, "
-            "mechanism=CLASS, which the certificate names but does not contain"
-        )
+        raise ParameterError(_say_author(record))
     if kind is not None and not record.stated:
         raise ParameterError(f"{record.name} is a mechanism of hushed: leave mechanism= out")
 
@@ -211,11 +225,6 @@ def _refuse_unused(known: Certificate, f: Any, **given: Any) -> None:
             f"what was given would not be checked: leave {' and '.join(unused)} out",
             parameter=unused[0],
         )
-
-
-def _is_encoded(population: Mapping[str, Any]) -> bool:
-    """Whether rows of a population were encoded for a fit, as a private estimator does."""
-    return any("encoded for the fit" in str(population.get(each)) for each in ("name", "kind"))
 
 
 def _check_update(sampling: SamplingRecord, update: Update | None) -> None:

@@ -25,7 +25,9 @@ from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
     describe_change,
     describe_reach,
+    doubt_average,
     list_numbers,
+    name_average,
     name_trials,
     name_units,
 )
@@ -185,16 +187,44 @@ def _accuracy(certificate: Certificate) -> str:
         rows = "people" if certificate.person else rows
         what = kind.outcome.format(error=error, values=m.values, rows=rows)
     elif m.values == 1:
-        what = f"the released number is within {error} of the exact answer"
+        of = name_average(certificate.sampling) or "the exact answer"
+        what = f"the released number is within {error} of {of}"
     else:
-        what = f"all {m.values} released numbers are within {error} of the exact ones"
+        of = name_average(certificate.sampling) or "the exact ones"
+        what = f"all {m.values} released numbers are within {error} of {of}"
     scale = "" if m.scale is None else f" of scale {format_down(m.scale, 4)}"
     by = ", as its author states," if m.stated else ""
     grid = "" if m.grid is None else f", on a grid of 2^{m.grid}"
+    head = f"How exact the answer is: {_name_fit(m)}{law} noise{scale}{grid}"
     return (
-        f"How exact the answer is: {law} noise{scale}{grid}. With probability 95 %{by} {what}."
+        f"{head}. With probability 95 %{by} {what}"
+        f"{_describe_average(certificate)}."
         f"{_describe_usual(certificate)}{_describe_penalty(certificate)}{_describe_values(m)}"
     )
+
+
+def _name_fit(record: MechanismRecord) -> str:
+    """Name the fit that noise stood in the objective of: all of it follows from its parameters."""
+    if record.name != ObjectiveDraw.name or record.stated:
+        return ""
+    stated = record.parameters
+    penalty = float(stated["penalty"])
+    names = "coef_ and intercept_" if stated["intercept"] else "coef_"
+    if stated["family"] == "huber":
+        fit = f"Ridge with the Huber loss, alpha = {penalty:.6g}"
+    else:
+        fit = f"LogisticRegression for {stated['classes']} classes, C = {1 / penalty:.6g}"
+    return f"released were {names} of {fit}, by "
+
+
+def _describe_average(certificate: Certificate) -> str:
+    """Say that an average over blocks is another answer than that of the whole table."""
+    sampling, kind = certificate.sampling, CERTIFIED.get(certificate.mechanism.name)
+    average = name_average(sampling)
+    if sampling is None or not average:
+        return ""
+    head = f". Scores are those of {average}" if kind and kind.outcome else ""
+    return f"{head}: {doubt_average(sampling)}"
 
 
 def _describe_values(record: MechanismRecord) -> str:
@@ -282,12 +312,12 @@ def _reach(certificate: Certificate) -> str:
     size, blocks = n // sampling.blocks, sampling.blocks
     unit = name_units(sampling)[size > 1]
     of = f" of {size} {unit}" if blocks > 1 else ""
-    part = f", of which a part of 1 / {blocks} reaches the average" if blocks > 1 else ""
+    part = f"; one block moves the average by 1 / {blocks} of that" if blocks > 1 else ""
     kept = (
         f"the answer's movement was measured on {sampling.pairs} "
         f"{'tables' if name_trials(sampling) == 'tables' else 'pairs of tables'}{of} drawn from "
-        f"{describe_source(sampling)}, and the noise covers number {sampling.rank} of them "
-        f"counted from the smallest{part}: {moved} in the {certificate.norm} norm"
+        f"{describe_source(sampling)}, and the noise covers {_name_rank(sampling)}{part}: "
+        f"{moved} in the {certificate.norm} norm"
     )
     rows = "people" if certificate.person else name_exchanged(sampling)
     words = [kept, *describe_route(sampling, size)]
@@ -296,6 +326,13 @@ def _reach(certificate: Certificate) -> str:
         f"Whom it protects: {'. '.join(words)}. {describe_reach(sampling, gamma, rows)}{remarks} "
         f"{describe_range(certificate)}{_person_words(certificate)}"
     )
+
+
+def _name_rank(sampling: SamplingRecord) -> str:
+    """Say how many of the measured movements are no larger than what the noise is made for."""
+    if sampling.rank == sampling.pairs:
+        return f"the largest of these {sampling.pairs} movements"
+    return f"number {sampling.rank} of these {sampling.pairs} movements in ascending order"
 
 
 def _say_labels(certificate: Certificate) -> str:

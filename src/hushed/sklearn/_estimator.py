@@ -13,6 +13,7 @@ from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_epsilon, require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.types import Floats
+from hushed.blocks import Simulation
 from hushed.engines._choice import Workers
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours, RowUnit
@@ -47,7 +48,7 @@ from hushed.sklearn._public_rows import (
     read_points,
     read_population,
 )
-from hushed.sklearn._routes import ROUTES, Order, make_sampled
+from hushed.sklearn._routes import ROUTES, Order, make_sampled, try_blocks
 from hushed.statements import Statement, StatementCheck, verify
 from hushed.statements._verification import read_certificate
 
@@ -340,12 +341,12 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         population = read_population(self.population, order.scheme)
         return verify(certificate, make_sampled(order), population=population, **told)
 
-    def error_on(self, X: Any, y: Any, trials: int = 200) -> FitErrors:
-        """Measure the error of a fit on public rows: for ``route="objective"``.
+    def error_on(self, X: Any, y: Any, trials: int = 200) -> FitErrors | Simulation:
+        """Measure the error of a fit on public rows, for the routes of noise in it and of blocks.
 
-        What its certificate states holds on every table, and most tables keep far below. Noise of
-        the other routes does not follow the rows: their certificates state it as it is met. How far
-        fits of blocks are from one of all rows is not in it: `hushed.Blocks.simulate` tells that.
+        What the certificate of ``route="objective"`` states holds on every table, and most tables
+        keep far below. That of ``"blocks"`` states the noise alone: how far fits of blocks are
+        from one of all rows is measured here. Noise of the sampled route does not follow the rows.
 
         Parameters
         ----------
@@ -354,12 +355,15 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         y : array
             Their labels.
         trials : int, default 200
-            Fits that are drawn, 20 or more.
+            Fits that are drawn, 20 or more; of blocks how often the rows are dealt to them, which
+            takes as many fits as there are blocks each time.
 
         Returns
         -------
-        FitErrors
-            Errors that half, and 95 %, of the fits kept to; nothing is charged or released.
+        FitErrors or Simulation
+            Errors that half, and 95 %, of the fits kept to; nothing is charged or released. Of
+            blocks the distance of all numbers together, of scaled features, as
+            `hushed.Blocks.simulate` tells it.
 
         Raises
         ------
@@ -370,14 +374,17 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         PrivateRowsAsPopulation
             If the estimator, or an option, holds these rows.
         """
-        if self.route != "objective":
+        if self.route == "sampled":
             raise ParameterError(
-                "error_on is for route='objective': on the others the noise is as the certificate "
-                "states it",
+                "error_on is for route='objective' and 'blocks': on the sampled route the noise is "
+                "as the certificate states it. With block_rows= that is from the average over "
+                "blocks, and how far this is from a fit of all rows is not known here",
                 parameter="route",
             )
-        trials = read_count("trials", trials, FEWEST_TRIALS)
+        trials = read_count("trials", trials, FEWEST_TRIALS if self.route == "objective" else 1)
         order, table, _ = self._read(X, y)
+        if self.route == "blocks":
+            return try_blocks(order, table, trials)
         return measure_errors(order, table, trials)
 
     def _read(self, X: Any, y: Any) -> tuple[Order, Floats, tuple[str, ...]]:

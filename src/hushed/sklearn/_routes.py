@@ -10,14 +10,19 @@ import numpy as np
 
 from hushed._functions._calls import answer
 from hushed._ground.checks import is_real, require_positive
+from hushed._ground.decimals import decimal_of
+from hushed._ground.progress import tell_note
 from hushed._ground.types import Floats
-from hushed.blocks import Blocks
+from hushed.blocks import Blocks, Simulation
+from hushed.blocks._tried import note_trial
 from hushed.errors import BadRows, ParameterError, TooFewRows
 from hushed.mechanisms import Gaussian, Laplace
 from hushed.mechanisms._objective_draw import MOST_ROWS, ObjectiveDraw
+from hushed.populations import PublicTable
 from hushed.releasing import Release
 from hushed.releasing._release import release_labelled
 from hushed.sensitivity import Blockwise, proven_sensitivity, sample_sensitivity
+from hushed.sensitivity._ranks import choose_rank
 from hushed.sklearn._examples import Scheme
 from hushed.sklearn._families import Examples, Family, Fitted
 from hushed.sklearn._labels import label_numbers
@@ -86,9 +91,26 @@ def _sample(order: Order, f: Any, population: Any) -> Any:
             needed=few.needed,
             gamma=few.gamma,
             supported=few.supported,
-            advice=f"{few.advice}. In a PrivateEstimator, blocks are block_rows=, and there is no "
-            "promise=; the other routes need no public rows",
+            advice=_advise(order, few),
         ) from None
+
+
+def _advise(order: Order, few: TooFewRows) -> str:
+    """Say what an estimator takes in place of what is advised of a function."""
+    asked = order.options
+    head = few.advice.partition(": give more")[0]
+    need = choose_rank("marginal", gamma=decimal_of(asked.gamma)).pairs
+    most = min(order.rows, few.given // need - 1)
+    size = max((each for each in range(2, most + 1) if order.rows % each == 0), default=0)
+    ways = ["give more public rows"]
+    if few.supported is not None:
+        ways.append(f"accept gamma={few.supported}")
+    if size:
+        ways.append(
+            f"fit blocks, whose fits are averaged: calibration='marginal', block_rows={size}"
+        )
+    ways.append("take route='objective' or 'blocks', which need no public rows")
+    return f"{head}: {', or '.join(ways)}"
 
 
 def _try_out(order: Order, population: Any) -> None:
@@ -104,6 +126,34 @@ def _try_out(order: Order, population: Any) -> None:
 
 def release_blocks(order: Order, table: Floats) -> Told:
     """Fit on blocks of the rows, and release the mean of their attributes."""
+    mechanism = make_blocks(order)
+    rows, count = len(table), mechanism.blocks or 1
+    each = f"blocks of about {rows // count} rows" if mechanism.even else "blocks of the rows"
+    tell_note(
+        f"route='blocks' makes {count} {each}, and each is fitted by itself: how far such fits are "
+        "from one of all rows is told beforehand by error_on(X, y) of public rows, and never after"
+    )
+    # Of blocks, one that fails is silent, and not a fit of zeros.
+    f = replace(_function(order), tells=True)
+    note_trial(f)
+    return _tell(_release(order, f, table, mechanism))
+
+
+def try_blocks(order: Order, table: Floats, trials: int) -> Simulation:
+    """Deal public rows to blocks often, and compare with the fit of all of them."""
+    return make_blocks(order).simulate(
+        replace(_function(order), tells=True),
+        PublicTable(table),
+        len(table),
+        trials=trials,
+        seed=order.options.seed,
+        isolated=False,
+        progress=order.options.progress,
+    )
+
+
+def make_blocks(order: Order) -> Blocks:
+    """Make the mechanism that fits blocks of the rows; refuse a centre of another length."""
     asked = order.options
     size = order.family.size
     centre = np.zeros(size) if asked.centre is None else np.ravel(asked.centre)
@@ -114,7 +164,7 @@ def release_blocks(order: Order, table: Floats) -> Told:
             f"{centre.size}",
             parameter="centre",
         )
-    mechanism = Blocks(
+    return Blocks(
         aggregate="vector",
         centre=centre.tolist(),
         radius=asked.radius,
@@ -124,8 +174,6 @@ def release_blocks(order: Order, table: Floats) -> Told:
         neighbours=asked.neighbours,
         unit=asked.unit,
     )
-    # Of blocks, one that fails is silent, and not a fit of zeros.
-    return _tell(_release(order, replace(_function(order), tells=True), table, mechanism))
 
 
 def release_objective(order: Order, table: Floats) -> Told:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.decimals import decimal_of
 from hushed._ground.json_text import load_once
-from hushed._ground.printing import cut_text, flat, format_down, format_up, name_changed, percent_up
+from hushed._ground.printing import cut_text, flat, format_up, name_changed, percent_up
 from hushed.accounting._filters import ADAPTIVE
 from hushed.errors import (
     BadFunction,
@@ -24,7 +24,7 @@ from hushed.ledger import Balance, Entry, Ledger, Moment
 from hushed.ledger._admission import check_promise
 from hushed.ledger._anchors import anchor
 from hushed.ledger._answers import was_answer
-from hushed.ledger._balance import SAMPLER_TOO, assumption
+from hushed.ledger._balance import SAMPLER_TOO, assumption, list_left, name_part
 from hushed.ledger._entries import (
     Budget,
     read_budget,
@@ -193,9 +193,9 @@ def _read(text: str) -> Reading:
             ("delta, limit", format_up(limit.delta)),
             ("gamma, limit", format_up(limit.gamma)),
             ("neighbours", f"{limit.neighbours}, {name_changed(limit.unit, limit.distance)}"),
-            ("used", f"{percent_up(balance.used)} %"),
+            ("used", f"{percent_up(balance.used)} %{name_part(balance)}"),
             ("charges", str(len(report.entries))),
-            ("epsilon left", format_down(balance.epsilon_left)),
+            *list_left(balance),
             ("end of the chain", report.head),
         ),
         tables=(_list_charges(report),),

@@ -25,6 +25,7 @@ from hushed.releasing import Certificate, Release
 from hushed.releasing._blocks import rebuild_blocks
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._names import list_named, name_chosen, name_numbers, name_value
+from hushed.releasing._neighbour_words import name_average
 from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
@@ -206,6 +207,8 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         unit = _OF_BLOCKS.get(str(made.parameters["aggregate"]), "")
     scale = "not stated" if made.scale is None else format_down(made.scale)
     accuracy = "not stated" if made.accuracy is None else format_up(made.accuracy)
+    average = name_average(certificate.sampling)
+    of = f", from {average}" if average else ""
     return (
         ("epsilon", format_up(g.epsilon)),
         ("delta", format_up(g.delta)),
@@ -213,7 +216,10 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         ("neighbours", f"{g.neighbours}, {_name_change(certificate)}"),
         ("sensitivity", f"{format_up(certificate.sensitivity)} ({certificate.norm})"),
         ("mechanism", f"{made.name}{whose}, scale {scale}{unit}"),
-        (f"{'margin' if certificate.error.margin else 'accuracy'} at 95 %", f"{accuracy}{unit}"),
+        (
+            f"{'margin' if certificate.error.margin else 'accuracy'} at 95 %",
+            f"{accuracy}{unit}{of}",
+        ),
         ("created", show_time(certificate.created)),
     )
 

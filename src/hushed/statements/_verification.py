@@ -216,23 +216,58 @@ def verify(
         "keep": keep,
     }
     if not isinstance(known, Statement):
-        if ledger is not None:
-            raise ParameterError(
-                "a Certificate names no entry of a ledger: give the certificate of hs.certify",
-                parameter="ledger",
-            )
+        _refuse_ledger(ledger)
         return verify_release(known, f, **asked)
-    kind = kind_of_record(known.record)
-    checked, differences, unchecked = [*signed, kind.checked], [], [*kind.unchecked, *unsigned]
     sampling = None
-    if kind.name == "release":
+    if known.kind == "release":
         sampling = verify_release(known.subject.certificate, f, **asked)
-        if sampling.reproduced:
-            checked.append(f"its own certificate: {sampling.explain()}")
-        else:
-            differences.append(f"its own certificate: {sampling.explain()}")
     else:
-        _refuse_unused(kind.name, f=f, population=population, mechanism=mechanism, update=update)
+        _refuse_unused(known.kind, f=f, population=population, mechanism=mechanism, update=update)
+    return _check(known, sampling, signed, unsigned, ledger=ledger, signature=key is not None)
+
+
+def check_alone(
+    certificate: str | bytes, missing: str, *, ledger: Ledger | None, key: bytes | None
+) -> StatementCheck:
+    """Check what can be checked of a release whose sampling cannot be run again here."""
+    known, signed, unsigned = read_certificate(certificate, key)
+    unsigned = [f"its sampling and its numbers: {missing}", *unsigned]
+    if isinstance(known, Statement):
+        return _check(known, None, signed, unsigned, ledger=ledger, signature=key is not None)
+    _refuse_ledger(ledger)
+    return StatementCheck(
+        kind="release",
+        agreement="bits",
+        checked=("what it says of itself agrees",),
+        differences=(),
+        unchecked=(*unsigned, _CONTEXT),
+    )
+
+
+def _refuse_ledger(ledger: Ledger | None) -> None:
+    if ledger is not None:
+        raise ParameterError(
+            "a Certificate names no entry of a ledger: give the certificate of hs.certify",
+            parameter="ledger",
+        )
+
+
+def _check(
+    known: Statement,
+    sampling: Verification | None,
+    signed: list[str],
+    unsigned: list[str],
+    *,
+    ledger: Ledger | None,
+    signature: bool,
+) -> StatementCheck:
+    """Say what holds of a statement, and what does not."""
+    kind = kind_of_record(known.record)
+    checked, unchecked = [*signed, kind.checked], [*kind.unchecked, *unsigned]
+    differences: list[str] = []
+    if sampling is not None:
+        told = checked if sampling.reproduced else differences
+        told.append(f"its own certificate: {sampling.explain()}")
     looked_up = kind.charged or kind.compare is not None
     if ledger is not None and not looked_up:
         raise ParameterError(
@@ -255,7 +290,7 @@ def verify(
         differences=tuple(differences),
         unchecked=tuple(unchecked),
         sampling=sampling,
-        signature=key is not None,
+        signature=signature,
         ledger=ledger is not None if looked_up else None,
     )
 
