@@ -42,6 +42,7 @@ _A = {
     "study": "a study",
     "budget": "a budget",
 }
+_TRIED = "that the function was tried just before the release: its maker wrote it"
 _NO_LEDGER = "that it was charged: no ledger was given to look at"
 
 
@@ -226,7 +227,10 @@ def verify(
     checked, differences, unchecked = [*signed, kind.checked], [], [*kind.unchecked, *unsigned]
     sampling = None
     if kind.name == "release":
-        sampling = verify_release(known.subject.certificate, f, **asked)
+        certificate = known.subject.certificate
+        sampling = verify_release(certificate, f, **asked)
+        if certificate.sampling is not None:  # no other function is tried
+            unchecked.append(_TRIED)
         if sampling.reproduced:
             checked.append(f"its own certificate: {sampling.explain()}")
         else:

@@ -87,8 +87,8 @@ def _fit_codes(encoder: Encoder, first: Floats, second: Floats, *, types: bool) 
 
 
 def _count(codes: Floats, keys: Floats) -> Floats:
-    found: Floats = np.bincount(find_places(codes, keys), minlength=len(keys) + 1)[:-1] * 1.0
-    return found
+    found = np.bincount(find_places(codes, keys), minlength=len(keys) + 1)[:-1]
+    return found.astype(np.float64)
 
 
 def _name_keys(
