@@ -282,7 +282,9 @@ class TestOutputs:
         exact = [-(float(v).as_integer_ratio()[1].bit_length() - 1) for v in values]
         exact[0] = 1
         assert find_lowest_bit(values).tolist() == exact
-        assert set(find_lowest_bit(np.array([0, np.nan, np.inf]))) == {2000}
+        without = find_lowest_bit(np.array([0, np.nan, np.inf]))
+        assert without[0] == 2000
+        assert np.isnan(without[1:]).all()  # what is no number has no bits
 
     def test_codes_keep_outputs_apart(self):
         """Different outputs have different rows, equal ones equal rows, addresses do not count."""

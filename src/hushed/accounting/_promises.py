@@ -93,7 +93,9 @@ def _check_alike(promises: Sequence[Guarantee]) -> None:
     if len({promise.unit for promise in promises}) > 1:
         raise ParameterError(
             "promises for rows and promises for users cannot be joined: neither promise implies "
-            "the other; state all of them for one unit, as hs.table(..., user=COLUMN) does"
+            "the other; state all of them for one unit. Questions to hs.table(..., user=COLUMN) "
+            "are for users, and without user= for rows. A statistic is for rows, also with "
+            "unit='person': add it to promises for rows, or ask a table with user=COLUMN for it"
         )
     if len({promise.distance for promise in promises}) > 1:
         raise ParameterError(

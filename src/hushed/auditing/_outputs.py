@@ -22,7 +22,7 @@ STRUCTURE = ("type", "length", "types of the parts", "whole output")
 SUMMARIES = ("the sum", "the smallest", "the largest", "the place of the largest", "the gaps")
 _WIDEST = 256
 _NAMED = 4096
-_NO_BIT = 2000.0
+NO_BIT = 2000.0  # of zero; beyond all exponents
 _LEAST = 5e-324
 
 
@@ -134,7 +134,8 @@ def _shorten(text: str) -> str:
 def find_lowest_bit(values: Floats) -> Floats:
     """Exponent of the lowest set bit of a double: x is a multiple of 2**k up to this k.
 
-    At least -1074; 2000 for zero, infinity and NaN.
+    At least -1074; 2000 for zero, and NaN for infinity and for what is no number: that a run
+    failed, or gave none, tells nothing of bits.
 
     Notes
     -----
@@ -146,7 +147,7 @@ def find_lowest_bit(values: Floats) -> Floats:
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     # n & -n keeps the lowest set bit alone; frexp of a power of two gives its place plus one.
     _, zeros = np.frexp((whole & -whole).astype(np.float64))
-    return np.where(regular, exponent + zeros - 54.0, _NO_BIT)
+    return np.where(regular, exponent + zeros - 54.0, np.where(values == 0, NO_BIT, np.nan))
 
 
 def apply_feature_map(encoder: Encoder, encoded: Floats, name: FeatureMap) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +32,8 @@ from hushed.divergences import DeltaEstimate
 from hushed.guarantee import Guarantee
 
 Verdict = Literal["violated", "not refuted"]
+
+_MOST_SHOWN = 80  # letters of the inputs of a pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -67,7 +70,7 @@ class Witness(Shown):
         likelier, other = self.sides
         c = self.counts
         return (
-            f"pair: {flat(self.pair.name)}{self._describe_moved()}; event: {flat(self.event)}; "
+            f"pair: {_show_pair(self.pair)}{self._describe_moved()}; event: {flat(self.event)}; "
             f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
             f"{c.other_samples:,} on the {other}"
         )
@@ -255,7 +258,7 @@ class AuditReport(Shown):
                 self._describe_estimate(),
                 f"{self.samples:,} runs on each side over "
                 f"{len(self.tried)} {'pair' if len(self.tried) == 1 else 'pairs'}, seed "
-                f"{self.seed}, {self.seconds:.1f} s.",
+                f"{self.seed}, {self.seconds:.1f} s.{self._describe_spent()}",
             )
             if part
         )
@@ -389,6 +392,16 @@ class AuditReport(Shown):
             "not yield."
         )
 
+    def _describe_spent(self) -> str:
+        """Say why fewer runs are counted for the event than were made."""
+        if self.mode != "fixed":
+            return ""
+        chosen = "event" if len(self.tried) == 1 else "pair and event"
+        return (
+            f" {self.witness.counts.samples:,} of them judged the event; the others came before, "
+            f"and chose the {chosen}."
+        )
+
     def _describe_estimate(self) -> str:
         if self.estimate is None:
             return ""
@@ -477,6 +490,20 @@ class AuditReport(Shown):
             Keys sorted, no NaN or infinity.
         """
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+def _show_pair(pair: Pair) -> str:
+    """Name a pair, and show its inputs if they were listed and are short: they are the caller's."""
+    name = flat(pair.name)
+    both = (pair.rows, pair.neighbour)
+    sides = [each.tolist() if isinstance(each, np.ndarray) else each for each in both]
+    short = (list, tuple, int, float, str)
+    if not name.startswith("pair ") or not all(type(each) in short for each in sides):
+        return name
+    if any(isinstance(each, Sized) and len(each) > _MOST_SHOWN for each in sides):
+        return name
+    shown = flat(" and ".join(map(repr, sides)))
+    return f"{name}, {shown}" if len(shown) <= _MOST_SHOWN else name
 
 
 def list_failed(report: AuditReport) -> tuple[tuple[str, str], ...]:

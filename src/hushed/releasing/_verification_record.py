@@ -10,6 +10,22 @@ from hushed._ground.notebook import Shown
 
 OF_BLOCKS = "number of blocks"
 
+_WORDS = {
+    "created": "when it was made",
+    "versions": "the versions of packages",
+    "charged": "what it was charged to",
+    "person": "whether each row is one person",
+    "confirmed": "that the function was asked again just before the release",
+    "sampling.environment": "the computer on which it was sampled",
+    "sampling.elsewhere": "what differed between the workers that sampled",
+    "sampling.unwatched": "what the function holds that may have changed by itself",
+    "sampling.unsearched": "what the function holds that was not searched for private rows",
+    "unsearched": "what the function holds that was not searched for private rows",
+    "the name of the function, also in guarantee.estimates": (
+        "the name of the function, also among the names of what was sampled"
+    ),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verification(Shown):
@@ -73,7 +89,7 @@ class Verification(Shown):
         str
             Plain words.
         """
-        names = ", ".join(self.unchecked)
+        names = "; ".join(_WORDS.get(each, each) for each in self.unchecked)
         return f"{self._found()}. Parts of the certificate that were not checked: {names}"
 
     def _found(self) -> str:

@@ -21,7 +21,7 @@ from hushed.statements._budgets import write_report
 from hushed.statements._kinds import kind_of_object
 from hushed.statements._readings import canonical
 from hushed.statements._statement import LedgerEntry, Statement
-from hushed.statements._studies import StudyPart, compose_study, find_law, write_study
+from hushed.statements._studies import Study, StudyPart, compose_study, find_law, write_study
 
 
 @called_as('hs.certify(answer, data="stays of 2024")')
@@ -174,6 +174,13 @@ def _take_release(subject: Any) -> Any:
     return found if isinstance(found, Release) else subject
 
 
+def _is_of_people(subject: object) -> bool:
+    """Whether each row was declared to be one person, by whoever made what is certified."""
+    if isinstance(subject, Study):
+        return all(each.person for each in subject.parts)
+    return bool(getattr(getattr(subject, "certificate", None), "person", False))
+
+
 def _read_part(part: object) -> StudyPart:
     if not isinstance(part, Statement):
         raise ParameterError(
@@ -189,6 +196,7 @@ def _read_part(part: object) -> StudyPart:
         note=part.note,
         guarantee=part.guarantee,
         law=find_law(part.loss, part.guarantee),
+        person=_is_of_people(part.subject),
     )
 
 

@@ -13,7 +13,6 @@ from hushed._ground.printing import (
     format_down,
     format_number,
     format_up,
-    name_changed,
     show_time,
 )
 from hushed.errors import DamagedLedger, HushedError, ParameterError
@@ -30,7 +29,7 @@ from hushed.releasing._statistics import rebuild
 from hushed.releasing._stored import read_release, write_release
 from hushed.releasing._words import holds_always
 from hushed.statements._readings import Kind, Reading, Table
-from hushed.statements._words import describe_outsider
+from hushed.statements._words import describe_outsider, name_unit
 
 _MOST_NUMBERS = 20
 _UNITS = {
@@ -71,7 +70,10 @@ def _read(text: str) -> Reading:
 def tell_outsider(certificate: Certificate) -> str:
     """Say what an outsider could learn of a release with this certificate, made or not yet."""
     return describe_outsider(
-        certificate.guarantee, _name_public(certificate), _name_ground(certificate)
+        certificate.guarantee,
+        _name_public(certificate),
+        _name_ground(certificate),
+        person=certificate.person,
     )
 
 
@@ -226,9 +228,7 @@ def list_numbers_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
 
 def _name_change(certificate: Certificate) -> str:
     """Name what two neighbours differ in."""
-    unit, distance = certificate.guarantee.unit, certificate.guarantee.distance
-    alone = certificate.person and distance == 1
-    return name_changed("person" if alone else unit, distance)
+    return name_unit(certificate.guarantee, person=certificate.person)
 
 
 def split_paragraph(text: str) -> tuple[str, str]:
@@ -284,8 +284,8 @@ RELEASES = Kind(
     write_again=lambda reading: _write(reading.subject),
     checked="digests; the value is of the size and type that its certificate speaks of",
     unchecked=(
-        "the name of the function, the terms of a budget, whether each row is one person, and that "
-        "the function was tried just before the release: its maker wrote them",
+        "the name of the function, the terms of a budget, and whether each row is one person: its "
+        "maker wrote them",
     ),
     without_ledger=("that this value was released, and not changed since",),
 )

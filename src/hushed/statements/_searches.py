@@ -9,7 +9,7 @@ from hushed.releasing import AboveThreshold, Transcript
 from hushed.releasing._transcript import SCHEMA, read_transcript, write_transcript
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import find_loss, split_paragraph
-from hushed.statements._words import describe_outsider
+from hushed.statements._words import describe_outsider, name_unit
 
 _RESTS = "the word of who asked, on how far each answer moves"
 _SAME_WAY = ", and that all of them move the same way"
@@ -33,7 +33,7 @@ def _read(text: str) -> Reading:
         rows=(
             ("epsilon", f"{format_up(promise.epsilon)}, for all answers together"),
             ("delta", format_up(promise.delta)),
-            ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+            ("neighbours", f"{promise.neighbours}, {name_unit(promise, person=known.person)}"),
             ("threshold", bar),
             ("sensitivity", f"{format_up(known.sensitivity)} of each answer, as stated"),
             ("questions answered", str(told.asked)),
@@ -45,6 +45,7 @@ def _read(text: str) -> Reading:
             promise,
             "the questions, their number and the threshold",
             _RESTS + _SAME_WAY * bool(made["monotone"]),
+            person=known.person,
         ),
         paragraphs=(
             (

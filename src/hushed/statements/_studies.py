@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hushed._ground.printing import flat, format_down, format_up, name_changed
+from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting import Composition, compose
 from hushed.accounting._joint import FIXED
 from hushed.errors import DamagedLedger, ParameterError
@@ -17,7 +17,12 @@ from hushed.ledger._entries import read_promise, write_promise
 from hushed.ledger._laws import read_law, write_law
 from hushed.privacy_loss import PrivacyProfile
 from hushed.statements._readings import Kind, Reading, Table, canonical
-from hushed.statements._words import assume_same_person, describe_outsider, describe_promise
+from hushed.statements._words import (
+    assume_same_person,
+    describe_outsider,
+    describe_promise,
+    name_unit,
+)
 
 _SCHEMA, _VERSION = "hushed study", 1
 _MOST_LINES = 40
@@ -40,6 +45,7 @@ class StudyPart:
     note: str
     guarantee: Guarantee
     law: list[dict[str, Any]] | None = field(repr=False)  # of the loss, where it is known
+    person: bool = False  # whether each row was declared to be one person
 
     def __post_init__(self) -> None:
         if not _DIGEST.fullmatch(self.digest) or self.kind not in _PARTS:
@@ -115,6 +121,7 @@ def write_study(study: Study) -> str:
             "note": each.note,
             "guarantee": write_promise(each.guarantee),
             "law": each.law,
+            **({"person": True} if each.person else {}),  # older ones do not say it
         }
         for each in study.parts
     ]
@@ -134,6 +141,7 @@ def _read(text: str) -> Reading:
                 **{name: str(each[name]) for name in ("digest", "kind", "data", "note")},
                 guarantee=read_promise(each["guarantee"]),
                 law=each["law"],
+                person=_read_person(each),
             )
             for each in told["parts"]
         ]
@@ -141,7 +149,7 @@ def _read(text: str) -> Reading:
     except DamagedLedger:
         raise ParameterError("a part of the study holds no promise, or no law") from None
     found = study.composition
-    promise = found.guarantee
+    promise, person = found.guarantee, all(each.person for each in study.parts)
     if promise is None:
         raise ParameterError("a part of the study promises nothing")
     return Reading(
@@ -158,7 +166,7 @@ def _read(text: str) -> Reading:
             ("epsilon, together", format_up(promise.epsilon)),
             ("delta, together", format_up(promise.delta)),
             ("gamma, together", format_up(promise.gamma)),
-            ("neighbours", f"{promise.neighbours}, {name_changed(promise.unit, promise.distance)}"),
+            ("neighbours", f"{promise.neighbours}, {name_unit(promise, person=person)}"),
             ("smallest possible", f"epsilon {format_down(found.exact.low)} at this delta"),
             ("by the promises alone", _add_promises(study)),
         ),
@@ -167,13 +175,21 @@ def _read(text: str) -> Reading:
             promise,
             "which releases belong to the study",
             "what each of the certificates assumes" + ", and the plan" * (len(study.parts) > 1),
+            person=person,
         ),
         paragraphs=(
-            ("What is promised", describe_promise(promise)),
+            ("What is promised", describe_promise(promise, person=person)),
             ("How it was added up", f"{found.theorem}. {' '.join(found.warnings)}".strip()),
             ("What is assumed", _assume(study)),
         ),
     )
+
+
+def _read_person(told: dict[str, Any]) -> bool:
+    """Whether each row is one person, which a study says where it is so."""
+    if told.get("person", True) is not True:
+        raise ParameterError("a part of the study says of people what is no answer")
+    return "person" in told
 
 
 def _add_promises(study: Study) -> str:

@@ -14,12 +14,20 @@ from hushed.releasing._factor_words import describe_factor
 _SAME_PERSON = (
     " A person has to be the same one in all of them, by whatever column each release knows people"
 )
-_OTHERS = {"user": "the rows of all others", "row": "all other rows"}
-_ONE = {"user": "one person with all rows", "row": "one row"}
+_OTHERS = {
+    "user": "the rows of all others",
+    "row": "all other rows",
+    "person": "the rows of all other people",
+}
+_ONE = {
+    "user": "one person with all rows",
+    "row": "one row",
+    "person": "one person, of whom the table holds one row",
+}
 
 
-def describe_promise(promise: Guarantee) -> str:
-    """Say what is promised."""
+def describe_promise(promise: Guarantee, *, person: bool = False) -> str:
+    """Say what is promised; `person` if each row was declared to be one person."""
     if promise.data_dependent:
         return (
             f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}, gamma = "
@@ -29,7 +37,7 @@ def describe_promise(promise: Guarantee) -> str:
     gamma = f", gamma = {format_up(promise.gamma)}" if promise.gamma else ""
     return (
         f"Epsilon = {format_up(promise.epsilon)}, delta = {format_up(promise.delta)}{gamma}. "
-        f"{describe_factor(promise, 'what was released', f'with {_change(promise)}')}"
+        f"{describe_factor(promise, 'what was released', f'with {_change(promise, person)}')}"
     )
 
 
@@ -42,10 +50,13 @@ def assume_same_person(promise: Guarantee, columns: Iterable[str] = ()) -> str:
     return f"{_SAME_PERSON}{told}."
 
 
-def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
+def describe_outsider(
+    promise: Guarantee, public: str, rests: str = "", *, person: bool = False
+) -> str:
     """Say what an outsider could still learn, who knows everything but the one in question.
 
-    `rests` names what was stated and not proven, and without which there is no limit.
+    `rests` names what was stated and not proven, and without which there is no limit; `person`
+    says that each row was declared to be one person.
     """
     if promise.data_dependent:
         return (
@@ -57,19 +68,20 @@ def describe_outsider(promise: Guarantee, public: str, rests: str = "") -> str:
     if promise.gamma:
         fails += (
             f" This may fail with probability {format_up(promise.gamma)} (gamma), that of "
-            f"{_name_draws(promise)}."
+            f"{_name_draws(promise, person)}."
         )
+    others = _OTHERS[_unit(promise, person)]
     return (
-        f"About {_whom(promise)}: somebody who knows {_OTHERS[promise.unit]}, and for whom it is "
-        f"even odds {_question(promise)}, guesses right with a probability of at most {sure} %, "
-        f"in place of 50 %.{fails} About everybody together: what the numbers say, and whatever "
-        "follows from that for people like those in the table, whether they are in it or not. "
-        f"Without any limit: {public}, and that this was asked. Other releases from the same rows "
-        "add to it."
+        f"About {_whom(promise, person)}: somebody who knows {others}, and for whom it is "
+        f"even odds {_question(promise, person)}, guesses right with a probability of at most "
+        f"{sure} %, in place of 50 %.{fails} About everybody together: what the numbers say, and "
+        "whatever follows from that for people like those in the table, whether they are in it or "
+        f"not. Without any limit: {public}, and that this was asked. Other releases from the same "
+        "rows add to it."
     )
 
 
-def _name_draws(promise: Guarantee) -> str:
+def _name_draws(promise: Guarantee, person: bool) -> str:
     """Name what a gamma is a probability over, and what it says nothing of.
 
     Over the sampler for every calibration: some part of it is the chance of an unlucky sample.
@@ -79,7 +91,8 @@ def _name_draws(promise: Guarantee) -> str:
             "the sampler, and of tables that are drawn from the public population; of new rows "
             "that were not given nothing is promised"
         )
-    one, many = ("person", "people") if promise.unit == "user" else ("row", "rows")
+    people = _unit(promise, person) != "row"
+    one, many = ("person", "people") if people else ("row", "rows")
     return (
         f"the sampler, and of {many} that are drawn from the public population; of a {one} that is "
         "unlike those nothing is promised"
@@ -107,23 +120,34 @@ def guess_right(promise: Guarantee) -> float:
     return min(1.0, round_up((factor + upper_double(promise.delta)) / (1 + factor), 16.0))
 
 
-def _whom(promise: Guarantee) -> str:
+def name_unit(promise: Guarantee, *, person: bool) -> str:
+    """Name what two neighbours differ in."""
+    return name_changed(_unit(promise, person), promise.distance)
+
+
+def _unit(promise: Guarantee, person: bool) -> str:
+    return "person" if person and promise.unit == "row" else promise.unit
+
+
+def _whom(promise: Guarantee, person: bool) -> str:
     if promise.distance > 1:
-        return name_changed(promise.unit, promise.distance)
-    return _ONE[promise.unit]
+        return name_changed(_unit(promise, person), promise.distance)
+    return _ONE[_unit(promise, person)]
 
 
-def _change(promise: Guarantee) -> str:
+def _change(promise: Guarantee, person: bool) -> str:
+    alone = promise.distance == 1 and _unit(promise, person) == "person"
+    whom = "the row of one person" if alone else _whom(promise, person)
     if _is_given(promise):
         return {
-            "replace-one": f"{_whom(promise)} replaced by a new one among those given",
-            "add-remove": f"{_whom(promise)} removed, or a new one among those given added",
+            "replace-one": f"{whom} replaced by a new one among those given",
+            "add-remove": f"{whom} removed, or a new one among those given added",
         }[promise.neighbours]
     done = "replaced" if promise.neighbours == "replace-one" else "added or removed"
-    return f"{_whom(promise)} {done}"
+    return f"{whom} {done}"
 
 
-def _question(promise: Guarantee) -> str:
+def _question(promise: Guarantee, person: bool) -> str:
     if _is_given(promise):
         pair = (
             "whether it or a new one among those given is",
@@ -131,7 +155,7 @@ def _question(promise: Guarantee) -> str:
         )
     elif promise.distance > 1:
         pair = ("which of two possibilities is", "whether they are")
-    elif promise.unit == "user":
+    elif _unit(promise, person) != "row":
         pair = ("which of two persons is", "whether that person is")
     else:
         pair = ("which of two rows is", "whether that row is")

@@ -22,6 +22,7 @@ from hushed.auditing._scores.pattern import (
     fit_mixtures,
     score_mixtures,
 )
+from hushed.auditing._scores.repeats import fit_repeats
 from hushed.auditing._scores.smoothing import fit_slope
 from hushed.auditing._scores.trees import fit_boosted
 
@@ -111,10 +112,10 @@ def fit_scores(
 ) -> Iterator[Family]:
     """Fit the scores worth trying on training samples of the two tables, one family at a time.
 
-    Whole outputs if they are few; patterns with numbers given them; histograms of the feature
-    maps. `effort` says how many: one kind of bins ("quick"), or finer and pooled ones, too. `bits`
-    says whether to look at the bit patterns of doubles; `without` names families to leave out, as
-    long as any other one is left.
+    Whole outputs if they are few, else those among them that repeat; patterns with numbers given
+    them; histograms of the feature maps. `effort` says how many: one kind of bins ("quick"), or
+    finer and pooled ones, too. `bits` says whether to look at the bit patterns of doubles;
+    `without` names families to leave out, as long as any other one is left.
     """
     categories = fit_categories(encoder, first, second)
     if categories is not None:
@@ -124,6 +125,10 @@ def fit_scores(
         bits = bits and encoder.objects
     binnings, mixtures = _QUICK if effort == "quick" else _FINE, []
     if categories is None:
+        # First, for of events that are as good the first one stays: a single output says most.
+        repeats = fit_repeats(encoder, first, second) if "repeats" not in without else []
+        if repeats:
+            yield Family(name="repeats", scores=repeats)
         if "mixtures" not in without:
             mixtures = fit_mixtures(encoder, first, second, (*binnings, _SMOOTH))
         if mixtures:

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.auditing._naming import name_type, say_types, write_number
 from hushed.auditing._outputs import (
+    LOWEST_BIT,
+    NO_BIT,
     STRUCTURE,
     Encoder,
     FeatureMap,
@@ -83,9 +86,13 @@ class Histograms:
         inside = ratios >= threshold if first else ratios <= threshold
         if self.kept[0] in (0, 2) and self.maps[0] == "structure":  # codes of texts
             known = self.edges[0][inside[1:-1]]
-            texts = [self.encoder.names.get(float(code), "another one") for code in known]
+            texts = [name_type(self.encoder, float(code)) for code in known]
+            if texts and not self.kept[0]:
+                return say_types(texts)
             return f"{used[0]} is {' or '.join(texts) or 'another one'}"
-        return f"{used[0]} lies in {_describe_intervals(self.edges[0], inside)}"
+        if used[0].startswith(LOWEST_BIT):
+            return _describe_bits(used[0], self.edges[0], inside)
+        return f"{used[0]} {_describe_intervals(self.edges[0], inside)}"
 
 
 def score_together(family: list[Histograms], encoded: Floats) -> Floats:
@@ -124,19 +131,50 @@ def _join_bins(family: list[Histograms], number: int) -> tuple[Floats, list[tupl
 
 
 def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
+    """Say where a number lies, or what it is where an interval holds one double alone."""
+    found = _list_intervals(edges, inside)
+    alone = [np.nextafter(low, np.inf) == high for low, high in found]
+    values = [low for (low, _), one in zip(found, alone, strict=True) if one]
+    wide = [each for each, one in zip(found, alone, strict=True) if not one]
+    parts = [f"[{low:.6g}, {high:.6g})" for low, high in wide[:4]]
+    parts += [f"{len(wide) - 4} intervals more"] * (len(wide) > 4)
+    told = [f"lies in {' or '.join(parts)}"] * bool(parts)
+    said = [write_number(each) for each in values[:4]] + ["NaN"] * bool(inside[-1])
+    said += [f"one of {len(values) - 4} values more"] * (len(values) > 4)
+    told += [f"is {' or '.join(said)}"] * bool(said)
+    return " or ".join(told) or "lies in nothing"
+
+
+def _list_intervals(edges: Floats, inside: NDArray[np.bool_]) -> list[tuple[float, float]]:
+    """Intervals of the bins inside, neighbours joined; NaN's left out."""
     limits = np.concatenate([[-np.inf], edges, [np.inf]])
-    parts = []
+    found = []
     start = None
     for i, flag in enumerate([*inside[:-1], False]):
         if flag and start is None:
             start = limits[i]
         if not flag and start is not None:
-            parts.append(f"[{start:.6g}, {limits[i]:.6g})")
+            found.append((float(start), float(limits[i])))
             start = None
-    if inside[-1]:
-        parts.append("NaN")
-    more = f" or {len(parts) - 4} intervals more" if len(parts) > 4 else ""
-    return " or ".join(parts[:4]) + more if parts else "nothing"
+    return found
+
+
+def _describe_bits(name: str, edges: Floats, inside: NDArray[np.bool_]) -> str:
+    """Say which lowest bits; zero has none, and is told by itself."""
+    split = np.union1d(edges, [NO_BIT])
+    at = edges.searchsorted(split, side="right")
+    flags = inside[np.concatenate([[0], at, [len(edges) + 1]])]
+    first = int(split.searchsorted(NO_BIT)) + 1
+    number = name.removeprefix(LOWEST_BIT)
+    parts = []
+    if flags[:first].any():
+        low = np.append(flags[:first], [False, False])
+        parts.append(f"{name} {_describe_intervals(split[:first], low)}")
+    if flags[-1]:
+        parts.append(f"{number} is infinite or no number")
+    if flags[first]:
+        parts.append(f"{number} is 0")
+    return " or ".join(parts) or f"{name} lies in nothing"
 
 
 def compute_log_ratios(first: NDArray[Any], second: NDArray[Any]) -> Floats:
@@ -248,6 +286,8 @@ def fit_family(
                 counted[at] += counts
             elif not constant:
                 known, ratios = _weigh_bins(edges[at], counts, apart[at])
+                if maps == ("bits",):
+                    ratios[-1] = 0.0  # what has no bits is no event of bits, whatever it tells
                 if len(known) or gaps:
                     found[at].append((number, known, ratios))
         pooled += [(number, gaps)] * (free and not constant)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushed.auditing._naming import RARE, name_outputs, name_type, say_outputs
 from hushed.auditing._outputs import STRUCTURE, Encoder, FeatureMap, apply_feature_map
 from hushed.auditing._scores.bins import assign_bins, find_places, find_values
 from hushed.auditing._scores.histogram import (
@@ -21,7 +22,6 @@ from hushed.auditing._scores.smoothing import fit_slope
 
 Floats = NDArray[np.float64]
 
-_RARE = "a rare output"
 _MOST_CATEGORIES = 20_000
 _SAMPLE = 20_000  # runs from which repeated values are told
 _RADIX_LIMIT = 2**52  # codes below it are whole in a double
@@ -58,16 +58,16 @@ class Categories:
         ratios = self.ratios[:-1]
         inside = np.flatnonzero(ratios >= threshold if first else ratios <= threshold)
         order = inside[np.argsort(-np.abs(ratios[inside]), kind="stable")]
-        known = [self.names[i] for i in order if self.names[i] != _RARE]
+        known = [self.names[i] for i in order if self.names[i] != RARE]
         rare = len(order) - len(known)
         shown = known[:6]
         shown += [f"{len(known) - 6} more"] * (len(known) > 6)
-        shown += [_RARE if rare == 1 else f"one of {rare} rare outputs"] * (rare > 0)
+        shown += [RARE if rare == 1 else f"one of {rare} rare outputs"] * (rare > 0)
         if not shown:
             return "an output not seen before"
         outside = np.setdiff1d(np.arange(len(ratios)), inside)
         others = [self.names[i] for i in outside]
-        return f"the output is {' or '.join(shown)}{_tell_apart(known[:6], others)}"
+        return f"{say_outputs(shown)}{_tell_apart(known[:6], others)}"
 
 
 def _tell_apart(shown: Sequence[str], others: Sequence[str]) -> str:
@@ -115,7 +115,7 @@ def fit_categories(encoder: Encoder, first: Floats, second: Floats) -> Categorie
     maps: tuple[FeatureMap, ...] = ("structure", "values") if encoder.objects else ("values",)
     parts = fit_histograms(encoder, first, second, maps, _PRIOR)
     ratios = np.append(_shrink_log_ratios(counts[0], counts[1], parts.evaluate(sample)), 0.0)
-    return Categories(keys=keys, ratios=ratios, levels=levels, names=_name_outputs(encoder, sample))
+    return Categories(keys=keys, ratios=ratios, levels=levels, names=name_outputs(encoder, sample))
 
 
 def _shrink_log_ratios(
@@ -148,13 +148,6 @@ def _encode_levels(encoded: Floats, levels: tuple[Floats, ...]) -> Floats:
         digit[np.isnan(column)] = len(known) + 1
         codes = codes * (len(known) + 2) + digit
     return codes
-
-
-def _name_outputs(encoder: Encoder, sample: Floats) -> tuple[str, ...]:
-    if encoder.objects:
-        codes = sample[:, len(STRUCTURE) - 1]
-        return tuple(encoder.names.get(float(code), _RARE) for code in codes)
-    return tuple(", ".join(f"{value:g}" for value in row) for row in sample)
 
 
 def _find_levels(first: Floats, second: Floats) -> tuple[Floats, ...] | None:
@@ -232,7 +225,7 @@ class Mixture:
             pattern //= len(known) + 2
         atom = int(pattern) - 2
         code = float(self.atoms[0][atom]) if atom >= 0 else 0.0
-        return self.encoder.names.get(code, "another one")
+        return name_type(self.encoder, code)
 
 
 def score_mixtures(family: list[Mixture], encoded: Floats) -> Floats:

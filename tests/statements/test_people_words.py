@@ -1,0 +1,58 @@
+"""Where each row was declared to be one person, a certificate speaks of people throughout."""
+
+import json
+
+import numpy as np
+import pytest
+
+import hushed as hs
+
+ROWS = np.linspace(0, 1, 40)
+
+
+def released(unit, note="one"):
+    mean = hs.statistics.mean(low=0, high=1, rows=40, unit=unit)
+    return hs.certify(
+        hs.release(mean, ROWS, hs.Laplace(hs.global_sensitivity(mean), epsilon=0.5)), note=note
+    )
+
+
+def test_a_release_for_people_ends_with_people():
+    told = released("person").explain()
+    assert "About one person, of whom the table holds one row: somebody who knows" in told
+    assert "which of two persons is in the table" in told
+    assert "About one row" not in told
+    assert "About one row" in released("row").explain()
+
+
+@pytest.mark.parametrize(
+    ("units", "whom"), [(["person"] * 2, "person"), (["person", "row"], "row")]
+)
+def test_a_study_speaks_of_people_if_all_of_its_parts_do(units, whom):
+    """Studies from before do not say it, and are about rows, as they were told."""
+    parts = [released(unit, str(number)) for number, unit in enumerate(units)]
+    study = hs.certify_study(parts, delta=1e-6)
+    told = study.explain()
+    assert ("the row of one person replaced" in told) == (whom == "person")
+    assert f"replace-one, one {whom}" in study._repr_html_()
+    assert hs.verify(study).agreement == "bits"
+    record = json.loads(study.record)
+    for each in record["parts"]:
+        each.pop("person", None)
+    old = hs.Statement(record=json.dumps(record))
+    assert "with one row replaced" in old.explain()
+
+
+def test_a_verification_speaks_of_a_trial_only_where_a_function_was_tried():
+    told = hs.verify(released("row"))
+    assert "tried just before" not in str(told.unchecked)
+    names = hs.verify(
+        hs.release(np.mean, ROWS, hs.Laplace(_sampled(), epsilon=1)).certificate, np.mean
+    )
+    assert "sampling." not in names.explain()
+    assert "asked again just before the release" in names.explain()
+
+
+def _sampled():
+    box = hs.populations.Uniform(low=0, high=1)
+    return hs.sample_sensitivity(np.mean, box, rows=40, gamma=0.2, workers=1)
