@@ -384,3 +384,21 @@ def test_a_budget_that_takes_no_query_says_so_when_it_is_opened(unit):
     with hs.Ledger(URL) as book:
         limit = book.balance("queries").budget.limit
     assert (limit.neighbours, limit.unit) == ("add-remove", unit)
+
+
+def test_several_prices_show_the_budget_after_all_and_speak_of_no_charge(tmp_path, monkeypatch):
+    """The price of several questions against a budget that has room, and one that has not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(
+            'format = "hushed query 1"\n[[aggregates]]\nkind = "count"\nname = "n"\n'
+        )
+    run("open", URL, "rows", "--epsilon", 1, "--neighbours", "add-remove")
+    words = ["query", "a.csv", "--file", "one.toml", "--file", "two.toml", "--quote"]
+    words += ["--ledger", URL, "--budget", "rows", "--epsilon"]
+    fits = CliRunner().invoke(app, [*words, "0.3"])
+    assert "the budget after these:" in fits.stdout
+    beyond = CliRunner().invoke(app, [*words, "0.7"])
+    assert "together they do not fit" in beyond.stdout
+    assert "Nothing was charged" not in beyond.output

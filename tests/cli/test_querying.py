@@ -751,3 +751,15 @@ def test_a_misspelt_file_or_column_is_asked_for(words, said, tmp_path, monkeypat
     hidden = CliRunner().invoke(app, ["query", "pass=2.csv", "--count", "--epsilon", "1"])
     assert "not shown" in hidden.stderr
     assert "pass=" not in hidden.stderr
+
+
+def test_a_missing_table_is_not_sent_to_a_ledger_beside_it(tmp_path, monkeypatch):
+    """A typing error of another table is still asked about."""
+    from hushed._ground.printing import suggest_path
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stays.db").touch()
+    assert suggest_path("stays.csv") == ""
+    assert "stays.db" in suggest_path("stay.db")
+    (tmp_path / "stay.csv").touch()
+    assert "stay.csv" in suggest_path("stays.csv")

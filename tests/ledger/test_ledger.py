@@ -26,6 +26,7 @@ from hushed.errors import (
     BudgetExists,
     DamagedLedger,
     HushedError,
+    KeyInUse,
     LedgerUnavailable,
     NewerLedger,
     NotALedger,
@@ -1109,3 +1110,20 @@ def test_real_numbers_of_any_type_are_charged(plain, number, method):
     (entry,) = plain.entries("b")
     assert entry.guarantee.epsilon >= number
     assert plain.balance("b").entries == 1
+
+
+def test_a_query_that_forgot_its_user_hears_of_the_column_before_a_weaker_budget(plain):
+    plain.open_budget("people", G(epsilon=1.0, neighbours="add-remove", unit="user"))
+    with pytest.raises(ParameterError) as refused:
+        plain.charge("people", G(epsilon=0.1, neighbours="add-remove"))
+    text = str(refused.value)
+    assert text.index("user='COLUMN' (--user COLUMN)") < text.index("open another budget")
+
+
+def test_a_key_in_use_says_what_differs(plain):
+    plain.open_budget("b", G(epsilon=1.0))
+    plain.charge("b", G(epsilon=0.1), key="k", question="one")
+    with pytest.raises(KeyInUse, match=r"epsilon was 0\.1 and is 0\.2"):
+        plain.charge("b", G(epsilon=0.2), key="k", question="one")
+    with pytest.raises(KeyInUse, match=r"the price is the same.*rows_per_user"):
+        plain.charge("b", G(epsilon=0.1), key="k", question="two")

@@ -24,6 +24,7 @@ _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:[\d.]+)?\+00:00$")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 SAVE_AS_CSV = "Excel files and other spreadsheets are not read: save the sheet as CSV UTF-8"
 _MAY_BE_SECRET = re.compile(r"[@?&]|://|(pass|pwd|token|secret|key)\w*\s*[=:]", re.IGNORECASE)
+_OF_LEDGERS = (".db", ".sqlite", ".sqlite3")  # how files of ledgers end, mostly
 _LEDGER = re.compile(r"sqlite:/", re.IGNORECASE)
 _DATABASE = re.compile(r"postgres(ql)?:/", re.IGNORECASE)
 
@@ -236,6 +237,8 @@ def suggest_path(path: object) -> str:
     with suppress(OSError, ValueError), os.scandir(folder or ".") as there:
         names = (each.name for each in islice(there, _COMPARED))
         beside = [each for each in names if each != name and not _MAY_BE_SECRET.search(each)]
+    if not name.lower().endswith(_OF_LEDGERS):  # then no table is meant by it
+        beside = [each for each in beside if not each.lower().endswith(_OF_LEDGERS)]
     return suggest(name, sorted(beside))
 
 

@@ -75,7 +75,11 @@ def open_budget(
     remark: Remark = "",
     json: JsonOption = False,
 ) -> None:
-    """Open a budget; the ledger is made if there is none."""
+    """Open a budget; the ledger is made if there is none.
+
+    One that hushed query can charge needs --neighbours add-remove, and with --user also --unit
+    user; the default is for hushed release, statistic and blocks. A limit is never changed.
+    """
     with finish(json=json, stopped=_STOPPED) as result:
         check_limit(epsilon, delta)
         limit = hs.Guarantee(

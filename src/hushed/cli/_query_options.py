@@ -163,7 +163,12 @@ class Price:
     """What the answer costs, and how exact it is."""
 
     epsilon: Annotated[
-        float | None, option("Privacy loss of the whole query, in nats. This or --error.", NOISE)
+        float | None,
+        option(
+            "Privacy loss of the whole query, in nats; of each one, where there are several "
+            "--file. This or --error.",
+            NOISE,
+        ),
     ] = None
     error: Annotated[
         Many,

@@ -11,6 +11,7 @@ import hushed as hs
 from hushed._ground.printing import format_up, shown
 from hushed.cli._query_options import Files, Price
 from hushed.errors import Overspent, ParameterError
+from hushed.ledger import Balance
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Together:
     prices: Mapping[str, hs.Quote]  # by file
     guarantee: hs.Guarantee
     unfit: str  # why the budget has no room for all; empty if it has, or none is named
+    left: Balance | None = None  # of that budget, after all of them
 
     def explain(self, explain: Callable[[hs.Quote], str]) -> str:
         """Say the price of each, and of all."""
@@ -31,6 +33,8 @@ class Together:
             f"together: epsilon {format_up(promise.epsilon)}{slack} for adding or removing one "
             f"{unit}, if all {len(self.prices)} are asked: what they cost adds up"
         )
+        if self.left is not None:
+            parts.append(f"the budget after these:\n{self.left.explain()}")
         if self.unfit:
             parts.append(f"together they do not fit: {self.unfit}")
         return "\n\n".join(parts)
@@ -73,13 +77,18 @@ def quote_together(
     joined = hs.compose([each.guarantee for each in prices.values()], method="basic").guarantee
     if joined is None:  # quotes always say their relation
         raise ParameterError("these questions have no common price")
-    unfit = ""
+    unfit, left = "", None
     if ledger is not None and budget is not None:
         try:
-            ledger.quote(budget, joined)
+            left = ledger.quote(budget, joined)
         except Overspent as refusal:
-            unfit = str(refusal)
-    return Together(prices, joined, unfit)
+            unfit = say_unfit(refusal)
+    return Together(prices, joined, unfit, left)
+
+
+def say_unfit(refusal: Overspent) -> str:
+    """Say why a budget has no room, where only the price was asked: no charge was tried."""
+    return str(refusal).removesuffix("Nothing was charged").rstrip()
 
 
 def _name_unit(user: str | None) -> str:

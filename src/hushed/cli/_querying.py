@@ -24,7 +24,7 @@ from hushed.cli._query_errors import check_target, describe_errors, read_errors
 from hushed.cli._query_figures import check_plot, draw_answer, draw_errors
 from hushed.cli._query_file import check_files, read_question, spell_hints, write_files
 from hushed.cli._query_options import Asked, Files, Many, Opened, Price, TimeoutOption
-from hushed.cli._query_together import check_several, describe_together, quote_together
+from hushed.cli._query_together import check_several, describe_together, quote_together, say_unfit
 from hushed.cli._records import Account, take_records
 from hushed.cli._spelling import Hint, describe_error, spell_option
 from hushed.cli._written import files_of, inputs_of
@@ -230,7 +230,7 @@ def _quote(
     try:
         return request.quote(rows=price.rows, **terms, ledger=ledger, budget=budget), ""
     except Overspent as refusal:
-        return request.quote(rows=price.rows, **terms), str(refusal)
+        return request.quote(rows=price.rows, **terms), say_unfit(refusal)
 
 
 def _open(
@@ -241,7 +241,7 @@ def _open(
             f"--table names a table in a database, and {plain_path(data)} is a file: leave it out"
         )
     request = open_table(data, table or "rows", user=user, types=types, **dialect)
-    print_notes(request.connection.warnings)
+    print_notes(request.connection.told)
     return request
 
 

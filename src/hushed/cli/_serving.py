@@ -159,7 +159,7 @@ def add(
                     f"{format_up(delta)} buys tighter sums of epsilon"
                 )
             if problem:
-                print_note(f"problem: {problem}")
+                print_note(f"added, but look at this: {problem}")
 
 
 def _bounds(text: str) -> tuple[float, float]:
@@ -170,13 +170,26 @@ def _bounds(text: str) -> tuple[float, float]:
         raise ParameterError("--range is COLUMN=LOW:HIGH, such as --range cost=0:5000") from None
 
 
-def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption = False) -> None:
+def confirm(
+    name: NameArgument,
+    accept_change: Annotated[
+        bool,
+        typer.Option(
+            "--accept-change",
+            help="Take a file whose columns are of other types, or whose cells are separated in "
+            "another way.",
+        ),
+    ] = False,
+    folder: FolderOption = Path(),
+    json: JsonOption = False,
+) -> None:
     """Take a data set as it is now, after its file or its description was changed."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import confirm_dataset  # noqa: PLC0415
 
-        found = confirm_dataset(folder, name)
+        found = confirm_dataset(folder, name, accept_change=accept_change)
         result.update(dataset=name, budget=found.budget, at_once=found.at_once)
+        result.update(changes=list(found.changes))
         if found.problem:
             result.update(problem=found.problem)
         if not json:
@@ -186,8 +199,10 @@ def confirm(name: NameArgument, folder: FolderOption = Path(), json: JsonOption 
                 else "after the next start"
             )
             print_line(f"{name} can be asked again {when}, against budget {found.budget!r}")
+            for each in found.changes:
+                print_note(f"changed: {each}")
             if found.problem:
-                print_note(f"problem: {found.problem}")
+                print_note(f"confirmed, but look at this: {found.problem}")
 
 
 def check(folder: FolderOption = Path(), json: JsonOption = False) -> None:

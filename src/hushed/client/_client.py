@@ -6,7 +6,7 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -183,7 +183,7 @@ class Client(Shown):
         Parameters
         ----------
         request : str
-            Id of the request.
+            Id of the request, or its first 8 characters.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Client(Shown):
             If certificate and answer do not belong together, or the signature is another's: also
             that of a new key of the server, where the key was given to `connect`.
         """
-        identity = _find_id(request)
+        identity = _find_id(_complete(request, self.requests))
         text = self.line.ask("GET", f"/v1/requests/{identity}/answer")[1]
         told = read_object(text)
         envelope = self.line.ask("GET", f"/v1/requests/{identity}/certificate")[1]
@@ -314,20 +314,13 @@ class Client(Shown):
 
     def _decide(self, request: str, what: str, body: Any = None) -> dict[str, Any]:
         try:
-            path = f"/v1/requests/{_find_id(self._complete(request))}/{what}"
+            path = f"/v1/requests/{_find_id(_complete(request, self.waiting))}/{what}"
             return read_object(self.line.ask("POST", path, body)[1], "id", "state")
         except NotFound:
             raise NotFound(
                 "there is no such request: client.waiting() lists what waits, as does hushed serve "
                 "waiting"
             ) from None
-
-    def _complete(self, request: str) -> str:
-        """Complete the first 8 characters or more of an id, if one request waits that has them."""
-        if not isinstance(request, str) or not 8 <= len(request) < 36:
-            return request
-        found = [each["id"] for each in self.waiting() if each["id"].startswith(request)]
-        return found[0] if len(found) == 1 else request
 
     def recover(self, timeout: float = 120.0) -> list[ServedAnswer | ServedRelease]:
         """Read what was asked from this computer and not read yet.
@@ -507,3 +500,11 @@ def _find_id(request: str) -> str:
         return str(uuid.UUID(request))
     except (ValueError, TypeError, AttributeError):
         raise NotFound("there is no such request: client.requests() lists yours") from None
+
+
+def _complete(request: str, listed: Callable[[], Sequence[Mapping[str, Any]]]) -> str:
+    """Complete the first 8 characters or more of an id, if one request that is listed has them."""
+    if not isinstance(request, str) or not 8 <= len(request) < 32:
+        return request
+    found = [each["id"] for each in listed() if each["id"].startswith(request)]
+    return found[0] if len(found) == 1 else request

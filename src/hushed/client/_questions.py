@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
@@ -41,6 +41,7 @@ class ServedAnswer(Answer):
 
     request: str = ""
     envelope: str = ""
+    takes_guess: ClassVar[bool] = False
 
 
 _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")

@@ -151,6 +151,7 @@ def read_problem(status: int, body: bytes) -> Exception:
     if code == "bad_query" and "needs a contribution bound: max_rows_per_user" in detail:
         return ParameterError(words, hint="call .bound_contributions(max_rows_per_user=N)")
     kind = _KINDS.get(code)
+    words += f" ({code})" * (code in _KINDS)  # by which the documentation names it
     if kind is None:
         # Without a code it is the refusal of a proxy, which does not know what was charged.
         kind = ParameterError if code and status in (400, 413, 422) else Refusal

@@ -132,8 +132,9 @@ class Ledger(LedgerReader):
             if known or not rows.insert_budget(connection, budget):
                 raise BudgetExists(
                     f"there is a budget {name!r} already, and a limit is not changed; charge it as "
-                    "it is, or open one by another name; one to which nothing was charged may be "
-                    "retired (ledger.retire_budget, hushed ledger retire)"
+                    "it is, or open one by another name. One to which nothing was charged may be "
+                    "retired (ledger.retire_budget, hushed ledger retire), so that nobody charges "
+                    "it; its name stays taken"
                 )
         return budget
 

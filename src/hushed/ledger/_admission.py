@@ -105,18 +105,24 @@ def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
         options.append("--data-dependent")
     command = f"hushed ledger open LEDGER NAME --epsilon EPSILON {' '.join(options)}"
     spelled = f"{', '.join(asked)} in its limit ({command})"
-    others = []
+    others: list[str] = []
+    by_user = promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove"
+    if by_user and limit.unit == "user":  # first, for the other way protects less
+        others.append("query the table with user='COLUMN' (--user COLUMN)")
+    first = len(others)
     if _can_be_turned(limit, promise):
         others.append(
             "release without a ledger, and charge by hand what it costs where a row is replaced, "
             f"2 epsilon and more than twice delta: ledger.charge({name!r}, "
             "guarantee.for_replacement())"
         )
-    if promise.unit != limit.unit and promise.neighbours == limit.neighbours == "add-remove":
-        others.append(f"query tables {'with' if limit.unit == 'user' else 'without'} user=COLUMN")
+    if by_user and limit.unit == "row":
+        others.append("query tables without user=COLUMN")
     if _for_fewer(limit, promise):
         others.append(f"sample with protect={limit.protect!r}")
-    return f"Open another budget with {spelled}" + "".join(f", or {each}" for each in others)
+    ways = [*others[:first], f"open another budget with {spelled}", *others[first:]]
+    told = ", or ".join(ways)
+    return told[0].upper() + told[1:]
 
 
 def _can_be_turned(limit: Guarantee, promise: Guarantee) -> bool:

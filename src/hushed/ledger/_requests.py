@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hushed._ground.printing import format_exactly
 from hushed.accounting._filters import Cost
 from hushed.errors import (
     KeyInUse,
@@ -72,7 +73,8 @@ def require_same_question(
     if not same or _price(entry.guarantee) != _price(guarantee):
         raise KeyInUse(
             f"the key {entry.key!r} of budget {budget.name!r} belongs to another question (entry "
-            f"{entry.number}: {entry.note!r}). Nothing was charged",
+            f"{entry.number}: {entry.note!r}): {_say_difference(entry.guarantee, guarantee)}. "
+            "Nothing was charged",
             parameter="key",
             hint="read its answer again with ledger.answer, or ask this one under another key",
         )
@@ -84,6 +86,24 @@ def require_same_question(
             "Nothing was charged"
         )
     return replace(entry, terms=terms_of(budget, entry.number))
+
+
+def _say_difference(paid: Guarantee, due: Guarantee) -> str:
+    """Say what differs, as far as the ledger knows it: it keeps a digest of a question."""
+    pairs = [
+        f"{name} was {format_exactly(a)} and is {format_exactly(b)}"
+        for name in ("epsilon", "delta", "gamma")
+        if (a := getattr(paid, name)) != (b := getattr(due, name))
+    ]
+    if pairs:
+        return ", ".join(pairs)
+    return (
+        "the price is the same, and something else is not, of which the ledger keeps a digest "
+        "alone. To the question of a query belong its file or table, the types of its columns, "
+        "what is asked with which bounds, keys and names, the kind of noise, the level of the "
+        "error bars, the guess of the rows of each user (rows_per_user) and the time limit; a note "
+        "does not"
+    )
 
 
 def _price(guarantee: Guarantee) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from hushed.server._datasets import (
     say_may_change,
     say_untyped,
 )
+from hushed.server._layouts import list_changes, require_read_alike
 from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 
@@ -98,9 +99,10 @@ class Confirmed:
     budget: str
     at_once: bool
     problem: str = ""
+    changes: tuple[str, ...] = ()  # of what is public of the table: columns, types, delimiter
 
 
-def confirm_dataset(folder: Path, name: str) -> Confirmed:
+def confirm_dataset(folder: Path, name: str, *, accept_change: bool = False) -> Confirmed:
     """Take a data set as it is now, for somebody has looked at the change; the budget it has.
 
     A server that runs takes another file soon, but another description only when it is started.
@@ -112,10 +114,16 @@ def confirm_dataset(folder: Path, name: str) -> Confirmed:
         require_keys(found, table)
         require_budget(ledger, found)
         before = find_registered(ledger, name)
+        described = before is not None and before.describes(found)
+        layout = "" if before is None else before.layout
+        changes = list_changes(layout, table)
+        if described and not accept_change:  # else a change of the description is what was meant
+            require_read_alike(name, found, layout, table, changes)
         register(ledger, name, found, table, MACHINE)
     return Confirmed(
         budget=found.budget,
-        at_once=before is not None and before.describes(found),
+        at_once=described,
+        changes=changes,
         problem=_say_problem(folder, settings, name, found, table),
     )
 
@@ -126,4 +134,4 @@ def _say_problem(
     """Say what a steward has to know of a data set that can be asked."""
     more = say_may_change(table) or say_untyped(folder, found, table)
     again = say_again(folder, settings, name, found, table)
-    return "; ".join(filter(None, (more, again, *table.connection.warnings)))
+    return "; ".join(filter(None, (more, again, *table.connection.told)))

@@ -26,6 +26,7 @@ from hushed.server._config import (
     digest_of,
     source_of,
 )
+from hushed.server._layouts import write_layout
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
@@ -56,6 +57,7 @@ class Registered:
     config_digest: str
     budget: str
     fingerprint: str
+    layout: str = ""  # what the table was by its header; empty of an older version
 
     def describes(self, settings: DatasetSettings) -> bool:
         """Whether this is the description that was confirmed."""
@@ -133,9 +135,16 @@ def _read_key(key: Any, kind: ColumnType) -> Any:
 
 
 def require_keys(settings: DatasetSettings, table: Table) -> None:
-    """Refuse declared keys by which nobody could group."""
+    """Refuse declared keys by which nobody could group, and bounds of what is no number."""
     for name, each in settings.column.items():
-        _read_keys(name, each, table.columns[name])
+        kind = table.columns[name]
+        _read_keys(name, each, kind)
+        if each.low is not None and kind not in ("int", "float"):
+            raise ParameterError(
+                f"a range of {brief(name)} is declared, which is of type {kind}, and bounds are of "
+                "numbers: declare its type, as by --type COLUMN=int or kind = 'int', or leave the "
+                "range out"
+            )
 
 
 def find_source(folder: Path, settings: DatasetSettings) -> Source:
@@ -242,7 +251,7 @@ def register(
         "id": name,
         "digest": digest_of(settings),
         "budget": settings.budget,
-        "print": fingerprint(table),
+        "print": f"{fingerprint(table)} {write_layout(table)}",
     }
     with telling(ledger) as connection:
         run(
@@ -315,7 +324,10 @@ def find_registered(ledger: Ledger, name: str) -> Registered | None:
     statement = "SELECT config_digest, budget, fingerprint FROM @.hushed_s_datasets WHERE id = :id"
     with reading(ledger) as connection:
         found = fetch_one(connection, statement, id=name)
-    return None if found is None else Registered(**found)
+    if found is None:
+        return None
+    seen, _, layout = found["fingerprint"].partition(" ")
+    return Registered(**{**found, "fingerprint": seen, "layout": layout})
 
 
 def was_confirmed(dataset: Dataset, ledger: Ledger) -> bool:

@@ -155,6 +155,15 @@ def require_table(dataset: Dataset) -> Table:
     return dataset.table
 
 
+def can_be_asked(dataset: Dataset) -> bool:
+    """Whether a question would not be refused for what the table is now."""
+    try:
+        require_table(dataset)
+    except Problem:
+        return False
+    return True
+
+
 def check_size(query: Query) -> None:
     """Refuse what is large, and what reaches beyond the table."""
     if len(query.aggregates) > MOST_AGGREGATES:

@@ -53,13 +53,13 @@ CODES = {
     "no_gamma": (409, "Your share has no gamma, which this function costs. Nothing was charged."),
     "dataset_changed": (
         409,
-        "The data set is not as it was when it was described. A steward has to look at it. "
-        "Nothing was charged.",
+        "The data set is not as it was when it was described. Ask your steward to look at "
+        "it. Nothing was charged.",
     ),
     "function_changed": (
         409,
-        "The function is not as it was when it was sampled. A steward has to look at it. Nothing "
-        "was charged.",
+        "The function is not as it was when it was sampled. Ask your steward to look at "
+        "it. Nothing was charged.",
     ),
     "not_ready": (409, "There is no answer yet."),
     "failed": (409, "This failed after the charge, which stays."),

@@ -27,6 +27,7 @@ from hushed.server._judging import (
     AskFunction,
     AskQuote,
     FunctionPrice,
+    can_be_asked,
     price,
     price_function,
     read_asked,
@@ -111,7 +112,11 @@ def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFun
     most = most_epsilon(dataset.settings, desk.settings.limits)
     if record.max_epsilon is not None:
         most = min(most, record.max_epsilon)
-    closed = "it is not as it was when it was registered" if found.stale or dataset.stale else ""
+    closed = (
+        "it is not as it was when it was registered"
+        if found.stale or not can_be_asked(dataset)
+        else ""
+    )
     if not closed and record.gamma and share is not None and not share.gamma:
         closed = NO_GAMMA
     names = ShownFunction.model_fields.keys() & set(Record.model_fields)
@@ -157,7 +162,7 @@ def own_grants(desk: Desk, caller: Caller) -> list[Grant]:
 def _dataset(desk: Desk, name: str, share: Grant | None) -> ShownDataset:
     found = desk.datasets[name]
     most = most_epsilon(found.settings, desk.settings.limits)
-    told = found.layout() | {"max_epsilon": most, "open": not found.stale}
+    told = found.layout() | {"max_epsilon": most, "open": can_be_asked(found)}
     left = None if share is None else show_share(desk, share)
     return ShownDataset.model_validate(told | {"share": left})
 

@@ -287,7 +287,7 @@ def check_server(folder: Path) -> Check:
             else:
                 facts.append(f"data set {each.id}: can be asked")
             if each.table is not None:
-                facts += [f"data set {each.id}: {more}" for more in each.table.connection.warnings]
+                facts += [f"data set {each.id}: {more}" for more in each.table.connection.told]
                 problems += [f"data set {each.id}: {more}" for more in _look_at(each, each.table)]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong

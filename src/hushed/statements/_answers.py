@@ -89,12 +89,16 @@ def _as_at_first(words: str) -> str:
 
 
 def _list_values(answer: Answer) -> Table:
-    lines = list_lines(answer)
+    head, *rows = list_lines(answer)
+    ranks = {
+        shown(name): f"{shown(name)} [within {format_up(error, 4)} ranks]"
+        for name, error in answer.rank_error.items()
+    }
+    lines = [[ranks.get(each, each) for each in head], *rows]
     barred = set(answer.values) - set(answer.rank_error) - set(answer.shortfall)
     bars = f", with error bars of {percent(answer.level)}" if barred else ""
     made = Table(name=f"What was released{bars}", lines=tuple(map(tuple, lines)))
-    shown = made.lines[1 : made.most + 1]
-    long = sum(len(each) > made.cell for line in shown for each in line)
+    long = sum(len(each) > made.cell for line in made.lines[1 : made.most + 1] for each in line)
     return replace(made, cell=max(made.cell, _LONG // max(long, 1)))
 
 

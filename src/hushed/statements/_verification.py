@@ -112,10 +112,9 @@ class StatementCheck(Shown):
         seen = ["signature"] * self.signature + ["record"] + ["ledger"] * bool(self.ledger)
         missed = ["that it was released and charged"] * (self.ledger is False)
         missed += ["who wrote it"] * (not self.signature)
-        return (
-            f"{_FOUND[self.agreement]} ({', '.join(seen)}); not checked: "
-            f"{', '.join([*missed, 'and more, said below'])}"
-        )
+        rest = f"not checked: {', '.join(missed)}, and more, said below"
+        rest = rest if missed else "what was not checked is said below"
+        return f"{_FOUND[self.agreement]} ({', '.join(seen)}); {rest}"
 
 
 @overload

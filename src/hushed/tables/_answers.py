@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
@@ -123,6 +123,7 @@ class Answer(Shown):
     unit: str
     entry: int | None = None
     asked: Asked | None = None
+    takes_guess: ClassVar[bool] = True  # whether a public guess may be given when it is asked
 
     def __post_init__(self) -> None:
         for each in _MAPPINGS:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from hushed._ground.notebook import Shown
 from hushed._ground.numeric import float_above, root_above
-from hushed._ground.printing import format_exactly, format_up, shown
+from hushed._ground.printing import format_down, format_exactly, format_up, shown
 from hushed.guarantee import Guarantee
 from hushed.tables._joins import Join, JoinUsers
 from hushed.tables._measurements import Measurement
@@ -25,7 +25,8 @@ from hushed.tables._top import TopChoice
 Noise = Literal["Laplace", "Gaussian", "exponential", "joint exponential", "one-sided"]
 
 DISTANCES = "how far one"  # begins what is said of distances
-_DIGITS = (4, 10)  # of a part of epsilon; more where it is a decimal of so many
+_DIGITS = 10  # of a part of epsilon
+_LAST_BITS = Fraction(1, 2**44)  # of a part: what rounding may have added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -105,12 +106,16 @@ class Distances(Shown):
 
 
 def show_part(epsilon: float) -> str:
-    """Print a part of epsilon: as it is, or that it is rounded, so that no sum seems wrong."""
-    for digits in _DIGITS:
-        short = format_up(epsilon, digits)
-        if float(short) == epsilon:
-            return short
-    return f"{format_up(epsilon, _DIGITS[0])}, rounded up"
+    """Print a part of epsilon, so that parts that are printed add up to no more than the whole.
+
+    A part that was rounded in its last bits, as half of 0.3 is, stands as the decimal that it was
+    meant to be; any other is rounded down. The whole stands beside them, and is never less.
+    """
+    near = f"{epsilon:.{_DIGITS}g}"
+    if float(near) == epsilon:
+        return near
+    same = abs(Fraction(near) - Fraction(epsilon)) <= Fraction(epsilon) * _LAST_BITS
+    return f"about {near if same else format_down(epsilon, _DIGITS)}"
 
 
 def trace_distances(query: Query, plan: Plan) -> tuple[Distances, ...]:

@@ -31,6 +31,7 @@ _TOO_LARGE = (
     "parts within each other; derive a column first"
 )
 _CAPITALS = re.compile(r"\b(?:AND|OR|NOT|IN)\b")
+_BARE_DAY = re.compile(r"(?<!['\"\w-])[0-9]{4}-[0-9]{2}-[0-9]{2}(?!['\"\w-])")
 _SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
     "allowed are columns, numbers, strings, True, False, + - * /, comparisons, in [...], "
@@ -91,6 +92,8 @@ def _parse(text: str, columns: Mapping[str, StoredType]) -> Expression:
 
 def _hint(text: str) -> str:
     """Say what of SQL is written otherwise, where that alone keeps it from being read."""
+    if found := _BARE_DAY.search(text):
+        return f"; a date is written in quotation marks: '{found[0]}'"
     doubled = _SINGLE.sub("==", text)
     small = doubled if _tree(doubled) else _CAPITALS.sub(lambda found: found[0].lower(), doubled)
     if _tree(small) is None:
@@ -295,7 +298,8 @@ def number_advice(column: str) -> dict[str, str]:
     """Fields of an error that advise to read a column of strings as numbers."""
     if len(column) > _LONGEST_NAME or not column.isprintable():
         column = "COLUMN"
-    hint = f"to read strings as numbers, declare the column type: types={{{column!r}: 'float'}}"
+    hint = "to read strings as numbers, declare the column type (of a team server, ask the steward)"
+    hint += f": types={{{column!r}: 'float'}}"
     return {"parameter": "types", "hint": hint}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +47,14 @@ class LeftOut:
         Rows of all users together.
     users : int
         Users with a row that is left out: as many may be missing in a group.
+    all_rows, all_users : int, optional
+        All rows and users that there are by the guess; not stored with an answer.
     """
 
     rows: int
     users: int
+    all_rows: int | None = field(default=None, compare=False)
+    all_users: int | None = field(default=None, compare=False)
 
 
 def read_left_out(guess: Any, query: Query) -> LeftOut | None:
@@ -71,11 +75,12 @@ def read_left_out(guess: Any, query: Query) -> LeftOut | None:
         )
     held = _read_guess(guess, query.user)
     kept = _find_kept(query)
-    if kept is None:
-        return LeftOut(0, 0)
-    beyond = {rows: users for rows, users in held.items() if rows > kept}
+    beyond = {rows: users for rows, users in held.items() if kept is not None and rows > kept}
     return LeftOut(
-        sum((rows - kept) * users for rows, users in beyond.items()), sum(beyond.values())
+        sum((rows - (kept or 0)) * users for rows, users in beyond.items()),
+        sum(beyond.values()),
+        all_rows=sum(rows * users for rows, users in held.items()),
+        all_users=sum(users for rows, users in held.items() if rows),
     )
 
 
@@ -266,9 +271,12 @@ def advise_bars(answer: Answer) -> list[str]:
         return []
     query = asked.query
     said = _say_kept(query.max_rows_per_user, query.max_groups_per_user, kinds)
+    way = "rows_per_user of release, --rows-per-user of hushed query"
+    if not answer.takes_guess:
+        way = "which a team server does not take: ask the steward which bound few people pass"
     return [
         f"Noise alone: {said}. An error that includes it needs a public guess of the rows of each "
-        "user (rows_per_user of hs.table, --rows-per-user of hushed query)."
+        f"user ({way})."
     ]
 
 

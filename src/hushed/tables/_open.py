@@ -91,7 +91,7 @@ def table(
         header=header,
         newlines_in_values=newlines_in_values,
     )
-    for message in made.connection.warnings:
+    for message in made.connection.told:
         warn_outside(HushedWarning(message))
     return made
 

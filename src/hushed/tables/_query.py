@@ -242,7 +242,9 @@ class Query:
     def describe(self) -> str:
         """Describe the query by public names: no constant, no key, no row."""
         aggregates = ", ".join(
-            each.kind if each.column is None else f"{each.kind}({each.column})"
+            each.kind
+            if each.column is None
+            else f"{'median' if each.probabilities == (0.5,) else each.kind}({each.column})"
             for each in self.aggregates
         )
         filtered = " of filtered rows" if any(isinstance(s, Filter) for s in self.steps) else ""

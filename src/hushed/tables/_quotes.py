@@ -342,7 +342,7 @@ def quote_query(
     distances = trace_distances(query, plan)
     return replace(
         quote,
-        warnings=connection.warnings,
+        warnings=connection.told,
         distances=distances,
         left_out=left_out,
         kept=say_kept(query, left_out),

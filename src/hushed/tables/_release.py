@@ -38,7 +38,13 @@ from hushed.tables._scan import (
 from hushed.tables._scan_queries import Key
 from hushed.tables._searching import Side
 from hushed.tables._storage import bound_length
-from hushed.tables._warnings import data_warnings, present_rows, say_empty
+from hushed.tables._warnings import (
+    data_warnings,
+    guess_warnings,
+    present_rows,
+    say_empty,
+    zero_warnings,
+)
 
 _MOST_AGGREGATES = 100
 _MOST_NUMBERS = 5_000_000  # about 500 MB, and half a minute of noise
@@ -216,9 +222,11 @@ def _build_answer(
         },
         present=present_rows(query.aggregates, plan.parts, noisy),
         warnings=(
-            *ready.scan.connection.warnings,
+            *ready.scan.connection.told,
             *(() if keys or plan.selection is None else say_empty(plan.selection, plan.unit)),
             *data_warnings(query.aggregates, plan.parts, noisy, beta),
+            *zero_warnings(query.aggregates, low, high),
+            *guess_warnings(query.aggregates, low, left_out),
         ),
         level=1 - beta,
         guarantee=plan.guarantee,

@@ -64,7 +64,10 @@ def write_answer(answer: Answer) -> str:
             "beta": asked.beta,
         }
         if asked.left_out is not None:
-            record["asked"]["left_out"] = asdict(asked.left_out)
+            record["asked"]["left_out"] = {
+                "rows": asked.left_out.rows,
+                "users": asked.left_out.users,
+            }
     return json.dumps(record)
 
 

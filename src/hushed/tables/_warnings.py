@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hushed._ground.printing import format_up, shown
+from hushed._ground.printing import format_down, format_up, shown
+from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import Choice, Part, PartitionSelection
 from hushed.tables._requests import Aggregate
 from hushed.tables._top import TopChoice
@@ -14,6 +15,7 @@ _ADVICE = (
     "If there should be more, check the type of the column, its decimal points (1234.50) and its "
     "dates (2024-03-01): a cell that cannot be read as its type is missing."
 )
+_OF_KEYS = "So is a user whose id is not of the declared type; a key is spelled as in the table."
 
 
 def present_rows(
@@ -45,6 +47,53 @@ def data_warnings(
                 for number, rows in zip(present, noisy[total], strict=True)
             )
         found += _describe_present(name, present, error, lost, few)
+    return tuple(found)
+
+
+def zero_warnings(
+    aggregates: Sequence[Aggregate],
+    low: Mapping[str, Sequence[Any]],
+    high: Mapping[str, Sequence[Any]],
+) -> tuple[str, ...]:
+    """Warn of counts and sums that cannot be told from 0, which is what missing values give."""
+    found = []
+    for each in aggregates:
+        if each.kind not in ("count", "users", "sum"):
+            continue
+        bars = list(zip(low[each.name], high[each.name], strict=True))
+        lost = sum(least <= 0 <= most or most < 0 <= each.low for least, most in bars)
+        where = "" if len(bars) == 1 else f" in {lost} of {len(bars)} groups"
+        if lost:
+            found.append(
+                f"{shown(each.name)}:{where} it cannot be distinguished from 0. {_ADVICE} "
+                f"{_OF_KEYS}"
+            )
+    return tuple(found)
+
+
+def guess_warnings(
+    aggregates: Sequence[Aggregate], low: Mapping[str, Sequence[Any]], guess: LeftOut | None
+) -> tuple[str, ...]:
+    """Warn of a public guess of rows that the noisy numbers contradict: its bars do not hold."""
+    if guess is None or guess.all_rows is None or guess.all_users is None:
+        return ()
+    found = []
+    for each in aggregates:
+        ends = low[each.name]
+        if not ends or each.kind not in ("count", "users"):
+            continue
+        # A row lies in one group, a user may lie in several.
+        least = sum(ends) if each.kind == "count" else max(ends)
+        known, what = (
+            (guess.all_rows, "rows") if each.kind == "count" else (guess.all_users, "users")
+        )
+        if least > known:
+            found.append(
+                f"{shown(each.name)}: the guess of the rows of each user (rows_per_user, "
+                f"--rows-per-user) is of {known} {what}, and the noisy numbers say that there are "
+                f"more, about {format_down(least, 4)} at least: the error bars, which rest on "
+                "that guess, are too short."
+            )
     return tuple(found)
 
 

@@ -32,7 +32,11 @@ class Connection:
     stored: Mapping[str, str] = field(repr=False)
     # Address and name of the table, for the digest of a query; without a password.
     place: str = field(default="", repr=False)
+    # What is said of a view, or of a table whose rows cannot be checked: none is copied.
     warnings: tuple[str, ...] = field(default=(), repr=False)
+    delimiter: str = field(default="", repr=False)  # of a CSV file, as its header tells
+    # What is said of a file from its header and the declared types: how cells are read.
+    remarks: tuple[str, ...] = field(default=(), repr=False)
     # Held from the plan of a query to its last answer: one thread queries at a time.
     lock: Any = field(default_factory=RLock, repr=False, compare=False)
     # The copies of bounded rows that are filled, that of the last query last; changed under the
@@ -61,6 +65,11 @@ class Connection:
     def columns(self) -> Mapping[str, StoredType]:
         """Type of each column; public."""
         return MappingProxyType({name: cast.type for name, cast in self.casts.items()})
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that whoever opens it, asks a price or an answer is told; public."""
+        return (*self.warnings, *self.remarks)
 
     @property
     def changed(self) -> bool:

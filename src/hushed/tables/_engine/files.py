@@ -31,7 +31,7 @@ from hushed.tables._engine.frames import (
 )
 from hushed.tables._engine.parts import read_parts, require_one_schema, state_of
 from hushed.tables._engine.plain_parquet import has_dictionaries, hide_types, open_plain
-from hushed.tables._engine.spellings import read_spelling
+from hushed.tables._engine.spellings import read_spelling, say_how_read
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 _DUCKDB_FILE = "a DuckDB file is named by its address, duckdb:///FILE"
@@ -260,4 +260,6 @@ def _open_csv(
     made = f"CREATE VIEW cells AS SELECT {', '.join(cells)} FROM ({strings})"  # noqa: S608
     backend.con.execute(made)
     short = {each: f"c{i}" for i, each in enumerate(file.names)}
-    return open_own(MEMORY, backend, "cells", {}, short, str(path))
+    opened = open_own(MEMORY, backend, "cells", {}, short, str(path))
+    remarks = say_how_read(file.delimiter, declared)
+    return replace(opened, delimiter=file.delimiter, remarks=remarks)

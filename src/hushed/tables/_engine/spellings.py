@@ -8,7 +8,10 @@ of `hushed._ground.numerals.read_cell`: every command reads a file alike.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hushed._ground.numerals import LONGEST
+from hushed._ground.printing import shown
 from hushed._ground.types import ColumnType
 
 _BLANK = r"[ \t\r\n]*"
@@ -38,6 +41,25 @@ def read_spelling(text: str, declared: ColumnType) -> str:
     )
     found = f"coalesce({day}, {zoned})"
     return f"TRY_CAST({found} AS DATE)" if declared == "date" else found
+
+
+def say_how_read(delimiter: str, declared: Mapping[str, ColumnType]) -> tuple[str, ...]:
+    """Say how numbers and dates must be written, where the header makes another way likely.
+
+    Programs write a semicolon between cells where numbers have a decimal comma. The header and the
+    declared types alone decide: what the cells hold is private.
+    """
+    read = [name for name, each in declared.items() if each in ("float", "date", "timestamp")]
+    if delimiter != ";" or not read:
+        return ()
+    named = ", ".join(map(shown, read))
+    return (
+        "The cells of this file are separated by semicolons, as where numbers have a decimal comma "
+        f"(1234,50) and dates begin with the day (20.05.2025). Of {named}, numbers are "
+        "read as 1234.50 and dates as 2025-05-20 alone: any other cell is missing, 1.234 is 1 and "
+        "a bit, and answers are about the rest. If they are written in another way, convert the "
+        "file first: docs/tables.md.",
+    )
 
 
 def _read_double(text: str) -> str:

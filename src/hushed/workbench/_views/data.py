@@ -82,7 +82,7 @@ def describe_data(
         columns=columns,
         hidden=hidden,
         errors=form.errors,
-        warnings=tuple(map(flat, plain.connection.warnings)),
+        warnings=tuple(map(flat, (typed or plain).connection.told)),
         opened=True,
         fixed=fixed,
         stale=stale,
