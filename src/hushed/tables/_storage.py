@@ -21,6 +21,7 @@ from hushed.tables._question import Query
 _SCHEMA, _VERSION = "hushed answer", 1
 _MAPPINGS = ("values", "low", "high", "present")
 _WIDEST = 26  # characters of a number and what stands behind it
+_REMARKS = 2_000  # characters said of one output, and of all; which ones, the noise decides
 
 
 def plain_rows(answer: Answer) -> list[dict[str, Any]]:
@@ -79,7 +80,8 @@ def bound_length(group: Answer, values: Sequence[Sequence[Any]], asked: Asked) -
         groups // len(each) * sum(len(json.dumps(_plain_cell(key))) + 2 for key in each)
         for each in values
     )
-    return len(write_answer(replace(group, asked=asked))) + keys + groups * numbers * _WIDEST
+    told = len(write_answer(replace(group, asked=asked))) + _REMARKS * (1 + len(group.values))
+    return told + keys + groups * numbers * _WIDEST
 
 
 def read_answer(text: str) -> Answer:
