@@ -14,7 +14,7 @@ import pytest
 import hushed as hs
 from hushed.comparing import _routes as routes
 from hushed.errors import BadFunction, BadRows, ParameterError
-from hushed.populations._drawing import draw_rows
+from hushed.populations._drawing import draw_shown
 
 VALUES = [1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 22.0]
 """The table of docs/worst-case.md, whose lengths and smooth sensitivities are known by hand."""
@@ -140,10 +140,10 @@ class TestErrors:
         drawn = []
 
         def counted(*given):
-            drawn.append(draw_rows(*given))
+            drawn.append(draw_shown(*given))
             return drawn[-1]
 
-        monkeypatch.setattr("hushed.comparing._simulated.draw_rows", counted)
+        monkeypatch.setattr("hushed.comparing._simulated.draw_shown", counted)
         s = hs.statistics.median(rows=300, low=0, high=1)
         found = hs.compare(s, UNIT, trials=60, workers=1, delta=1e-6)
         assert len(found.routes) > 7

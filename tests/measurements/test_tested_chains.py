@@ -221,5 +221,5 @@ def test_a_curve_is_stated_in_other_terms_only_where_it_can():
     """Asked for its own terms it gives the curve; there is no rho where delta is lost."""
     chain = TEXTS >> WINNER
     assert chain.map(2, PRIVACY_PROFILE).delta(2.0) == chain.map(2).delta(2.0)
-    with pytest.raises(ParameterError, match="zcdp"):
+    with pytest.raises(ParameterError, match="ZCDP"):
         chain.map(1, hs.spaces.ZCDP)

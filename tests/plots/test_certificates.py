@@ -119,7 +119,8 @@ def test_times_and_counts_read_as_elsewhere_on_the_page():
     report = hs.audit(noisy, [pair], claim=hs.Guarantee(epsilon=1.0), samples=20_000, batch=True)
     text = Tags(certificate_page(hs.certify(report))).text.partition("The certificate itself")[0]
     runs = f"{report.witness.counts.samples:,}"
-    assert text.count(runs) == 6  # two in the table, two for outsiders, two in the evidence
+    # Two in the table, two for outsiders, two in the evidence, and how many of all were these.
+    assert text.count(runs) == 7
     assert runs.replace(",", "") not in text
     assert "the other one" not in text
 
