@@ -350,7 +350,12 @@ def test_a_proven_sensitivity_is_followed_not_run():
     assert found.reproduced
     assert found.proven
     assert "its proof is not checked here" in found.explain()
-    for field in ("created", "versions", "charged", "argument"):
+    for field in (
+        "when it was made",
+        "the versions of packages",
+        "what it was charged to",
+        "argument",
+    ):
         assert field in found.explain()
 
 
