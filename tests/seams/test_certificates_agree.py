@@ -14,6 +14,7 @@ import hushed as hs
 from hushed import noise
 from hushed.errors import ParameterError
 from hushed.releasing import certify
+from hushed.releasing._verification_record import _WORDS
 from hushed.sensitivity import choose_rank
 
 UNIT = hs.populations.Uniform(low=0, high=1)

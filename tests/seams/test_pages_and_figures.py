@@ -100,7 +100,7 @@ def test_the_table_of_a_page_holds_the_numbers_of_the_certificate(name):
         "delta": (rows["delta"], promise.delta, 1),
         "gamma": (rows["gamma"].split(" ")[0], promise.gamma, 1),
         "scale": (rows["mechanism"].rpartition(" ")[2], made.scale, -1),
-        "accuracy": (rows["accuracy at 95 %"].split(" ")[0], made.accuracy, 1),
+        "accuracy": (rows["accuracy at 95 %"].partition(",")[0], made.accuracy, 1),
         "sensitivity": (rows["sensitivity"].split(" ")[0], certificate.sensitivity, 1),
     }
     for label, (shown, value, side) in said.items():
