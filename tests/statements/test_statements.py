@@ -935,7 +935,8 @@ def test_the_first_line_says_what_nobody_looked_at(certificates, ledger, kind):
         assert any("ledger has what was charged" in each for each in rest)
     private, public = hs.statements.make_key()
     signed = hs.verify(hs.statements.sign(known, private), f, key=public).explain()
-    assert signed.startswith("holds as far as it was checked (signature, record); not checked: ")
+    below = "not checked: " if of_ledger else "what was not checked is said below\n"
+    assert signed.startswith(f"holds as far as it was checked (signature, record); {below}")
     assert "who wrote it" not in signed.splitlines()[0]
 
 

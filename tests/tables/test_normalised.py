@@ -515,6 +515,7 @@ def cut(line, between):
     return cells
 
 
+@pytest.mark.filterwarnings("ignore:The cells of this file are separated by semicolons")
 class TestCsv:
     """A line is a row, and types are declared: no cell says anything of another."""
 

@@ -82,6 +82,7 @@ def test_of_a_wide_table_used_columns_stay_and_others_are_found(tmp_path):
     assert every.hidden == 450 - MOST_COLUMNS
 
 
+@pytest.mark.filterwarnings("ignore:The cells of this file are separated by semicolons")
 @pytest.mark.slow_cases("command")
 @pytest.mark.parametrize("kind", ["python", "command"])
 def test_exports_of_a_file_without_names_have_its_header(tmp_path, kind):
