@@ -57,8 +57,8 @@ def say_how_read(delimiter: str, declared: Mapping[str, ColumnType]) -> tuple[st
         "The cells of this file are separated by semicolons, as where numbers have a decimal comma "
         f"(1234,50) and dates begin with the day (20.05.2025). Of {named}, numbers are "
         "read as 1234.50 and dates as 2025-05-20 alone: any other cell is missing, 1.234 is a "
-        "little more than 1, and answers are about the rest. If they are written in another way, convert the "
-        "file first: docs/tables.md.",
+        "little more than 1, and answers are about the rest. If they are written in another way, "
+        "convert the file first: docs/tables.md.",
     )
 
 
