@@ -17,8 +17,10 @@ from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 import hushed as hs
 from hushed.errors import DamagedLedger, DoesNotHold, NotFound, ParameterError
 from hushed.plots._audits import audit_page
+from hushed.statements._budgets import _describe_table
 from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
+from hushed.statements._readings import Table
 
 ROWS = pa.table(
     {
@@ -1004,3 +1006,13 @@ def test_a_budget_says_which_part_is_used_up(tmp_path):
     assert "gamma left: 0\n" in text
     assert "\ndelta left: " in text
     assert "<th>gamma left</th><td>0</td>" in ledger.balance("g")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [(("name", "value"), "2 numbers: a 1; b 2"), (("ward", "count"), "2 groups, ")],
+)
+def test_a_budget_tells_numbers_with_names_from_groups(head, said):
+    """Coefficients of a model were called groups."""
+    table = Table("released", (head, ("a", "1"), ("b", "2")))
+    assert _describe_table(table).startswith(said)

@@ -328,6 +328,8 @@ def _describe_table(table: Table) -> str:
         told = "; ".join(" ".join(each) for each in lines[:_MOST_LINES])
         if len(lines) > _MOST_LINES:
             told += f"; {len(lines) - _MOST_LINES} more are in the file"
+        if names == ("name", "value"):
+            return _cut(f"{len(lines)} numbers: {told}")
         return _cut(f"{len(lines)} groups, {', '.join(names)}: {told}")
     if names == ("value",):
         return _cut(lines[0][0])
