@@ -1014,5 +1014,5 @@ def test_a_budget_says_which_part_is_used_up(tmp_path):
 )
 def test_a_budget_tells_numbers_with_names_from_groups(head, said):
     """Coefficients of a model were called groups."""
-    table = Table("released", (head, ("a", "1"), ("b", "2")))
+    table = Table(name="released", lines=(head, ("a", "1"), ("b", "2")))
     assert _describe_table(table).startswith(said)
