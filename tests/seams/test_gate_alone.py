@@ -56,6 +56,7 @@ OPEN = {
     "blocks/_simulation.py",
     "comparing/_block_routes.py",
     "comparing/_question.py",
+    "comparing/_vector_routes.py",
 }
 
 
