@@ -60,7 +60,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     console = Console()  # it would end the program itself when nobody reads it
     with _output(), console.capture() as drawn:
         console.print(table)
-    print_line(drawn.get().removesuffix("\n"))
+    with _output():
+        sys.stdout.write(drawn.get())
 
 
 @contextmanager
