@@ -714,7 +714,8 @@ class TestViews:
             assert self.CONDITION in query.quote(epsilon=1.0).explain()
             assert self.CONDITION in " ".join(query.release(epsilon=1.0).warnings)
         for source in (file, postgres_url):
-            assert hs.table(source, "t").count().release(epsilon=1.0).warnings == ()
+            told = hs.table(source, "t").count().release(epsilon=50.0).warnings
+            assert self.CONDITION not in " ".join(told)
 
     @pytest.mark.slow_cases("T.S.v", "s.v", "t.s.V")
     @pytest.mark.parametrize("name", ["V", "s.v", "S.V", "t.s.V", "T.S.v", "Main.v", "t.main.V"])
