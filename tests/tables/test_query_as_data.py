@@ -168,7 +168,7 @@ def check_law(csv, drawn):
     assert opened.ask(query) == table
     assert hs.Query.from_toml(query.to_toml()) == query == hs.Query.from_json(query.to_json())
     found = {}
-    exec(query.to_python(csv), found)
+    exec(query.to_python(csv, "rows"), found)
     assert hs.Query.of(found["query"]) == query
     return query
 
@@ -213,7 +213,7 @@ def test_joins_by_users_are_exported_as_all_else(database, opened_once, drawn, t
 def check_notebook(source, query):
     import nbformat
 
-    notebook = nbformat.reads(query.to_notebook(source, epsilon=0.5), as_version=4)
+    notebook = nbformat.reads(query.to_notebook(source, "rows", epsilon=0.5), as_version=4)
     nbformat.validate(notebook)
     found = {}
     exec(notebook.cells[1].source, found)
