@@ -139,8 +139,8 @@ def test_what_was_changed_while_it_was_away_stays_closed(tmp_path, postgres_url,
     with locked_out(postgres_url):
         served = open_team(folder, tokens)
         team = next(served)
-    with Ledger(postgres_url, create=False) as ledger, telling(ledger) as connection:
-        run(connection, "UPDATE @.hushed_s_datasets SET config_digest = 'another'", {})
+        with Ledger(postgres_url, create=False) as ledger, telling(ledger) as connection:
+            run(connection, "UPDATE @.hushed_s_datasets SET config_digest = 'another'", {})
     sweep(team.desk)
     assert team.desk.datasets["stays"].stale.startswith("its description was changed")
     assert not team.desk.datasets["stays"].away
