@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from tests.server.conftest import QUERY
+from tests.server.test_workers import wait_for
 
 from hushed import Guarantee
 from hushed.server import _judging, _verdicts
 from hushed.server._judging import Ask, AskFunction, Judged, judge
 from hushed.server._people import find_caller
+from hushed.server._problems import Problem
 from hushed.server._workers import Workers
 
 ASKED = {"query": QUERY, "epsilon": 0.1}
@@ -21,13 +25,13 @@ ASKED = {"query": QUERY, "epsilon": 0.1}
 @pytest.fixture
 def judged(team, monkeypatch):
     """Lists what processes are asked."""
-    asked, ask = [], Workers.ask
+    asked, ask = [], Workers.judge
 
-    def listed(self, person, told):
+    def listed(self, told):
         asked.append(told["asked"])
-        return ask(self, person, told)
+        return ask(self, told)
 
-    monkeypatch.setattr(Workers, "ask", listed)
+    monkeypatch.setattr(Workers, "judge", listed)
     return asked
 
 
@@ -45,6 +49,39 @@ def test_the_same_question_is_judged_once(team, judged):
     assert team.ask(team.ana, "four", wait=0, **steps).status_code == 202
     assert len(judged) == 3
     assert len({entry.question for entry in team.desk.ledger.entries("stays")}) == 3
+
+
+def test_of_those_who_ask_the_same_at_once_one_has_it_judged(team, judged):
+    """The others wait for that verdict, and a failure is for whoever it came to alone."""
+    dataset, asked = team.desk.datasets["stays"], Ask.model_validate(ASKED)
+    ask, waits = Workers.judge, threading.Barrier(2)
+
+    def slowly(self, told):
+        if not judged:  # the first one fails when the others wait for it
+            judged.append(told)
+            waits.wait(30)
+            wait_for(lambda: self._asking.total() == 19)
+            raise Problem("busy", wait=1)
+        return ask(self, told)
+
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(20) as pool:
+        patch.setattr(Workers, "judge", slowly)
+        first = pool.submit(judge, team.desk, "first", dataset, asked)
+        waits.wait(30)
+        rest = [pool.submit(judge, team.desk, f"p{i}", dataset, asked) for i in range(19)]
+        with pytest.raises(Problem, match="busy"):
+            first.result(30)
+        assert len({id(each.result(30)) for each in rest}) == 1
+    assert len(judged) == 2
+
+
+def test_another_question_does_not_wait_for_it(team):
+    """Nor does the same one of a table in a database, of which nothing is kept."""
+    workers = team.desk.workers
+    with workers.turn("ana", "one"), workers.turn("bo", "two"):
+        assert workers._running.total() == 2
+    with workers.turn("ana"), workers.turn("bo"):
+        assert workers._running.total() == 2
 
 
 def test_what_is_judged_before_is_charged_and_refused_as_ever(team, judged):

@@ -34,8 +34,8 @@ def told_of(team, **limits):
     """What the server tells a process, by whoever stands in for it."""
     seen = {}
 
-    class Listener:
-        def ask(self, person, told):
+    class Listener(Workers):
+        def judge(self, told):
             seen.update(told)
             raise Problem("busy")
 
@@ -318,7 +318,7 @@ def test_whoever_waits_to_be_judged_is_woken_for_the_own_turn_alone(monkeypatch)
         workers.ask(f"person{number}", {"check_seconds": 10.0})
         slept.append(resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before)
 
-    with workers._turn("the first"):
+    with workers.turn("the first"):
         asking = [threading.Thread(target=ask, args=(i,)) for i in range(60)]
         for each in asking:
             each.start()

@@ -36,6 +36,7 @@ from hushed.server._people import Grant
 from hushed.server._problems import Problem
 from hushed.server._refusing import require_gamma
 from hushed.server._sources import fingerprint, is_away
+from hushed.server._verdicts import Verdicts, key_of
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
 
@@ -246,15 +247,15 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
             raise Problem("function_changed")
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
-        return _ask(desk, person, dataset, asked, "check")  # it is tried each time
+        with desk.workers.turn(person):
+            return _ask(desk, dataset, asked, "check")  # it is tried each time
     found = desk.verdicts.find(dataset, asked)
     if found is None:
         check_size(asked.query)
         check_rows(dataset, asked.query)
     check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     if found is None:
-        found = _ask(desk, person, dataset, asked, "check")
-        desk.verdicts.keep(dataset, asked, found)
+        found = _ask_once(desk, person, dataset, asked, "check", desk.verdicts)
     return found
 
 
@@ -277,8 +278,7 @@ def price(
     if found is None:
         check_size(asked.query)
         check_rows(dataset, asked.query)
-        found = _ask(desk, person, dataset, asked, "price")
-        desk.prices.keep(dataset, asked, found)
+        found = _ask_once(desk, person, dataset, asked, "price", desk.prices)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
     waits = dataset.needs_approval(found.guarantee.epsilon)
@@ -300,7 +300,8 @@ def price_function(
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     wanted = AskFunctionPrice(function=name, **asked.model_dump())
-    found = _ask(desk, person, dataset, wanted, "price")
+    with desk.workers.turn(person):
+        found = _ask(desk, dataset, wanted, "price")
     check_function(function, found.guarantee.epsilon)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
     told = dict(found.quote)
@@ -332,9 +333,20 @@ def _tell(
     return told
 
 
+def _ask_once(
+    desk: Desk, person: str, dataset: Dataset, asked: Ask | AskQuote, do: str, kept: Verdicts
+) -> Judged:
+    """Have a question judged, unless another one who waited had that done: many ask the same."""
+    with desk.workers.turn(person, key_of(dataset, asked)):
+        found = kept.find(dataset, asked)
+        if found is None:
+            found = _ask(desk, dataset, asked, do)
+            kept.keep(dataset, asked, found)
+    return found
+
+
 def _ask(
     desk: Desk,
-    person: str,
     dataset: Dataset,
     asked: Terms | AskFunction | AskFunctionPrice,
     do: str,
@@ -348,7 +360,7 @@ def _ask(
         "check_memory": limits.run_memory if tried else limits.check_memory,
     }
     try:
-        found = desk.workers.ask(person, told)
+        found = desk.workers.judge(told)
     except Unforeseen as error:
         desk.log("unforeseen", error=str(error))
         raise Problem("unforeseen") from None

@@ -28,7 +28,7 @@ class Verdicts:
 
     def find(self, dataset: Dataset, asked: Ask | AskQuote) -> Judged | None:
         """Find what was judged of the table as it is known."""
-        key = _key(dataset, asked)
+        key = key_of(dataset, asked)
         if key is None:
             return None
         with self._lock:
@@ -39,7 +39,7 @@ class Verdicts:
 
     def keep(self, dataset: Dataset, asked: Ask | AskQuote, found: Judged) -> None:
         """Keep what was judged."""
-        key = _key(dataset, asked)
+        key = key_of(dataset, asked)
         if key is None:
             return
         with self._lock:
@@ -48,7 +48,8 @@ class Verdicts:
                 self._found.pop(next(iter(self._found)))
 
 
-def _key(dataset: Dataset, asked: Ask | AskQuote) -> _Key | None:
+def key_of(dataset: Dataset, asked: Ask | AskQuote) -> _Key | None:
+    """Say under what the verdict on a question is kept; None if it is judged each time."""
     if not dataset.known or len(asked.text) > _LONGEST:
         return None
     return dataset.id, dataset.known, asked.text

@@ -10,6 +10,7 @@ price and no charge.
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import math
 import os
@@ -72,6 +73,8 @@ def main(place: str) -> None:
     watching = threading.Thread(target=_end_with_server, args=(line.fileno(), place), daemon=True)
     watching.start()
     tables: dict[str, Table] = {}
+    # The first question would wait for it, longer than for all else: nearly all tables need it.
+    importlib.import_module("ibis.backends.duckdb")
     try:
         line.send_bytes(READY)
         while True:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ class _Waiting:
     """One question that waits for its turn."""
 
     person: str
+    question: Hashable | None
     called: threading.Event = field(default_factory=threading.Event)
 
 
@@ -39,31 +40,36 @@ class Workers:
     _line: list[_Waiting] = field(default_factory=list, repr=False)  # the first one first
     _asking: Counter[str] = field(default_factory=Counter, repr=False)  # by person
     _running: Counter[str] = field(default_factory=Counter, repr=False)
+    _judged: set[Hashable] = field(default_factory=set, repr=False)  # questions, just now
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def ask(self, person: str, told: dict[str, Any]) -> dict[str, Any]:
-        """Have a question judged; raises `Problem` where that takes more than it may."""
-        with self._turn(person):
-            try:
-                worker = self.processes.begin(told)
-            except Lost:
-                raise Problem("dataset_unavailable", wait=5) from None
-            try:
-                found = worker.hear(told["check_seconds"] * _WAITS)
-            except Lost as lost:
-                outside = not lost.late and worker.was_stopped()
-                self.processes.drop(worker)
-                if outside:  # whoever did that: the question is not blamed
-                    raise Problem("busy", wait=1) from None
-                raise self._end(told) from None
-            except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
-                self.processes.drop(worker)
-                raise
-            too_much = found.get("problem") == "too_much"  # what it was loading is half there
-            if too_much or "function" in told:  # a function may have left something behind
-                self.processes.drop(worker)
-            else:
-                self.processes.give_back(worker)
+        """Have a question judged when its turn comes."""
+        with self.turn(person):
+            return self.judge(told)
+
+    def judge(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Have a question judged now; raises `Problem` where that takes more than it may."""
+        try:
+            worker = self.processes.begin(told)
+        except Lost:
+            raise Problem("dataset_unavailable", wait=5) from None
+        try:
+            found = worker.hear(told["check_seconds"] * _WAITS)
+        except Lost as lost:
+            outside = not lost.late and worker.was_stopped()
+            self.processes.drop(worker)
+            if outside:  # whoever did that: the question is not blamed
+                raise Problem("busy", wait=1) from None
+            raise self._end(told) from None
+        except BaseException:  # stopped, or what it told is no JSON: its next words are unclear
+            self.processes.drop(worker)
+            raise
+        too_much = found.get("problem") == "too_much"  # what it was loading is half there
+        if too_much or "function" in told:  # a function may have left something behind
+            self.processes.drop(worker)
+        else:
+            self.processes.give_back(worker)
         if too_much:
             raise self._end(told)
         if "error" in found:
@@ -80,9 +86,12 @@ class Workers:
         return _too_much(told)
 
     @contextmanager
-    def _turn(self, person: str) -> Iterator[None]:
-        """Wait for one of the processes, as long as that takes at most."""
-        mine = _Waiting(person)
+    def turn(self, person: str, question: Hashable | None = None) -> Iterator[None]:
+        """Wait for one of the processes, as long as that takes at most.
+
+        Who names a question waits, too, until it is no longer judged for anybody else.
+        """
+        mine = _Waiting(person, question)
         with self._lock:
             if self._asking[person] >= _MOST_OF_PERSON:
                 raise Problem("too_many", "too many of your questions are judged now", wait=1)
@@ -100,17 +109,27 @@ class Workers:
         finally:
             with self._lock:
                 _count_off(self._running, person)
+                self._judged.discard(question)
                 self._call()
 
     def _call(self) -> None:
         """Call whoever is next, and nobody else: all who wait would look, each time, one by one."""
         most = max(1, self.number - 1)
         while self._running.total() < self.number:
-            found = next((each for each in self._line if self._running[each.person] < most), None)
+            found = next(
+                (
+                    each
+                    for each in self._line
+                    if self._running[each.person] < most and each.question not in self._judged
+                ),
+                None,
+            )
             if found is None:
                 return
             self._line.remove(found)
             self._running[found.person] += 1
+            if found.question is not None:
+                self._judged.add(found.question)
             found.called.set()
 
 
