@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 pytest.importorskip("schemathesis")
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import FlakyStrategyDefinition
 from schemathesis.generation import GenerationMode
 from schemathesis.generation.hypothesis.builder import (
     HypothesisTestConfig,
@@ -194,11 +196,18 @@ def cover(asks, operation):
     made()
 
 
-def follow(asks, schema, examples):
-    """Ask in chains: with the ids that were told before, as far as the document shows them."""
-    machine = schema.as_state_machine()
+def follow(asks, schema, chains):
+    """Ask in chains: with the ids that were told before, as far as the document shows them.
+
+    What is drawn next depends on what the server has told, which is not the same in each chain.
+    Hypothesis gives up where it sees that, as if a test had failed: new chains begin then.
+    """
+    machine, begun = schema.as_state_machine(), Counter()
 
     class Chain(machine):
+        def setup(self):
+            begun["chains"] += 1
+
         def step(self, given):
             asks.linked += given.transition is not None and given.is_applied
             return super().step(given)
@@ -209,4 +218,7 @@ def follow(asks, schema, examples):
         def validate_response(self, response, case, **_):
             asks.check(case, response)
 
-    Chain.run(settings=settings(SETTINGS, max_examples=examples, stateful_step_count=6))
+    while (left := chains - begun["chains"]) > 0:
+        with suppress(FlakyStrategyDefinition):
+            seed(begun["chains"])(Chain)
+            Chain.run(settings=settings(SETTINGS, max_examples=left, stateful_step_count=6))
