@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.errors import NotFound, Overspent, ParameterError
+from hushed.ledger._running import RETIRED
 
 PART = hs.Guarantee(epsilon=0.1)
 METHODS = {
@@ -55,6 +56,15 @@ def test_it_takes_no_charge_and_the_chain_goes_on(url, method):
             again.retire_budget("b")
         with pytest.raises(ParameterError, match="a limit is not changed"):
             again.open_budget("b", limit)
+
+
+@pytest.mark.parametrize("said", [RETIRED, "another question"])
+def test_the_words_alone_end_a_budget_and_a_charge_of_nothing_does_not(url, said):
+    """Entries that were written before they stated a cost without end are still read."""
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=1.0))
+        book.charge("b", hs.Guarantee(epsilon=0.0), question=said)
+        assert book.balance("b").retired == (said == RETIRED)
 
 
 def test_what_was_charged_stays_open(url):

@@ -86,6 +86,23 @@ def test_analysts_share_a_budget_and_see_their_own(team):
             eve.charge("b", G(epsilon=0.01))
 
 
+def test_a_budget_that_its_owner_retired_takes_no_charge_of_an_analyst(team):
+    """What an entry says in words is shown to its author alone: that it ends a budget, to all."""
+    with hs.Ledger(team["owner"]) as owner, hs.Ledger(team["ada"]) as ada:
+        assert ada.balance("b").epsilon_left > 0  # what it remembers is of before
+        owner.retire_budget("b", "the limit was wrong")
+        with hs.Ledger(team["bob"]) as bob:
+            for handle in (ada, bob, owner):
+                found = handle.balance("b")
+                assert (found.retired, found.epsilon_left, found.entries) == (True, 0, 1)
+                assert (found.used, found.spent.epsilon) == (0, 0)
+                with pytest.raises(Overspent, match="retired"):
+                    handle.charge("b", G(epsilon=0.1))
+                with pytest.raises(Overspent, match="retired"):
+                    handle.quote("b", G(epsilon=0.1))
+                assert handle.verify("b").startswith("1:")
+
+
 @pytest.mark.slow
 def test_a_release_by_an_analyst_is_kept(team):
     """The whole way: charged, stored, told again."""

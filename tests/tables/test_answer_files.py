@@ -97,6 +97,18 @@ class TestFrames:
         made = answer.to_arrow().to_pydict()
         assert int(made["count"][0]) == answer.value("count") == 2**63 + 4
         assert [int(each) for each in made["histogram_x"][0]] == answer.value("histogram_x")
+        frame = answer.to_polars()
+        assert int(frame["count"][0]) == answer.value("count")
+        assert [int(each) for each in frame["histogram_x"][0]] == answer.value("histogram_x")
+
+    def test_keys_beyond_64_bits_stay_whole(self):
+        """A column of unsigned numbers holds them; Polars reads them, too."""
+        most = 2**64 - 1
+        rows = pa.table({"k": pa.array([most, 0] * 9, pa.uint64())})
+        query = hs.table(rows).group_by("k", select_partitions=True).count()
+        answer = query.release(epsilon=100.0, delta=0.01)
+        for keys in (answer.to_arrow()["k"].to_pylist(), answer.to_polars()["k"].to_list()):
+            assert sorted(map(int, keys)) == [0, most]
 
     def test_an_answer_without_groups_has_its_columns(self, answer):
         query = hs.table(pa.table({"k": ["a"], "x": [1.0]})).group_by("k", select_partitions=True)

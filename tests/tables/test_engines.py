@@ -14,6 +14,7 @@ from tests.engines import ENGINES, SERVERS
 from tests.nasty_tables import clipped, nasty
 
 import hushed as hs
+from hushed.errors import ParameterError
 from hushed.tables._scan import fetch_keys, prepare, run_scan
 
 SECRET = 1234567890123456789
@@ -203,6 +204,16 @@ class TestEngines:
         product = hs.table(source, name).derive("e", WHOLE[0])
         exact = product.filter("e == 3 or e > 9e25 and e < 1e26 or e > 8e31 and e < 9e31")
         assert cells(exact.count()).values == ([3],)
+
+    @pytest.mark.parametrize("engine", ENGINES)
+    def test_the_least_and_the_largest_number_are_keys(self, engine, placed):
+        frame = pa.table({"n": [2**63 - 1, -(2**63), -(2**63), 0, None]})
+        table, keys = hs.table(*placed(engine, frame)), [-(2**63), 2**63 - 1]
+        assert cells(table.group_by("n", keys=keys).count()).values == ([2, 1],)
+        known = table.join({"n": keys, "m": [5, 6]}, on="n").sum("m", low=0, high=9)
+        assert cells(known).values == ([16],)
+        with pytest.raises(ParameterError, match="have 64 bits"):
+            table.group_by("n", keys=[2**63])
 
     @pytest.mark.parametrize("engine", ENGINES)
     def test_a_constant_of_many_digits_is_compared_with_any_whole_number(self, engine, placed):

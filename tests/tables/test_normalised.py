@@ -383,6 +383,17 @@ class TestNumbers:
                 hs.table(opened, types={"who": declared})
         assert hs.table(opened, types={"who": "float", "x": "int"}).columns["who"] == "float"
 
+    @pytest.mark.parametrize("declared", ["int", "float", "bool", "date", "timestamp"])
+    def test_a_uuid_spells_a_string_alone(self, declared):
+        """DuckDB refused the query, and not the column that is declared wrongly."""
+        rows = pa.table({"who": pa.array([b"0" * 16], pa.uuid())})
+        with pytest.raises(
+            ParameterError, match=f"is of type uuid and cannot be read as {declared}"
+        ):
+            hs.table(rows, types={"who": declared})
+        whole = hs.table(rows, types={"who": "string"}).filter("not is_null(who)")
+        assert counts(whole.count()) == [1]
+
     @pytest.mark.slow
     def test_huge_whole_numbers_on_duckdb(self, tmp_path):
         """Numbers of 128 bits are clipped like any other."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hushed.accounting._filters import Cost
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.ledger import _rows as rows
 from hushed.ledger._cache import sync_balance
 from hushed.ledger._entries import Entry, write_entry
 from hushed.ledger._requests import check_text, link_entry, next_entry
-from hushed.ledger._running import RETIRED, costs_of
+from hushed.ledger._running import RETIRED
 from hushed.ledger._store import InDoubt
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ def retire(ledger: Ledger, name: str, note: str) -> Entry:
         running = cached.balance or ledger._balances.read_current(cached, name)
         limit = running.budget.limit
         nothing = replace(limit, epsilon=0.0, delta=0.0, gamma=0.0, data_dependent=False)
-        costs = costs_of(running.budget, nothing, None)
+        costs = tuple(Cost(amount=math.inf, delta=0.0) for _ in running.budget.filters)
         try:
             with ledger._store.spending() as connection:
                 head = rows.head_of(connection, name, lock=True)

@@ -19,7 +19,7 @@ from hushed.ledger._exact import LossSum
 from hushed.privacy_loss import PrivacyProfile
 
 _ROOM = (Fraction(1), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2))  # shares tried of a delta
-RETIRED = "hushed: nothing is charged to this budget"  # the question of a first entry that ends it
+RETIRED = "hushed: nothing is charged to this budget"  # what a first entry that ends it says
 _NEARLY = 1 - 1e-9  # last bits of another version, or of another mathematical library
 
 
@@ -47,6 +47,18 @@ def price_entry(budget: Budget, entry: Entry) -> tuple[Cost, ...]:
         Cost(amount=_larger(told.amount, own.amount), delta=_larger(told.delta, own.delta))
         for told, own in zip(entry.costs, due, strict=True)
     )
+
+
+def ends_budget(entry: Entry) -> bool:
+    """Whether a first entry, which promises nothing, says that its budget takes no charge.
+
+    It says so in words, which a server shows to its author alone, and by costs without end, which
+    it shows to everybody. Whoever writes one by hand closes a budget, and opens none.
+    """
+    endless = all(math.isinf(cost.amount) for cost in entry.costs)
+    promise = entry.guarantee
+    nothing = promise.epsilon == promise.delta == 0.0
+    return entry.number == 1 and nothing and (endless or entry.question == RETIRED)
 
 
 def _larger(told: float, due: float) -> float:
@@ -102,6 +114,9 @@ class RunningBalance:
         """Fold one entry in."""
         promise = entry.guarantee
         costs = price_entry(self.budget, entry)
+        if ends_budget(entry):
+            self.retired = True
+            costs = costs_of(self.budget, promise, None)  # it spends nothing
         self.sums = [total.plus(cost) for total, cost in zip(self.sums, costs, strict=True)]
         if promise.gamma > 0:
             self.by_hand += stated_gamma(promise)
@@ -111,8 +126,6 @@ class RunningBalance:
         self.marginal |= promise.marginal
         if self.exact is not None:
             self.exact.add(promise, entry.loss, costs[0])
-        # Whoever writes such an entry by hand closes a budget, and opens none.
-        self.retired |= entry.number == 1 and entry.question == RETIRED and promise.epsilon == 0.0
         if entry.key is not None:
             self.keys[entry.key] = entry.number
         self.number, self.link = entry.number, entry.digest
