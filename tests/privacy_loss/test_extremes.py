@@ -172,3 +172,32 @@ def test_laws_too_different_to_compose_are_refused_in_words():
     for ask in (lambda: joint.epsilon(1e-6), lambda: joint.delta(1.0)):
         with pytest.raises(ParameterError, match=r"1e\+69 nats cannot be composed in doubles"):
             ask()
+
+
+def _gaussian_delta(ratio: Fraction, epsilon: Fraction) -> mpmath.mpf:
+    """Balle and Wang, ICML 2018, Theorem 8, in many digits."""
+    r, e = _big(ratio), _big(epsilon)
+    return mpmath.ncdf(r / 2 - e / r) - mpmath.exp(e) * mpmath.ncdf(-r / 2 - e / r)
+
+
+@pytest.mark.parametrize("given", ["ratio", "sigma"])
+def test_no_gaussian_curve_lies_below_that_of_its_parameters(given):
+    """As decimals or as doubles: the quotient of two was rounded to the nearest double."""
+    rng = random.Random(5)
+    for _ in range(300):
+        moved, spread, level = (round(rng.uniform(0.1, 5), 2) for _ in range(3))
+        if given == "ratio":
+            curve = privacy_loss.gaussian(moved)
+            ratios = [Fraction(repr(moved)), Fraction(moved)]
+        else:
+            curve = privacy_loss.gaussian(sigma=spread, sensitivity=moved)
+            ratios = [f(moved) / f(spread) for f in (Fraction, lambda x: Fraction(repr(x)))]
+        with mpmath.workdps(80):
+            exact = [_gaussian_delta(each, Fraction(repr(level))) for each in ratios]
+            assert curve.delta(level) >= max(exact)
+
+
+def test_no_movement_is_too_small_to_be_one():
+    """A quotient below all doubles was 0, and its curve that of no movement at all."""
+    curve = privacy_loss.gaussian(sigma=1e300, sensitivity=5e-324)
+    assert curve.supremum == math.inf

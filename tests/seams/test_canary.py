@@ -347,6 +347,21 @@ CHANGES = {
         "def f(rows): return min(rows.mean(), read('HUSHED_LIMIT', '2'))",
         "os.environ['HUSHED_LIMIT'] = '0.99'",
     ),
+    "variable of the environment, within a text": (
+        "import os\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows): return min(rows.mean(), float(os.path.expandvars('${HUSHED_LIMIT}')))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "variable of the environment, within a text, by a name of one's own": (
+        "import os\nfrom os.path import expandvars as fill\nos.environ['HUSHED_LIMIT'] = '2'\n"
+        "def f(rows): return min(rows.mean(), float(fill('$HUSHED_LIMIT')))",
+        "os.environ['HUSHED_LIMIT'] = '0.99'",
+    ),
+    "builtin of one's own": (
+        "own = {'limit': 2.0, 'min': min}\ninner = {'__builtins__': own}\n"
+        "exec('def f(rows): return min(rows.mean(), limit)', inner)\nf = inner['f']",
+        "own['limit'] = 0.99",
+    ),
     "number under a special name": (
         "class Model:\n    __limit__ = 2.0\n"
         "    def __call__(self, rows): return min(rows.mean(), self.__limit__)\nf = Model()",

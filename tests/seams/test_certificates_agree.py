@@ -356,7 +356,8 @@ def test_what_anybody_may_alter_is_named_as_unchecked(path):
             found = hs.verify(json.dumps(text), mean, workers=1)
         except ParameterError:
             continue
-        assert found.reproduced == (told in " ".join(found.unchecked)), value
+        named = [each for each in found.unchecked if "declared" not in each]  # is tried, too
+        assert found.reproduced == (told in " ".join(named)), value
         said = [words for name, words in _WORDS.items() if told in name] or [told]
         assert not found.reproduced or any(each in found.explain() for each in said)
 

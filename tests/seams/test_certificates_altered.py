@@ -12,6 +12,7 @@ from sklearn import linear_model
 import hushed as hs
 import hushed.sklearn as hushed_sklearn
 from hushed.errors import ParameterError
+from hushed.releasing import certify
 
 
 @pytest.mark.slow
@@ -222,3 +223,43 @@ def test_no_proof_for_rows_is_said_to_hold_for_users():
         record["guarantee"]["unit"] = "row" if known is users else "user"
         with pytest.raises(ParameterError, match="its proof is for another"):
             hs.Certificate.from_json(json.dumps(record))
+
+
+@pytest.mark.parametrize("declared", ["symmetric", "monotone", "batch", "update"])
+def test_what_was_declared_of_a_function_is_said_not_to_be_checked(declared):
+    """It may be written into a certificate, and is tried on a few tables alone."""
+    box = hs.populations.Uniform(low=0, high=1)
+    options = {
+        "symmetric": {"symmetric": True},
+        "monotone": {"protect": "table", "values": [0.0, 1.0]},
+        "batch": {"batch": True},
+        "update": {"update": lambda old, rows, places, new: old + (new - rows[places]) / 9},
+    }[declared]
+    f = {"batch": lambda stack: stack.mean(axis=1)}.get(declared, np.mean)
+    moved = hs.sample_sensitivity(f, box, rows=9, gamma=0.2, workers=1, seed=1, **options)
+    record = json.loads(
+        hs.release(f, np.linspace(0, 1, 9), hs.Laplace(moved, epsilon=1)).certificate.to_json()
+    )
+    if declared == "monotone":
+        assert not record["sampling"]["monotone"]  # given rows become the ends of the range
+        record["sampling"]["monotone"] = True
+    known = hs.Certificate.from_json(json.dumps(record))
+    found = hs.verify(known, f, update=options.get("update"), workers=1)
+    assert found.reproduced
+    assert any(f"declared: {declared}" in each for each in found.unchecked)
+    assert f"declared: {declared}" in found.explain()
+    assert "as declared (tried on" in known.explain()
+
+
+def test_what_was_declared_of_scores_is_said_not_to_be_checked():
+    """That all of them move the same way halves the noise, and nothing was tried."""
+    scores = hs.proven_sensitivity(1.0, "sup", neighbours="add-remove", argument="counts of rows")
+    for mechanism in (
+        hs.Exponential(scores, epsilon=1, monotone=True),
+        hs.NoisyMax(scores, epsilon=1, monotone=True),
+        hs.TopK(2, scores, epsilon=1, monotone=True),
+    ):
+        known = certify(mechanism, values=3)
+        assert any("move the same way" in each for each in hs.verify(known).unchecked)
+    above = hs.AboveThreshold(9, epsilon=1.0, monotone=True, neighbours="add-remove")
+    assert any("move the same way" in each for each in hs.verify(above.certificate).unchecked)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
 from hushed._ground.calls import called_as
 from hushed._ground.checks import read_count, read_list, require_least
-from hushed._ground.decimals import read
+from hushed._ground.decimals import lower_double, read, upper_double
+from hushed._ground.numeric import float_above
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
 from hushed.privacy_loss import _discrete as discrete
@@ -107,10 +109,17 @@ def gaussian(
             raise ParameterError(
                 f"sigma must be above 0 and sensitivity 0 or more, got {sigma} and {moved}"
             )
-        ratio = moved / sigma
+        ratio = _quotient_above(moved, sigma)
     ratio = read("ratio", ratio, up=True)
     require_least("ratio", ratio)
-    return _edge(ratio) or PrivacyProfile(GaussianPLD(ratio))
+    return _edge(ratio) or PrivacyProfile(GaussianPLD(upper_double(ratio)))
+
+
+def _quotient_above(moved: float, sigma: float) -> float:
+    """Divide, on the side that costs more, whether numbers are doubles or decimals."""
+    if math.isinf(moved) or math.isinf(sigma):
+        return moved / sigma
+    return float_above(Fraction(upper_double(moved)) / Fraction(lower_double(sigma)))
 
 
 @called_as("hs.privacy_loss.bounded_range(1.0)")

@@ -113,15 +113,31 @@ def compare_promises(
 
 
 def name_unproven(known: Certificate) -> tuple[str, ...]:
-    """Say what follows from nothing: of a caller's own mechanism, and of candidates not stated."""
+    """Say what follows from nothing: what was declared, stated by an author, or left out."""
+    declared = _name_declared(known)
     if known.mechanism.name == PosteriorDraw.name:
         return (
             "the candidates and the prior, of which only a fingerprint and a share are stated",
             "unsearched",
+            *declared,
         )
     if not known.mechanism.stated:
-        return ()
-    return (f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",)
+        return declared
+    return (
+        f"that {known.mechanism.name} keeps its guarantee, and how it draws its noise",
+        *declared,
+    )
+
+
+def _name_declared(known: Certificate) -> tuple[str, ...]:
+    """Say what the caller declared of the function: a few trials, or nobody, speak for it."""
+    sampling = known.sampling
+    names = () if sampling is None else ("symmetric", "batch", "monotone", "updated")
+    tried = [name.replace("updated", "update") for name in names if getattr(sampling, name)]
+    found = [f"beyond a few trials, what was declared: {', '.join(tried)}"] * bool(tried)
+    if known.mechanism.parameters.get("monotone") is True and not known.mechanism.stated:
+        found.append("that all answers move the same way, as declared")
+    return tuple(found)
 
 
 def _near(old: MechanismRecord, fresh: Certificate, moved: float) -> bool:

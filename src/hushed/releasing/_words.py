@@ -538,7 +538,7 @@ def _of_declarations(sampling: SamplingRecord) -> list[str]:
             "a replaced row changes the answer as the caller's update of it says, as declared "
             f"(tried on some neighbours, up to {_name_let_pass(sampling)})"
         )
-    if sampling.batch and sampling.dtype != "float64":
+    if sampling.batch:
         lines.append(
             "the tables that are answered together do not change each other's answers, as declared "
             f"(tried on some tables, up to {_name_let_pass(sampling)})"

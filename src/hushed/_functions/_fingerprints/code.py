@@ -27,8 +27,11 @@ _NAME = re.compile(r"[^\W\d]\w*")
 # the text they stand is not parsed: each word of it may be one.
 _QUERIES = {"query", "eval", "sql", "execute", "executemany", "from_query", "table", "view"}
 _QUERIES |= {"read_sql", "read_sql_query", "query_df"}
-_ENVIRONMENT = frozenset({"environ", "getenv", "environb", "getenvb"})
-READERS = tuple(getattr(os, each) for each in sorted(_ENVIRONMENT) if hasattr(os, each))
+_ENVIRONMENT = frozenset({"environ", "getenv", "environb", "getenvb", "expandvars"})
+READERS = (
+    *(getattr(os, each) for each in sorted(_ENVIRONMENT) if hasattr(os, each)),
+    os.path.expandvars,
+)
 _SKIPPED = (types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType)
 
 
@@ -121,6 +124,11 @@ def list_strings(held: Any, depth: int = 2) -> Iterator[str]:
     elif type(held) in _CONTAINERS and depth and len(held) <= _MOST_TEXTS:
         for each in [*held, *held.values()] if type(held) is dict else list(held):
             yield from list_strings(each, depth - 1)
+
+
+def list_expanded(texts: Iterable[str]) -> set[str]:
+    """List names in texts that `os.path.expandvars` may look up, as in ``"$HOME/rows"``."""
+    return {name for each in texts if "$" in each or "%" in each for name in _NAME.findall(each)}
 
 
 def reads_environment(function: types.FunctionType) -> bool:

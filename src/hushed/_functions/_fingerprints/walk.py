@@ -7,7 +7,6 @@ the standard library, is known by name and version alone.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import hashlib
 import itertools
@@ -33,6 +32,7 @@ from hushed._functions._fingerprints.code import (
     is_library,
     list_added,
     list_asked,
+    list_expanded,
     list_strings,
     list_texts,
     reads_environment,
@@ -87,8 +87,8 @@ class Walk:
 
         One that is not set has no mark, so that setting it is a change.
         """
-        found = self.texts.intersection(os.environ) if self.environment else set()
-        for name in sorted(found):
+        found = self.texts | list_expanded(self.texts) if self.environment else set()
+        for name in sorted(found.intersection(os.environ)):
             self.marks[f"os.environ[{name}]"] = digest_bytes(os.fsencode(os.environ[name]))
 
     def visit(self, name: str, value: Any, names: frozenset[str] = frozenset()) -> None:
@@ -367,9 +367,11 @@ def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
     texts = list_texts(function)
+    # Code that was run by exec may have its own.
+    built_in: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined]
     for name in sorted(list_asked(function) | texts):
-        if name in known or name in vars(builtins):
-            yield name, known[name] if name in known else vars(builtins)[name]
+        if name in known or name in built_in:
+            yield name, known[name] if name in known else built_in[name]
     for name in sorted(texts & sys.modules.keys()):
         if not is_library(name):
             yield name, sys.modules[name]
