@@ -222,3 +222,21 @@ def test_no_proof_for_rows_is_said_to_hold_for_users():
         record["guarantee"]["unit"] = "row" if known is users else "user"
         with pytest.raises(ParameterError, match="its proof is for another"):
             hs.Certificate.from_json(json.dumps(record))
+
+
+def test_no_fit_is_certified_for_classes_that_it_has_not():
+    """Of two classes it "was for 30 classes" with one field altered, and verified."""
+    rows = np.linspace(1, 9, 60).reshape(-1, 1)
+    for model, options, others in (
+        (linear_model.LogisticRegression(), {"labels": (0, 1)}, {"classes": 30, "cutoff": 2.0}),
+        (linear_model.Ridge(), {"labels": (0, 9)}, {"classes": 3}),
+    ):
+        asked = {"epsilon": 1.0, "route": "objective", "bounds": (0, 9), **options}
+        labels = rows[:, 0] if options["labels"] == (0, 9) else (rows[:, 0] > 5).astype(int)
+        fit = hushed_sklearn.PrivateEstimator(model, **asked).fit(rows, labels)
+        assert hs.verify(fit.certificate_).reproduced
+        for name, other in others.items():
+            record = json.loads(fit.certificate_.to_json())
+            record["mechanism"]["parameters"][name] = other
+            with pytest.raises(ParameterError, match=f"{name} is for family="):
+                hs.Certificate.from_json(json.dumps(record))
