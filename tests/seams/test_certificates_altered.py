@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,8 @@ from sklearn import linear_model
 import hushed as hs
 import hushed.sklearn as hushed_sklearn
 from hushed.errors import ParameterError
+from hushed.releasing._verification import say_missing
+from hushed.statements._verification import check_alone
 
 
 @pytest.mark.slow
@@ -240,3 +243,17 @@ def test_no_fit_is_certified_for_classes_that_it_has_not():
             record["mechanism"]["parameters"][name] = other
             with pytest.raises(ParameterError, match=f"{name} is for family="):
                 hs.Certificate.from_json(json.dumps(record))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_without_the_function_all_that_nothing_follows_is_named(wrapped):
+    """Labels, the name of the function, people: of a bare certificate nothing of it was said."""
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=50, gamma=0.2, workers=1)
+    released = hs.release(np.mean, np.linspace(0, 1, 50), hs.Laplace(moved, epsilon=1))
+    known = replace(released.certificate, labels=("anything",), person=True)
+    text = hs.certify(replace(released, certificate=known)) if wrapped else known
+    told = check_alone(text.to_json(), say_missing(known), ledger=None, key=None).unchecked
+    for each in ("its sampling", "what each number", "one person", "function, the terms", "tried"):
+        assert any(each in line for line in told), each
