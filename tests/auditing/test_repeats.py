@@ -87,7 +87,7 @@ def test_an_interval_of_one_double_is_its_number():
     edges = np.array([0.0, 5e-324, 2.0])
     assert _describe_intervals(edges, np.array([0, 1, 0, 0, 0], dtype=bool)) == "is 0"
     both = _describe_intervals(edges, np.array([0, 1, 0, 1, 1], dtype=bool))
-    assert both == "lies in [2, inf) or is 0 or NaN"
+    assert both == "lies in [2, inf] or is 0 or NaN"
     assert [write_number(each) for each in (-5e-324, 0.1, 3.0)] == ["-0", "0.1", "3"]
 
 

@@ -58,11 +58,14 @@ def make_arrow(answer: Answer) -> Any:
 
 
 def _make_column(pa: Any, cells: Sequence[Any]) -> Any:
-    """Make a column; whole numbers beyond 64 bits are decimals, and stay whole."""
+    """Make a column; whole numbers beyond 64 bits are decimals, and stay whole.
+
+    Sums have at most 38 digits, which Polars and DuckDB read; of wider decimals they read none.
+    """
     try:
         return pa.array(cells)
     except (OverflowError, pa.ArrowInvalid):
-        wide = pa.decimal256(76, 0)
+        wide = pa.decimal128(38, 0)
         if any(isinstance(cell, list) for cell in cells):
             return pa.array([list(map(Decimal, cell)) for cell in cells], pa.list_(wide))
         return pa.array(list(map(Decimal, cells)), wide)
