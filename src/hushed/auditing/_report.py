@@ -67,10 +67,15 @@ class Witness(Shown):
         return self.likelier, first if self.likelier == "neighbour" else "neighbour"
 
     def __str__(self) -> str:
+        return self.tell(private=False)
+
+    def tell(self, *, private: bool) -> str:
+        """Say it in words; of a pair that may hold private rows its name alone is told."""
         likelier, other = self.sides
         c = self.counts
+        pair = flat(self.pair.name) if private else _show_pair(self.pair)
         return (
-            f"pair: {_show_pair(self.pair)}{self._describe_moved()}; event: {flat(self.event)}; "
+            f"pair: {pair}{self._describe_moved()}; event: {flat(self.event)}; "
             f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
             f"{c.other_samples:,} on the {other}"
         )
@@ -242,6 +247,7 @@ class AuditReport(Shown):
             Paragraphs: the verdict, the certificate, the evidence, with ``"not refuted"`` what
             could not be seen, and the estimate, apart.
         """
+        private = getattr(self.claim, "data_dependent", False)  # its pairs may be those rows
         return "\n\n".join(
             part
             for part in (
@@ -249,7 +255,7 @@ class AuditReport(Shown):
                 self._describe_inputs(),
                 self._describe_certified(),
                 self._describe_draws(),
-                f"Evidence. {self.witness}.",
+                f"Evidence. {self.witness.tell(private=private)}.",
                 self._describe_failed(),
                 self._describe_bits(spell),
                 self._describe_chance(),
@@ -494,16 +500,22 @@ class AuditReport(Shown):
 
 def _show_pair(pair: Pair) -> str:
     """Name a pair, and show its inputs if they were listed and are short: they are the caller's."""
-    name = flat(pair.name)
-    both = (pair.rows, pair.neighbour)
-    sides = [each.tolist() if isinstance(each, np.ndarray) else each for each in both]
-    short = (list, tuple, int, float, str)
-    if not name.startswith("pair ") or not all(type(each) in short for each in sides):
+    name, sides = flat(pair.name), (pair.rows, pair.neighbour)
+    if not name.startswith("pair ") or any(map(_is_long, sides)):
         return name
-    if any(isinstance(each, Sized) and len(each) > _MOST_SHOWN for each in sides):
+    plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in sides]
+    if not all(type(each) in (list, tuple, int, float, str) for each in plain):
         return name
-    shown = flat(" and ".join(map(repr, sides)))
+    shown = flat(" and ".join(map(repr, plain)))
     return f"{name}, {shown}" if len(shown) <= _MOST_SHOWN else name
+
+
+def _is_long(rows: Any) -> bool:
+    """Whether rows are more than is shown; an array without dimensions is not."""
+    size = (
+        rows.size if isinstance(rows, np.ndarray) else len(rows) if isinstance(rows, Sized) else 1
+    )
+    return bool(size > _MOST_SHOWN)
 
 
 def list_failed(report: AuditReport) -> tuple[tuple[str, str], ...]:

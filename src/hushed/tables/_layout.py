@@ -58,14 +58,11 @@ def make_arrow(answer: Answer) -> Any:
 
 
 def _make_column(pa: Any, cells: Sequence[Any]) -> Any:
-    """Make a column; whole numbers beyond 64 bits are decimals, and stay whole.
-
-    Sums have at most 38 digits, which Polars and DuckDB read; of wider decimals they read none.
-    """
+    """Make a column; whole numbers beyond 64 bits are decimals, and stay whole."""
     try:
         return pa.array(cells)
     except (OverflowError, pa.ArrowInvalid):
-        wide = pa.decimal128(38, 0)
+        wide = pa.decimal256(76, 0)
         if any(isinstance(cell, list) for cell in cells):
             return pa.array([list(map(Decimal, cell)) for cell in cells], pa.list_(wide))
         return pa.array(list(map(Decimal, cells)), wide)

@@ -336,10 +336,8 @@ def read_key(value: Any, key_type: ColumnType, column: str) -> Any:
     good = isinstance(found, wanted[key_type]) and (
         key_type != "int" or not isinstance(found, bool)
     )
-    if not good:
+    if not good or (key_type == "int" and not -(2**63) < found < 2**63):
         raise ParameterError(message)
-    if key_type == "int" and not -(2**63) <= found < 2**63:
-        raise ParameterError(f"{message}: keys that are listed have 64 bits, with their sign")
     if key_type == "bool":
         return found
     plain: Any = str.__str__(found) if key_type == "string" else int.__index__(found)
