@@ -105,7 +105,9 @@ def _advise(order: Order, few: TooFewRows) -> str:
     ways = ["give more public rows"]
     if few.supported is not None:
         ways.append(f"accept gamma={few.supported}")
-    if size:
+    if size == order.rows:  # enough without blocks
+        ways.append("take calibration='marginal', of whose gamma an unlucky sample is a part")
+    elif size:
         ways.append(
             f"fit blocks, whose fits are averaged: calibration='marginal', block_rows={size}"
         )
