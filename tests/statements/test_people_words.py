@@ -23,6 +23,10 @@ def test_a_release_for_people_ends_with_people():
     assert "which of two persons is in the table" in told
     assert "About one row" not in told
     assert "About one row" in released("row").explain()
+    known = released("person").subject.certificate
+    assert "; one person, replace-one" in repr(known)
+    mean = hs.statistics.mean(low=0, high=1, rows=40, unit="person")
+    assert "one person" in hs.global_sensitivity(mean)._repr_html_()
 
 
 @pytest.mark.parametrize(
