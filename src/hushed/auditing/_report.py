@@ -67,26 +67,7 @@ class Witness(Shown):
         return self.likelier, first if self.likelier == "neighbour" else "neighbour"
 
     def __str__(self) -> str:
-        return self.tell(private=False)
-
-    def tell(self, *, private: bool) -> str:
-        """Say it in words; of a pair that may hold private rows its name alone is told."""
-        likelier, other = self.sides
-        c = self.counts
-        pair = flat(self.pair.name) if private else _show_pair(self.pair)
-        return (
-            f"pair: {pair}{self._describe_moved()}; event: {flat(self.event)}; "
-            f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
-            f"{c.other_samples:,} on the {other}"
-        )
-
-    def _describe_moved(self) -> str:
-        """How many answers move, in words; nothing for tables of rows."""
-        if self.relation != "answers":
-            return ""
-        one, other = np.asarray(self.pair.rows), np.asarray(self.pair.neighbour)
-        count = int(np.count_nonzero(one != other))
-        return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
+        return _tell_witness(self, _show_pair(self.pair))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +229,7 @@ class AuditReport(Shown):
             could not be seen, and the estimate, apart.
         """
         private = getattr(self.claim, "data_dependent", False)  # its pairs may be those rows
+        pair = flat(self.witness.pair.name) if private else _show_pair(self.witness.pair)
         return "\n\n".join(
             part
             for part in (
@@ -255,7 +237,7 @@ class AuditReport(Shown):
                 self._describe_inputs(),
                 self._describe_certified(),
                 self._describe_draws(),
-                f"Evidence. {self.witness.tell(private=private)}.",
+                f"Evidence. {_tell_witness(self.witness, pair)}.",
                 self._describe_failed(),
                 self._describe_bits(spell),
                 self._describe_chance(),
@@ -496,6 +478,25 @@ class AuditReport(Shown):
             Keys sorted, no NaN or infinity.
         """
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+def _tell_witness(witness: Witness, pair: str) -> str:
+    likelier, other = witness.sides
+    c = witness.counts
+    return (
+        f"pair: {pair}{_describe_moved(witness)}; event: {flat(witness.event)}; "
+        f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
+        f"{c.other_samples:,} on the {other}"
+    )
+
+
+def _describe_moved(witness: Witness) -> str:
+    """How many answers move, in words; nothing for tables of rows."""
+    if witness.relation != "answers":
+        return ""
+    one, other = np.asarray(witness.pair.rows), np.asarray(witness.pair.neighbour)
+    count = int(np.count_nonzero(one != other))
+    return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
 
 
 def _show_pair(pair: Pair) -> str:
