@@ -87,7 +87,7 @@ def test_an_interval_of_one_double_is_its_number():
     edges = np.array([0.0, 5e-324, 2.0])
     assert _describe_intervals(edges, np.array([0, 1, 0, 0, 0], dtype=bool)) == "is 0"
     both = _describe_intervals(edges, np.array([0, 1, 0, 1, 1], dtype=bool))
-    assert both == "lies in [2, inf) or is 0 or NaN"
+    assert both == "lies in [2, inf] or is 0 or NaN"
     assert [write_number(each) for each in (-5e-324, 0.1, 3.0)] == ["-0", "0.1", "3"]
 
 
@@ -109,3 +109,13 @@ def test_a_report_shows_a_short_pair_and_which_runs_judged():
     assert "pair: pair 1, [0.0] and [1.0]; event" in str(found)
     judges = f"{found.witness.counts.samples:,}"
     assert f" {judges} of them judged the event; the others came before" in str(found)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_inputs_of_a_claim_from_private_rows_are_not_shown(private):
+    """Its pairs may be those rows; of others they are the caller's."""
+    claim = Guarantee(epsilon=1.0, data_dependent=private)
+    how = {"claim": claim, "samples": 400, "workers": 1, "batch": True, "seed": 1}
+    found = audit(lambda rows, rng, size: rows[0] + rng.laplace(size=size), PAIR, **how)
+    assert ("[0.0] and [1.0]" in found.explain()) != private
+    assert "pair: pair 1" in found.explain()

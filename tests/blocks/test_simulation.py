@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import hushed as hs
+from hushed.blocks._tried import was_tried
 from hushed.errors import BadFunction, BadRows, ParameterError
 
 PEOPLE = hs.populations.Normal(mean=5.0, std=2.0)
@@ -227,6 +228,29 @@ def test_a_function_that_nobody_tried_is_told_before_the_charge(monkeypatch, cap
     two.simulate(several, PEOPLE, 40, trials=1, isolated=False)
     hs.release(several, rows, two)
     assert "not tried" not in capsys.readouterr().err
+
+
+class Kept:
+    """An object whose method is the function."""
+
+    def answer(self, rows):
+        """Answer with the mean."""
+        return float(np.mean(rows))
+
+
+def test_a_trial_is_remembered_of_methods_and_of_workers():
+    """A method is another object each time it is named; a comparison asks in other processes."""
+    made, kept = hs.Blocks(low=0, high=10, epsilon=9.0, blocks=4), Kept()
+    made.simulate(kept.answer, PEOPLE, 40, trials=1, isolated=False)
+    assert was_tried(kept.answer)
+    assert not was_tried(Kept().answer)
+    hs.compare(first, PEOPLE, rows=40, epsilon=4.0, low=0, high=10, blocks=4, trials=8, workers=2)
+    assert was_tried(first)
+
+
+def first(rows):
+    """Answer with the smallest number."""
+    return float(np.min(rows))
 
 
 def several(rows):

@@ -59,3 +59,10 @@ def test_other_populations_are_not_said_to_be_models():
     """A law has no such remark."""
     s = hs.sample_sensitivity(np.mean, EACH["uniform"], rows=20, gamma=0.1, symmetric=True)
     assert "model" not in s.explain()
+
+
+@pytest.mark.parametrize("sizes", [[1, 3], {1, 3}, np.array([1, 3]), {}, 0, True, "3", 1.5])
+def test_sizes_that_are_none_are_refused_in_words(sizes):
+    """A list of them was no key of a mapping, and said no more than that."""
+    with pytest.raises(hs.errors.ParameterError, match="sizes must be a whole number"):
+        made.Users(made.Uniform(low=0, high=1), sizes=sizes)

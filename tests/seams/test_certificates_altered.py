@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,8 @@ import hushed as hs
 import hushed.sklearn as hushed_sklearn
 from hushed.errors import ParameterError
 from hushed.releasing import certify
+from hushed.releasing._verification import say_missing
+from hushed.statements._verification import check_alone
 
 
 @pytest.mark.slow
@@ -263,3 +266,35 @@ def test_what_was_declared_of_scores_is_said_not_to_be_checked():
         assert any("move the same way" in each for each in hs.verify(known).unchecked)
     above = hs.AboveThreshold(9, epsilon=1.0, monotone=True, neighbours="add-remove")
     assert any("move the same way" in each for each in hs.verify(above.certificate).unchecked)
+
+
+def test_no_fit_is_certified_for_classes_that_it_has_not():
+    """Of two classes it "was for 30 classes" with one field altered, and verified."""
+    rows = np.linspace(1, 9, 60).reshape(-1, 1)
+    for model, options, others in (
+        (linear_model.LogisticRegression(), {"labels": (0, 1)}, {"classes": 30, "cutoff": 2.0}),
+        (linear_model.Ridge(), {"labels": (0, 9)}, {"classes": 3}),
+    ):
+        asked = {"epsilon": 1.0, "route": "objective", "bounds": (0, 9), **options}
+        labels = rows[:, 0] if options["labels"] == (0, 9) else (rows[:, 0] > 5).astype(int)
+        fit = hushed_sklearn.PrivateEstimator(model, **asked).fit(rows, labels)
+        assert hs.verify(fit.certificate_).reproduced
+        for name, other in others.items():
+            record = json.loads(fit.certificate_.to_json())
+            record["mechanism"]["parameters"][name] = other
+            with pytest.raises(ParameterError, match=f"{name} is for family="):
+                hs.Certificate.from_json(json.dumps(record))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_without_the_function_all_that_nothing_follows_is_named(wrapped):
+    """Labels, the name of the function, people: of a bare certificate nothing of it was said."""
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=50, gamma=0.2, workers=1)
+    released = hs.release(np.mean, np.linspace(0, 1, 50), hs.Laplace(moved, epsilon=1))
+    known = replace(released.certificate, labels=("anything",), person=True)
+    text = hs.certify(replace(released, certificate=known)) if wrapped else known
+    told = check_alone(text.to_json(), say_missing(known), ledger=None, key=None).unchecked
+    for each in ("its sampling", "what each number", "one person", "function, the terms", "tried"):
+        assert any(each in line for line in told), each

@@ -41,6 +41,7 @@ ODD = [
     *(1e-320, 5e-324, 1e15, 1e17, 1e300, math.inf, -0.0, math.nan, True, "0.5", None, 1 + 0j),
     *(10**400, Fraction(1, 10**400), Decimal("NaN"), Decimal("sNaN"), Decimal("1e-400")),
     np.array([0.5]),
+    *(np.complex64(0.5), np.complex128(0.5 + 2j)),
 ]
 
 
@@ -61,7 +62,7 @@ def test_odd_numbers_are_taken_or_refused(door, odd):
             DOORS[door](odd)
         except HushedError:
             return
-    assert not isinstance(odd, bool | str | complex | np.ndarray)
+    assert not isinstance(odd, bool | str | complex | np.complexfloating | np.ndarray)
 
 
 @pytest.mark.parametrize("level", [1e-320, 5e-324, 1e-310, 0.1, 1.0000004, 123456789.123, 1e300])

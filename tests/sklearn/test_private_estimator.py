@@ -298,8 +298,17 @@ class TestTheSampledRoute:
         with pytest.raises(TooFewRows, match="calibration='marginal', block_rows=40") as told:
             few.fit(X, Y)
         assert "promise" not in str(told.value)
+        assert "take route='blocks', which needs no public rows" in str(told.value)
+        proven = PrivateEstimator(Ridge(), rows(900, seed=1))
+        with pytest.raises(TooFewRows, match="take route='objective' or 'blocks', which need"):
+            proven.fit(X, Y)
         few.set_params(calibration="marginal", block_rows=40).fit(X, Y)  # and it is so
         assert (told.value.given, told.value.gamma) == (900, 0.05)
+        enough = PrivateEstimator(LinearRegression(), rows(900, seed=1))
+        with pytest.raises(TooFewRows, match="take calibration='marginal', of whose") as told:
+            enough.fit(X[:40], Y[:40])  # as one block, of which nothing is averaged
+        assert "block_rows" not in str(told.value)
+        enough.set_params(calibration="marginal").fit(X[:40], Y[:40])
         listed = PrivateEstimator(LinearRegression(), list(rows(900, seed=1)))
         with pytest.raises(ParameterError, match=r"must be a tuple \(X, y\) .* got list"):
             listed.fit(X, Y)

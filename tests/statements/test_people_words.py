@@ -23,6 +23,10 @@ def test_a_release_for_people_ends_with_people():
     assert "which of two persons is in the table" in told
     assert "About one row" not in told
     assert "About one row" in released("row").explain()
+    known = released("person").subject.certificate
+    assert "; one person, replace-one" in repr(known)
+    mean = hs.statistics.mean(low=0, high=1, rows=40, unit="person")
+    assert "one person" in hs.global_sensitivity(mean)._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -53,6 +57,42 @@ def test_a_verification_speaks_of_a_trial_only_where_a_function_was_tried():
     assert "asked again just before the release" in names.explain()
 
 
-def _sampled():
+@pytest.mark.parametrize("unit", ["person", "row"])
+def test_a_check_of_a_population_speaks_of_people_as_it_was_told(unit):
+    """It spoke of one row, beside a release that spoke of one person."""
     box = hs.populations.Uniform(low=0, high=1)
-    return hs.sample_sensitivity(np.mean, box, rows=40, gamma=0.2, workers=1)
+    found = hs.certify(hs.check_population(ROWS, box, epsilon=1, tables=99, unit=unit))
+    told, who = found.explain(), "person" if unit == "person" else "row"
+    assert f"About one {who}" in told
+    assert ("the row of one person" in told) == (unit == "person")
+    assert f"replace-one, one {who}" in found._repr_html_()
+    assert ("the number of people" in told) == (unit == "person")
+
+
+def test_whether_rows_are_people_is_always_said_not_to_be_checked():
+    """Nobody can follow it: whoever wrote the record may have written that, too."""
+    box = hs.populations.Uniform(low=0, high=1)
+    check = hs.certify(hs.check_population(ROWS, box, epsilon=1, tables=99))
+    movement = hs.certify(hs.check_movement(np.mean, ROWS, _sampled(rows=5), epsilon=1))
+    search = hs.AboveThreshold(100, epsilon=1.0)
+    search.ask(5)
+    study = hs.certify_study([released("row"), released("row", "two")])
+    for known, places in (
+        (check, lambda record: [record["certificate"]]),
+        (movement, lambda record: [record["certificate"]]),
+        (hs.certify(search), lambda record: [record["certificate"]]),
+        (study, lambda record: record["parts"]),
+    ):
+        record = json.loads(known.record)
+        for each in places(record):
+            each["person"] = True
+        found = hs.verify(hs.Statement(record=json.dumps(record)))
+        assert found.reproduced
+        assert any("each row is one person" in each for each in found.unchecked), known.kind
+        if known.kind != "study":
+            assert any("not changed since" in each for each in found.unchecked), known.kind
+
+
+def _sampled(rows=40):
+    box = hs.populations.Uniform(low=0, high=1)
+    return hs.sample_sensitivity(np.mean, box, rows=rows, gamma=0.2, workers=1)

@@ -115,7 +115,7 @@ def read_bound(name: str, value: Any) -> float:
             raise ParameterError(
                 f"{name} must be finite, got {as_given(value)}", parameter=name
             ) from None
-    if isinstance(value, float | int | np.number) and not math.isfinite(value):
+    if isinstance(value, float | np.floating) and not math.isfinite(value):
         raise ParameterError(f"{name} must be finite, got {as_given(value)}", parameter=name)
     return read(name, value, up=True)
 

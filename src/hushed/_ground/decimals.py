@@ -50,7 +50,8 @@ def _converted(name: str, value: Any, *, up: bool) -> float:
     """Read what is no plain float."""
     if isinstance(value, float) or (isinstance(value, np.floating) and value == float(value)):
         return float(value)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal | np.number):
+    refused = bool | np.bool_ | np.complexfloating  # of which a double takes the real part alone
+    if isinstance(value, refused) or not isinstance(value, Real | Decimal | np.number):
         raise ParameterError(
             f"{name} must be a real number, got {type(value).__name__}", parameter=name
         )

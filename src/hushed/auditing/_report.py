@@ -67,21 +67,7 @@ class Witness(Shown):
         return self.likelier, first if self.likelier == "neighbour" else "neighbour"
 
     def __str__(self) -> str:
-        likelier, other = self.sides
-        c = self.counts
-        return (
-            f"pair: {_show_pair(self.pair)}{self._describe_moved()}; event: {flat(self.event)}; "
-            f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
-            f"{c.other_samples:,} on the {other}"
-        )
-
-    def _describe_moved(self) -> str:
-        """How many answers move, in words; nothing for tables of rows."""
-        if self.relation != "answers":
-            return ""
-        one, other = np.asarray(self.pair.rows), np.asarray(self.pair.neighbour)
-        count = int(np.count_nonzero(one != other))
-        return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
+        return _tell_witness(self, _show_pair(self.pair))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +228,8 @@ class AuditReport(Shown):
             Paragraphs: the verdict, the certificate, the evidence, with ``"not refuted"`` what
             could not be seen, and the estimate, apart.
         """
+        private = getattr(self.claim, "data_dependent", False)  # its pairs may be those rows
+        pair = flat(self.witness.pair.name) if private else _show_pair(self.witness.pair)
         return "\n\n".join(
             part
             for part in (
@@ -249,7 +237,7 @@ class AuditReport(Shown):
                 self._describe_inputs(),
                 self._describe_certified(),
                 self._describe_draws(),
-                f"Evidence. {self.witness}.",
+                f"Evidence. {_tell_witness(self.witness, pair)}.",
                 self._describe_failed(),
                 self._describe_bits(spell),
                 self._describe_chance(),
@@ -492,18 +480,43 @@ class AuditReport(Shown):
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
 
 
+def _tell_witness(witness: Witness, pair: str) -> str:
+    likelier, other = witness.sides
+    c = witness.counts
+    return (
+        f"pair: {pair}{_describe_moved(witness)}; event: {flat(witness.event)}; "
+        f"seen {c.hits:,} times in {c.samples:,} on the {likelier}, {c.other_hits:,} times in "
+        f"{c.other_samples:,} on the {other}"
+    )
+
+
+def _describe_moved(witness: Witness) -> str:
+    """How many answers move, in words; nothing for tables of rows."""
+    if witness.relation != "answers":
+        return ""
+    one, other = np.asarray(witness.pair.rows), np.asarray(witness.pair.neighbour)
+    count = int(np.count_nonzero(one != other))
+    return f" ({count} of {one.size} query answers {'moves' if count == 1 else 'move'})"
+
+
 def _show_pair(pair: Pair) -> str:
     """Name a pair, and show its inputs if they were listed and are short: they are the caller's."""
-    name = flat(pair.name)
-    both = (pair.rows, pair.neighbour)
-    sides = [each.tolist() if isinstance(each, np.ndarray) else each for each in both]
-    short = (list, tuple, int, float, str)
-    if not name.startswith("pair ") or not all(type(each) in short for each in sides):
+    name, sides = flat(pair.name), (pair.rows, pair.neighbour)
+    if not name.startswith("pair ") or any(map(_is_long, sides)):
         return name
-    if any(isinstance(each, Sized) and len(each) > _MOST_SHOWN for each in sides):
+    plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in sides]
+    if not all(type(each) in (list, tuple, int, float, str) for each in plain):
         return name
-    shown = flat(" and ".join(map(repr, sides)))
+    shown = flat(" and ".join(map(repr, plain)))
     return f"{name}, {shown}" if len(shown) <= _MOST_SHOWN else name
+
+
+def _is_long(rows: Any) -> bool:
+    """Whether rows are more than is shown; an array without dimensions is not."""
+    size = (
+        rows.size if isinstance(rows, np.ndarray) else len(rows) if isinstance(rows, Sized) else 1
+    )
+    return bool(size > _MOST_SHOWN)
 
 
 def list_failed(report: AuditReport) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,6 @@ from hushed._ground.types import Floats
 from hushed.blocks import Blocks, public_prior
 from hushed.blocks._calls import ask_here
 from hushed.blocks._parts import split_rows
-from hushed.blocks._tried import note_trial
 from hushed.comparing._laws import Chosen
 from hushed.comparing._offers import MOST_TABLES, Offer, Plan, Priced, say_promise
 from hushed.comparing._question import Question
@@ -159,7 +158,6 @@ def ask_parts(made: Any, part: Callable[[Any], Any], table: Table) -> Floats:
             even=made.even,
             draw=lambda bound, count: generator.integers(bound, size=count),
         )
-        note_trial(part)
         return ask_here(made, part, parts)
 
     found: Floats = table.once(("parts", made.blocks), ask)

@@ -19,6 +19,7 @@ from hushed._ground.printing import as_given, flat, format_exactly
 from hushed._ground.progress import read_progress, show_stages
 from hushed._ground.types import Floats
 from hushed.blocks import Blocks
+from hushed.blocks._tried import note_trial
 from hushed.comparing._laws import estimate_spread
 from hushed.comparing._levels import find_price
 from hushed.comparing._offers import Offer, Priced, plan_at, price_together
@@ -210,6 +211,8 @@ def compare(
             found = _price_at(routes, question, level)
         else:
             found = _search(routes, question, most)
+    if any(isinstance(each, ComparedRoute) and each.name.startswith("blocks") for each in found):
+        note_trial(asked)  # here, for workers may have asked
     spread = _measure_spread(question.answers(), question.labels is not None)
     if not spread[1]:  # which need not be because the rows are alike
         check_within(question)

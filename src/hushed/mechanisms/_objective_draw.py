@@ -38,6 +38,8 @@ _MOST_COEFFICIENTS = 2048
 _SHARE = 2.0**-6  # of epsilon, for the distance between what was computed and the minimum
 _LEAST_PENALTY, _LEAST_OF_ROW = 2.0**-30, 2.0**-44  # below, doubles find no minimum in any time
 _SHORTENED = 1 - 2.0**-40  # so that the length of a clipped row is not above the bound
+# Fields of one family, and what they are elsewhere: other values would be certified, of no meaning.
+_OWN = (("classes", "softmax", 2), ("cutoff", "huber", 1.0))
 _SPARE = 1 - 2.0**-40  # so that the parts of epsilon add up to less than it
 
 
@@ -82,6 +84,11 @@ class ObjectiveDraw(Calibrated):
         read_count("features", self.features, 1)
         read_count("rows", self.rows, 1, 1 << 40)
         read_count("classes", self.classes, 2)
+        for name, family, default in _OWN:
+            if self.family != family and getattr(self, name) != default:
+                raise ParameterError(
+                    f"{name} is for family={family!r}: leave it out", parameter=name
+                )
         if not isinstance(self.intercept, bool):
             raise ParameterError("intercept must be True or False", parameter="intercept")
         if math.prod(self.shape) > _MOST_COEFFICIENTS:

@@ -259,7 +259,7 @@ class Users(ShownPopulation):
 
 def _read_sizes(sizes: Any) -> tuple[Integers, Any]:
     """Read a law of sizes: the sizes, ascending, and where their shares of [0, 1) end."""
-    given = sizes if isinstance(sizes, Mapping) else {sizes: 1.0}
+    given = sizes if isinstance(sizes, Mapping) else {sizes: 1.0} if is_whole(sizes) else {}
     whole = all(is_whole(size) and size >= 1 for size in given)
     real = all(isinstance(each, int | float | np.number) for each in given.values())
     if not whole or not real or not 1 <= len(given) <= _MOST_SIZES:

@@ -18,7 +18,7 @@ from hushed.releasing._verification_record import Verification
 
 _MOST_ROUNDING = 0.01  # of the sensitivity, where answers are coarser than doubles
 _UNCHECKED = ("created", "versions", "charged", "person")
-_LABELS = ("what each number is called",)
+LABELS = ("what each number is called",)
 _SPLIT = ("tail_mass", "sampling_error")
 # Of a release whose sensitivity was sampled: what happened then, and how things were called.
 _UNCHECKED_OF_SAMPLES = (
@@ -64,7 +64,7 @@ def compare_samples(known: Certificate, old: SamplingRecord, fresh: Certificate)
                 dict.fromkeys((*then, *between, *_elsewhere(old, "then"), *_elsewhere(new, "now"))),
             )
         ),
-        unchecked=(*_UNCHECKED_OF_SAMPLES, *_LABELS * bool(known.labels), *name_unproven(known)),
+        unchecked=(*_UNCHECKED_OF_SAMPLES, *LABELS * bool(known.labels), *name_unproven(known)),
     )
 
 
@@ -106,7 +106,7 @@ def compare_promises(
         limit=0.0,
         differences=tuple(found),
         environments=tuple(map(flat, differences(known.versions, fresh.versions))),
-        unchecked=(*_UNCHECKED, *_LABELS * bool(known.labels), *unchecked),
+        unchecked=(*_UNCHECKED, *LABELS * bool(known.labels), *unchecked),
         proven=True,
         statistic=kind if known.statistic is None else say_kind(known.statistic),
     )

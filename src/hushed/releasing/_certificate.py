@@ -260,9 +260,10 @@ class Certificate(Shown):
     def _promise(self) -> str:
         """Say the promise in one line; none is printed smaller than it is."""
         promise = self.guarantee
+        changed = name_changed("person" if self.person else promise.unit, promise.distance)
         return (
             f"epsilon {format_up(promise.epsilon)}, delta {format_up(promise.delta)}, gamma "
-            f"{format_up(promise.gamma)}; {name_changed(promise.unit, promise.distance)}, "
+            f"{format_up(promise.gamma)}; {changed}, "
             f"{promise.neighbours}{'; not a privacy guarantee' * promise.data_dependent}"
         )
 

@@ -204,7 +204,7 @@ def _name_source(population: Mapping[str, Any]) -> str:
 
 def is_encoded(population: Mapping[str, Any]) -> bool:
     """Whether rows of a population were encoded for a fit, as a private estimator does."""
-    return any(_ENCODED in str(population.get(each)) for each in ("name", "kind"))
+    return any(f"{_ENCODED}: " in str(population.get(each)) for each in ("name", "kind"))
 
 
 def _name_encoded(population: Mapping[str, Any]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +52,7 @@ from hushed.releasing._questions import question_of
 from hushed.releasing._stated_error import StatedError
 from hushed.releasing._statistic_release import release_statistic
 from hushed.releasing._stored import read_release, write_release
+from hushed.sensitivity import Sensitivity
 from hushed.statistics import Statistic
 from hushed.transformations import Transformation
 
@@ -238,38 +239,40 @@ def release_labelled(
     """Release, and say on the certificate what each number is, which is no part of the question."""
     _refuse_noisy(f)
     _refuse_bare_draw(mechanism)
+    asked: dict[str, Any] = {"budget": budget, "key": key, "outside": outside}
     # A subclass may draw anything: it is none of ours.
     if (
         isinstance(mechanism, StatisticMechanism)
         and type(mechanism) in STATISTIC_MECHANISMS.values()
     ):
-        value, certificate, entry = release_statistic(
-            f,
-            data,
-            mechanism,
-            ledger,
-            budget=budget,
-            note=choose_note(
-                note, default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}")
-            ),
-            key=key,
-            outside=outside,
+        named = default_note(f"{type(mechanism).__name__}: {mechanism.statistic.kind}")
+        found = release_statistic(
+            f, data, mechanism, ledger, note=choose_note(note, named), **asked
         )
-        return Release(value=value, certificate=certificate, entry=entry)
-    if type(mechanism) is Blocks:
+    elif type(mechanism) is Blocks:
         function = f.function if isinstance(f, Pool) else f
-        value, certificate, entry = release_blocks(
-            f,
-            data,
-            mechanism,
-            ledger,
-            budget=budget,
-            note=choose_note(note, default_note(f"Blocks: {name_function(function)}")),
-            key=key,
-            outside=outside,
-            labels=labels,
-        )
-        return Release(value=value, certificate=certificate, entry=entry)
+        named = default_note(f"Blocks: {name_function(function)}")
+        asked |= {"note": choose_note(note, named), "labels": labels}
+        found = release_blocks(f, data, mechanism, ledger, **asked)
+    else:
+        return _release_function(f, data, mechanism, ledger, note=note, labels=labels, **asked)
+    value, certificate, entry = found
+    return Release(value=value, certificate=certificate, entry=entry)
+
+
+def _release_function(
+    f: Any,
+    data: Any,
+    mechanism: Any,
+    ledger: Charges | None,
+    *,
+    budget: str | None,
+    note: str,
+    key: str | None,
+    outside: Outside,
+    labels: tuple[str, ...],
+) -> Release:
+    """Release a function of the rows, whose movement is proven or sampled."""
     hidden: tuple[str, ...] = ()
     if type(mechanism) is Posterior:
         hidden = list_unsearched(f)
@@ -284,8 +287,23 @@ def release_labelled(
         raise ParameterError(
             f"{admitted.name} is asked by hs.AboveThreshold or hs.find_bound, and not released"
         )
-    carried = admitted.sensitivity
     check_ledger(ledger, budget, key)
+    rows = _read_rows(f, data, admitted.sensitivity, outside)
+    said: dict[str, Any] = {"unsearched": hidden, "labels": labels}
+    agreed, _ = confirm_function(f, admitted, **said)
+    remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(f, admitted)}"))
+    question = "" if ledger is None else question_of(f, admitted, outside)
+    promise, law = admitted.guarantee, admitted.loss
+    with explain_stops(ledger, budget, key):
+        paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
+        if paid.kept is not None:
+            return _read_stored(paid, paid.kept)
+        said |= {"outside": outside, "confirmed": agreed}
+        return _evaluate_and_store(f, rows, admitted, paid, said)
+
+
+def _read_rows(f: Any, data: Any, carried: Sensitivity, outside: Outside) -> Any:
+    """Read the private rows as the function is given them; what is refused is unpaid."""
     sampling = carried.sampling
     own = None if sampling is None else f  # what a proof says of others is its author's word
     rows = admit_rows(data, sampling, function=own, outside=outside)
@@ -295,24 +313,7 @@ def release_labelled(
     refuse_layout(f, rows)
     if len(rows) == 0 and carried.neighbours == "replace-one":  # else a row more is a neighbour
         raise BadRows("the table is empty")
-    agreed, _ = confirm_function(f, admitted, unsearched=hidden, labels=labels)
-    remark = choose_note(note, default_note(f"{admitted.label}: {_describe_question(f, admitted)}"))
-    question = "" if ledger is None else question_of(f, admitted, outside)
-    promise, law = admitted.guarantee, admitted.loss
-    with explain_stops(ledger, budget, key):
-        paid = pay(ledger, budget, promise, remark, loss=law, key=key, question=question)
-        if paid.kept is not None:
-            return _read_stored(paid, paid.kept)
-        return _evaluate_and_store(
-            f,
-            rows,
-            admitted,
-            paid,
-            outside=outside,
-            confirmed=agreed,
-            unsearched=hidden,
-            labels=labels,
-        )
+    return rows
 
 
 def _refuse_noisy(f: object) -> None:
@@ -363,28 +364,16 @@ def _evaluate_and_store(
     rows: Any,
     mechanism: Admitted,
     paid: Payment,
-    *,
-    outside: Outside,
-    confirmed: Literal["", "bits", "rounding"],
-    unsearched: tuple[str, ...],
-    labels: tuple[str, ...],
+    said: Mapping[str, Any],
 ) -> Release:
-    """Evaluate, certify, draw; what is released is stored first, a failure, too.
+    """Evaluate, certify with what is said, draw; it is stored first, a failure, too.
 
     The time of the certificate is one before: else it would tell how long the private rows took.
     """
     begun = datetime.now(UTC).isoformat(timespec="seconds")
 
     def certified(values: int) -> Certificate:
-        made = certify(
-            mechanism,
-            values=values,
-            charged=paid.terms,
-            outside=outside,
-            confirmed=confirmed,
-            unsearched=unsearched,
-            labels=labels,
-        )
+        made = certify(mechanism, values=values, charged=paid.terms, **said)
         return replace(made, created=begun)
 
     try:

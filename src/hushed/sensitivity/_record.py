@@ -311,12 +311,13 @@ class Sensitivity(Shown):
     def _card(self) -> Card:
         draws, sampled = self.draws, self.sampling is not None
         distance = 1 if self.sampling is None else self.sampling.distance
+        changed = name_changed("person" if self.person else self.unit, distance)
         label = f"{draws.size} sampled movements; {self.value:.6g} is kept"
         return Card(
             title=f"Sensitivity {format_up(self.value)}",
             text=self.explain(),
             facts=(
-                ("neighbours", f"{self.neighbours}, {name_changed(self.unit, distance)}"),
+                ("neighbours", f"{self.neighbours}, {changed}"),
                 ("norm", str(self.norm)),
                 ("gamma", format_up(self.gamma)),
             ),

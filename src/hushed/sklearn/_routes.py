@@ -105,12 +105,21 @@ def _advise(order: Order, few: TooFewRows) -> str:
     ways = ["give more public rows"]
     if few.supported is not None:
         ways.append(f"accept gamma={few.supported}")
-    if size:
+    if size == order.rows:  # enough without blocks
+        ways.append("take calibration='marginal', of whose gamma an unlucky sample is a part")
+    elif size:
         ways.append(
             f"fit blocks, whose fits are averaged: calibration='marginal', block_rows={size}"
         )
-    ways.append("take route='objective' or 'blocks', which need no public rows")
+    other = "'objective' or 'blocks', which need" if _has_proof(order) else "'blocks', which needs"
+    ways.append(f"take route={other} no public rows")
     return f"{head}: {', or '.join(ways)}"
+
+
+def _has_proof(order: Order) -> bool:
+    """Whether noise in its objective may be proven: of a model of these kinds, without points."""
+    kinds = (linear_model.LogisticRegression, linear_model.Ridge)
+    return type(order.estimator) in kinds and order.options.points is None
 
 
 def _try_out(order: Order, population: Any) -> None:

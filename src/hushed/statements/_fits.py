@@ -11,13 +11,14 @@ from hushed.fitting._agreement import check_agreement
 from hushed.guarantee import Guarantee
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import find_loss
-from hushed.statements._words import describe_outsider, describe_promise
+from hushed.statements._words import IF_PEOPLE, describe_outsider, describe_promise, name_unit
 
 _ASSUMED = (
     "The p-value and the bounds take the private rows for independent draws; the promise does not. "
     "The number of private rows is public. The population and all settings were chosen without "
     "looking at the private rows; how long the check took was told to nobody outside."
 )
+_NOT_CHANGED = ("that these numbers were released, and not changed since",)
 _RESTS = "the function keeping nothing of one pair of tables for another"
 
 
@@ -26,7 +27,8 @@ def _read_population(text: str) -> Reading:
     check = PopulationCheck.from_json(text)
     check_agreement(check)
     name = flat(check.population.get("name") or check.population.get("kind", "population"))
-    unit = "rows" if check.user is None else "users"
+    person = check.certificate.person
+    unit = "people" if person else "rows" if check.user is None else "users"
     return _read(
         check,
         title="a check of a population",
@@ -44,7 +46,9 @@ def _read_population(text: str) -> Reading:
             ("total variation", f"{format_down(check.tv_at_least, 3)} at least"),
         ),
         outsider=describe_outsider(
-            check.guarantee, f"the population, the columns, the number of {unit} and the settings"
+            check.guarantee,
+            f"the population, the columns, the number of {unit} and the settings",
+            person=person,
         ),
     )
 
@@ -72,6 +76,7 @@ def _read_movement(text: str) -> Reading:
             check.guarantee,
             "the function, the population, the number of rows and the settings",
             _RESTS,
+            person=check.certificate.person,
         ),
     )
 
@@ -86,32 +91,32 @@ def _read(
 ) -> Reading:
     """Put what both have in common into words."""
     promise, (verdict, *rest) = check.guarantee, check.explain().split("\n")
-    reason = check.certificate.argument
+    reason, person = check.certificate.argument, check.certificate.person
     return Reading(
         title=title,
         subject=check,
         guarantee=promise,
         loss=find_loss(check.certificate),
         facts={"verdict": check.verdict},
-        rows=(*_list_promise(promise), *rows, ("noise", "Laplace")),
+        rows=(*_list_promise(promise, person=person), *rows, ("noise", "Laplace")),
         tables=(Table(name="What was released", lines=tuple(zip(*found, strict=True))),),
         short=f"{check.verdict}, p = {format_up(check.p_value, 3)}",
         outsider=outsider,
         paragraphs=(
             ("Verdict", f"{verdict[:1].upper()}{verdict[1:].rstrip('.')}."),
             ("How to read it", " ".join(rest[:-1])),
-            ("What is promised", describe_promise(promise)),
+            ("What is promised", describe_promise(promise, person=person)),
             ("Why it holds", f"{reason[:1].upper()}{reason[1:]}."),
             ("What is assumed", _ASSUMED),
         ),
     )
 
 
-def _list_promise(promise: Guarantee) -> tuple[tuple[str, str], ...]:
+def _list_promise(promise: Guarantee, *, person: bool) -> tuple[tuple[str, str], ...]:
     return (
         ("epsilon", format_up(promise.epsilon)),
         ("delta", format_up(promise.delta)),
-        ("neighbours", f"{promise.neighbours}, one {promise.unit}"),
+        ("neighbours", f"{promise.neighbours}, {name_unit(promise, person=person)}"),
     )
 
 
@@ -135,7 +140,9 @@ POPULATION_CHECKS = Kind(
         "how many of the test functions are bounded apart from each other: the bound of the total "
         "variation is that of as many as there are columns or more, and of no more than there are "
         "functions",
+        IF_PEOPLE,
     ),
+    without_ledger=_NOT_CHANGED,
 )
 MOVEMENT_CHECKS = Kind(
     name="movement-check",
@@ -149,5 +156,7 @@ MOVEMENT_CHECKS = Kind(
     unchecked=(
         "that these pairs were made of the private rows, and the noise was drawn",
         "sampled sensitivity, number of rows and gamma: the certificate of the release has them",
+        IF_PEOPLE,
     ),
+    without_ledger=_NOT_CHANGED,
 )

@@ -9,7 +9,7 @@ from hushed.releasing import AboveThreshold, Transcript
 from hushed.releasing._transcript import SCHEMA, read_transcript, write_transcript
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import find_loss, split_paragraph
-from hushed.statements._words import describe_outsider, name_unit
+from hushed.statements._words import IF_PEOPLE, describe_outsider, name_unit
 
 _RESTS = "the word of who asked, on how far each answer moves"
 _SAME_WAY = ", and that all of them move the same way"
@@ -86,7 +86,7 @@ SEARCHES = Kind(
     unchecked=(
         "what was asked: the questions are known by their numbers",
         "that every answer moves by no more than was stated, and the noise was drawn",
-        "whether each row is one person, if it says so",
+        IF_PEOPLE,
     ),
-    without_ledger=("that these are all answers, and they were not changed since",),
+    without_ledger=("that these are all answers, for this threshold, and not changed since",),
 )

@@ -18,6 +18,7 @@ from hushed.ledger._laws import read_law, write_law
 from hushed.privacy_loss import PrivacyProfile
 from hushed.statements._readings import Kind, Reading, Table, canonical
 from hushed.statements._words import (
+    IF_PEOPLE,
     assume_same_person,
     describe_outsider,
     describe_promise,
@@ -240,5 +241,6 @@ STUDIES = Kind(
         "that the parts promise, and lose, what stands here: check the certificate of each",
         "that all releases of the study are listed, and that no answer decided how many there are, "
         "or how much one may lose",
+        IF_PEOPLE,
     ),
 )

@@ -20,10 +20,12 @@ from hushed.mechanisms import Mechanism
 from hushed.populations import Population
 from hushed.releasing import Certificate, Verification
 from hushed.releasing import verify as verify_release
+from hushed.releasing._agreement import LABELS
 from hushed.runs import Keep
 from hushed.sensitivity import Update
 from hushed.statements._certifying import find_entry, is_same_record
 from hushed.statements._kinds import kind_of_record, read_record
+from hushed.statements._releases import RELEASES
 from hushed.statements._signing import is_signed, key_id, open_signed, read_unchecked
 from hushed.statements._statement import LedgerEntry, Statement, is_statement
 
@@ -231,7 +233,8 @@ def check_alone(
 ) -> StatementCheck:
     """Check what can be checked of a release whose sampling cannot be run again here."""
     known, signed, unsigned = read_certificate(certificate, key)
-    unsigned = [f"its sampling and its numbers: {missing}", *unsigned]
+    inner = known.subject.certificate if isinstance(known, Statement) else known
+    unsigned = [f"its sampling and its numbers: {missing}", *LABELS * bool(inner.labels), *unsigned]
     if isinstance(known, Statement):
         return _check(known, None, signed, unsigned, ledger=ledger, signature=key is not None)
     _refuse_ledger(ledger)
@@ -240,7 +243,7 @@ def check_alone(
         agreement="bits",
         checked=("what it says of itself agrees",),
         differences=(),
-        unchecked=(*unsigned, _CONTEXT),
+        unchecked=(*RELEASES.unchecked, *unsigned, _TRIED, _CONTEXT),
     )
 
 

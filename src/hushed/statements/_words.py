@@ -14,6 +14,7 @@ from hushed.releasing._factor_words import describe_factor
 _SAME_PERSON = (
     " A person has to be the same one in all of them, by whatever column each release knows people"
 )
+IF_PEOPLE = "whether each row is one person, if it says so"
 _OTHERS = {
     "user": "the rows of all others",
     "row": "all other rows",

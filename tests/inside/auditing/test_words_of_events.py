@@ -5,6 +5,7 @@ import pytest
 
 import hushed as hs
 from hushed.auditing._outputs import Encoder
+from hushed.auditing._scores.histogram import _describe_intervals
 from hushed.auditing._scores.pattern import Mixture
 
 HOW = {"samples": 4_000, "workers": 1, "bits": False, "progress": False, "seed": 1}
@@ -91,3 +92,18 @@ def test_equal_numbers_of_two_types_are_told_apart_and_the_words_say_why(one, ot
     assert report.verdict == "violated"
     said = f"(and not {told}, an equal number of another type"
     assert (said in report.explain().replace("\n", " ")) == (told is not None)
+
+
+@pytest.mark.parametrize(
+    ("edges", "inside", "said"),
+    [
+        ([1.0, 2.0], [0, 0, 1, 0], "lies in [2, inf]"),  # its last bin holds what is infinite
+        ([1.0, np.inf], [0, 1, 0, 0], "lies in [1, inf)"),
+        ([1.0, np.inf], [0, 0, 1, 0], "is inf"),
+        ([1.0, 1.0000001], [0, 1, 0, 0], "lies in [1.0, 1.0000001)"),
+        ([1.0, 2.0], [1, 1, 1, 1], "lies in [-inf, inf] or is NaN"),
+    ],
+)
+def test_intervals_hold_what_they_are_said_to_hold(edges, inside, said):
+    """An infinite output was counted in an interval that was written without it."""
+    assert _describe_intervals(np.array(edges), np.array(inside, dtype=bool)) == said

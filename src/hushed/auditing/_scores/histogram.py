@@ -133,10 +133,10 @@ def _join_bins(family: list[Histograms], number: int) -> tuple[Floats, list[tupl
 def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
     """Say where a number lies, or what it is where an interval holds one double alone."""
     found = _list_intervals(edges, inside)
-    alone = [np.nextafter(low, np.inf) == high for low, high in found]
-    values = [low for (low, _), one in zip(found, alone, strict=True) if one]
+    alone = [np.nextafter(low, np.inf) == high for low, high, _ in found]
+    values = [low for (low, _, _), one in zip(found, alone, strict=True) if one]
     wide = [each for each, one in zip(found, alone, strict=True) if not one]
-    parts = [f"[{low:.6g}, {high:.6g})" for low, high in wide[:4]]
+    parts = [_write_interval(*each) for each in wide[:4]]
     parts += [f"{len(wide) - 4} intervals more"] * (len(wide) > 4)
     told = [f"lies in {' or '.join(parts)}"] * bool(parts)
     said = [write_number(each) for each in values[:4]] + ["NaN"] * bool(inside[-1])
@@ -145,8 +145,18 @@ def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
     return " or ".join(told) or "lies in nothing"
 
 
-def _list_intervals(edges: Floats, inside: NDArray[np.bool_]) -> list[tuple[float, float]]:
-    """Intervals of the bins inside, neighbours joined; NaN's left out."""
+def _write_interval(low: float, high: float, whole: bool) -> str:
+    """Write an interval, without its upper end unless it is all above; its ends differ."""
+    ends = f"{low:.6g}", f"{high:.6g}"
+    start, end = ends if ends[0] != ends[1] else (repr(low), repr(high))
+    return f"[{start}, {end}{']' if whole else ')'}"
+
+
+def _list_intervals(edges: Floats, inside: NDArray[np.bool_]) -> list[tuple[float, float, bool]]:
+    """Intervals of the bins inside, neighbours joined; NaN's left out.
+
+    The last bin holds infinity, too: said of each is whether it ends with that.
+    """
     limits = np.concatenate([[-np.inf], edges, [np.inf]])
     found = []
     start = None
@@ -154,7 +164,7 @@ def _list_intervals(edges: Floats, inside: NDArray[np.bool_]) -> list[tuple[floa
         if flag and start is None:
             start = limits[i]
         if not flag and start is not None:
-            found.append((float(start), float(limits[i])))
+            found.append((float(start), float(limits[i]), i == len(limits) - 1))
             start = None
     return found
 
