@@ -403,3 +403,21 @@ def test_an_integer_of_128_bits_may_have_more_digits_than_a_decimal(tmp_path):
     answer = table.count().sum("x", low=-3, high=2).release(epsilon=1e5)
     assert answer.value("count") == 3
     assert abs(answer.value("sum_x") - 1) < 0.1
+
+
+@pytest.mark.parametrize("frame", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_no_two_users_with_large_numbers_are_one(tmp_path, frame, ending):
+    """A double is near to many of them: of two people as one, neither was covered alone."""
+    users = [2**63 - 1 - i for i in range(6)] + [0, 1, 2**53]
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv":
+        path.write_text("who,cost\n" + "".join(f"{each},1.5\n" for each in users))
+    else:
+        pq.write_table(pa.table({"who": users, "cost": [1.5] * 9}), path)
+    for found in (
+        read_table(path, frame, header=ending == "csv" or None, user="who"),
+        read_private_table(path, frame, header=ending == "csv" or None, user="who"),
+    ):
+        names = found.rows[:, 0] if frame == "numpy" else found.rows["who"]
+        assert len(set(names)) == 9

@@ -9,6 +9,8 @@ from tests.commands import ended
 
 import hushed as hs
 from hushed.errors import KeyInUse, ParameterError
+from hushed.tables import _question
+from hushed.tables._question_errors import explain_query
 
 COUNT = hs.Query(aggregates=[{"kind": "count"}])
 
@@ -138,3 +140,43 @@ def test_a_query_that_is_refused_leaves_no_file(form, tmp_path):
         assert ended(*words, cwd=tmp_path).returncode == 0
     assert hs.Query.from_toml((tmp_path / "asked.toml").read_text()).aggregates == COUNT.aggregates
     assert hs.Answer.from_json((tmp_path / "answer.json").read_text()).guarantee.epsilon == 1.0
+
+
+MANY = {f"c{i}": [] for i in range(1000)}
+GROUPED = {"columns": ["k"]}
+JOIN = {"join": "k", "keys": ["a"], "columns": {"c": ["x"]}}
+QUANTILES = {"kind": "quantiles", "column": "c", "low": 0, "high": 1}
+USERS = {"join_users": "t", "user": "u"}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"steps": [[]] * 1000},
+        {"steps": [{"filter": 1}] * 1000},
+        {"steps": [JOIN | {"keys": [[]] * 1000}]},
+        {"steps": [JOIN | {"columns": MANY | {"z": [[]]}}]},
+        {"steps": [JOIN | {"columns": {"c": [[]] * 1000}}]},
+        {"steps": [JOIN | {"default": MANY}]},
+        {"steps": [USERS | {"columns": MANY}]},
+        {"steps": [USERS | {"columns": {"c": "int"}, "default": MANY}]},
+        {"aggregates": [{}] * 1000},
+        {"aggregates": [QUANTILES | {"probabilities": [[]] * 1000}]},
+        {"groups": {"columns": [1] * 1000}},
+        {"groups": GROUPED | {"keys": [[[]] * 1000]}},
+        {"groups": GROUPED | {"keys": [1] * 1000}},
+        {"columns": MANY},
+    ],
+)
+def test_what_is_wrong_a_thousand_times_is_looked_at_once(parts, monkeypatch):
+    """Whoever may ask a server nothing kept it busy for seconds with one body of 60 kB."""
+    seen = []
+
+    def explain(error, query, given):
+        seen.append(error.error_count())
+        return explain_query(error, query, given)
+
+    monkeypatch.setattr(_question, "explain_query", explain)
+    with pytest.raises(ParameterError, match="this is no query"):
+        hs.Query(**parts)
+    assert max(seen) < 50

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -12,9 +14,16 @@ import pytest
 pytest.importorskip("fastapi")
 
 import hushed as hs
+from hushed._functions._gate import admit_rows
 from hushed.populations import PublicTable
 from hushed.server import _sampled
-from hushed.server._sampled import Changed, Loaded, judge_function, require_every_cell
+from hushed.server._sampled import (
+    Changed,
+    Loaded,
+    judge_function,
+    make_rows,
+    require_every_cell,
+)
 from hushed.tables._whole import read_columns
 
 COLUMNS = ("patient", "cost")
@@ -62,6 +71,29 @@ def test_types_that_do_not_take_every_cell_are_refused(kind, dtype, taken):
     else:
         with pytest.raises(Changed, match="such as a missing one among whole numbers"):
             require_every_cell(sensitivity, COLUMNS, found)
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+@pytest.mark.parametrize(
+    "people",
+    [
+        pa.array([datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
+        pa.array([2**64 - 1, 2**64 - 2], pa.uint64()),
+        pa.array([-(2**63), 2**63 - 1]),
+        pa.array([True, False]),
+        pa.array(["1", "01"]),
+    ],
+    ids=["dates", "uint64", "int64", "truths", "texts"],
+)
+def test_people_are_named_by_any_type_that_keys_have(kind, people):
+    """The function is given numbers of them, whatever it was sampled with; no two become one."""
+    sensitivity = sample(kind, "float64" if kind != "polars" else "Float64")
+    found = hs.table(pa.table({"patient": people, "cost": [1.0, 2.0]}), user="patient")
+    require_every_cell(sensitivity, COLUMNS, found)
+    rows = make_rows(read_columns(found, list(COLUMNS), 10), sensitivity)
+    names = rows[:, 0] if kind == "array" else rows["patient"]
+    assert sorted(names) == [0, 1]
+    admit_rows(rows, sensitivity.sampling)
 
 
 def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):

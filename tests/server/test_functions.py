@@ -39,6 +39,7 @@ from hushed.server._functions import open_functions
 from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._processes import Processes
+from hushed.server._refusing import NO_GAMMA
 from hushed.server._registering import _check_order, remove_function
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
@@ -343,6 +344,25 @@ def test_a_dear_release_waits_for_a_steward(tmp_path):
         assert finish(team, made["id"]).state == "answered"
         assert team.answer(team.ana, made["id"]).json()["schema"] == "hushed release"
         assert team.charges() == 1
+
+
+def test_a_release_that_waits_is_refused_to_the_steward_as_to_who_asks(tmp_path):
+    """Its file was changed, or the share pays no gamma any more: in words, and as described."""
+    for team in open_functions_team(tmp_path, stays="approve_above = 0.2"):
+        made = ask(team, team.ana, "one", epsilon=0.3).json()["id"]
+        code = (tmp_path / "fees.py").read_text()
+        (tmp_path / "fees.py").write_text(code + "#")
+        refused = team.send("POST", f"/v1/requests/{made}/approve", team.sam)
+        assert (refused.status_code, refused.json()["code"]) == (409, "function_changed")
+        (tmp_path / "fees.py").write_text(code)
+        path = f"/v1/datasets/stays/quotas/{team.person('ana')}"
+        aside = {"epsilon": 0.5, "reserve": True}
+        assert team.send("PUT", path, team.sam, json=aside).status_code == 200
+        refused = team.send("POST", f"/v1/requests/{made}/approve", team.sam)
+        assert (refused.status_code, refused.json()["code"]) == (409, "no_gamma")
+        page = enter(team, "sam", "steward").get("approvals").text
+        assert NO_GAMMA in page
+        assert team.charges() == 1  # what was set aside
 
 
 def test_a_share_that_is_set_aside_pays_no_gamma(team, tmp_path, monkeypatch):

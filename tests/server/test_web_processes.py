@@ -6,6 +6,7 @@ nothing but the database, the mark and what the keeper hands on. `test_web_kills
 
 from __future__ import annotations
 
+import errno
 import random
 import signal
 import socket
@@ -604,6 +605,23 @@ def test_a_web_process_that_cannot_start_is_tried_again(crew, monkeypatch):
     wait_for(lambda: found.told("web process ended") >= 3)
     assert '"code": 7' in found.logged.getvalue()
     assert found.web.count_ready() == 0
+
+
+def test_a_web_process_that_gets_no_memory_is_tried_again(crew, monkeypatch):
+    """The system starts none for a while: the one that has ended is replaced all the same."""
+    monkeypatch.setattr(_web_processes, "_PAUSE_SECONDS", 0.01)
+    tried, popen = [], _web_processes.subprocess.Popen
+
+    def start(*words, **more):
+        tried.append(words)
+        if len(tried) in (2, 3):
+            raise BlockingIOError(errno.EAGAIN, "no process to be had")
+        return popen(*words, **more)
+
+    monkeypatch.setattr(_web_processes.subprocess, "Popen", start)
+    found = crew("exit 7")
+    wait_for(lambda: found.told("web process ended") >= 3)
+    assert found.told("web process cannot start") == 2
 
 
 @pytest.mark.slow

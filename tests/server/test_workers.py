@@ -7,22 +7,27 @@ import os
 import resource
 import signal
 import statistics
+import tempfile
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 from multiprocessing import Pipe
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pytest
-from tests.server.conftest import QUERY, shared_workers
+from tests.server.conftest import QUERY, shared_runners, shared_workers
 
 from hushed.ledger._laws import write_law
 from hushed.server import _judging, _processes, _worker, _workers
 from hushed.server._judging import Ask, AskQuote, judge, price
+from hushed.server._life import recover
 from hushed.server._problems import Problem
 from hushed.server._processes import Worker
+from hushed.server._requests import find_request
+from hushed.server._runners import Runners
 from hushed.server._sources import Source, fingerprint
 from hushed.server._verdicts import Verdicts
 from hushed.server._workers import Unforeseen, Workers
@@ -176,6 +181,36 @@ def test_a_process_that_died_while_idle_refuses_nobody(quiet):
         os.kill(each._process.pid, signal.SIGKILL)
         each._process.wait()
     assert workers.ask("ana", told)["digest"]
+
+
+@pytest.mark.parametrize("missing", ["place", "process"])
+def test_where_no_process_is_to_be_had_nobody_pays_for_it(team, monkeypatch, tmp_path, missing):
+    """A full disk, or too many processes: prices are refused for now, and what is paid waits."""
+    assert team.ask(team.ana, "one").json()["state"] == "answered"
+    if missing == "place":
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    else:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "places"))
+        (tmp_path / "places").mkdir()
+        monkeypatch.setattr(_processes, "sys", SimpleNamespace(executable=str(tmp_path / "gone")))
+    team.desk.workers, team.desk.runners = Workers(), Runners()
+    body = {"query": QUERY, "epsilon": 0.3}
+    refused = team.send("POST", "/v1/datasets/stays/quote", team.ana, json=body)
+    assert (refused.status_code, refused.json()["code"]) == (503, "dataset_unavailable")
+    assert refused.headers["retry-after"] == "5"
+    paid = team.ask(team.ana, "two", wait=0).json()["id"]  # judged before, and not read
+    for _ in range(4):
+        wait_for(lambda: team.desk.queue.find(paid) is None)
+        assert find_request(team.desk.ledger, paid).state == "charged"
+        recover(team.desk)
+    wait_for(lambda: team.desk.queue.find(paid) is None)
+    assert not [*tmp_path.glob("places/*")]  # nothing is left of those that did not start
+    monkeypatch.undo()
+    team.desk.runners = shared_runners()
+    recover(team.desk)
+    wait_for(lambda: team.desk.queue.find(paid) is None)
+    assert find_request(team.desk.ledger, paid).state == "answered"
+    assert team.charges() == 2
 
 
 @pytest.mark.slow

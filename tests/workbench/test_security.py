@@ -136,6 +136,15 @@ def test_the_names_of_this_computer_are_taken(visitor: TestClient, host: str) ->
     assert visitor.get("/", headers={"host": host, "cookie": cookie}).status_code == 200
 
 
+@pytest.mark.parametrize("other", ['a={"b": 1}', "a b=c", 'a="' + '\\"' * 5000 + '"', "=;;;"])
+def test_cookies_of_other_programs_keep_nobody_out(visitor, monkeypatch, other):
+    """They are not read: one that is no cookie hid ours, and long escapes took a second."""
+    monkeypatch.delattr("http.cookies._unquote")
+    own = "; ".join(f"{each.name}={each.value}" for each in visitor.cookies.jar)
+    for sent in (f"{other}; {own}", f"{own}; {other}"):
+        assert visitor.get("/", headers={"cookie": sent}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
-    from starlette.types import Message, Receive, Send
+    from starlette.types import Message, Receive, Scope, Send
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -30,6 +30,18 @@ def is_own_page(headers: Headers, own: str) -> bool:
     """Whether a request that changes something was sent by a page of an origin of ours."""
     sites = headers.getlist("sec-fetch-site")
     return headers.getlist("origin") == [own] and sites == ["same-origin"]
+
+
+def take_cookie(scope: Scope, name: str) -> str | None:
+    """Take all cookies out of a request, and give one of ours; of several, the last.
+
+    Whoever undoes the escapes in a cookie takes the square of their number on older Pythons, and
+    FastAPI reads those of every request.
+    """
+    sent = [value.decode("latin-1") for each, value in scope["headers"] if each == b"cookie"]
+    scope["headers"] = [each for each in scope["headers"] if each[0] != b"cookie"]
+    told = (each.strip().partition("=") for line in sent for each in line.split(";"))
+    return {each: value for each, _, value in told}.get(name)
 
 
 def with_headers(send: Send) -> Send:

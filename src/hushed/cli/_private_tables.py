@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -326,11 +327,24 @@ def _encode_users(cells: list[Any]) -> list[Any]:
     found = list(cells)
     for place, cell in enumerate(cells):
         name = name_user(cell)
-        number = None if name is None else read_number(name)
-        if name is not None and (number is None or not np.isfinite(number)):  # Nan is a name, too
+        if name is not None and not _is_exact(name):
             digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
             found[place] = int.from_bytes(digest)
     return found
+
+
+def _is_exact(name: str) -> bool:
+    """Whether a double is this number and no other one: else two users would be one; Nan is a name.
+
+    Of large whole numbers, as 64 bits hold them, many have the same double.
+    """
+    number = read_number(name)
+    if number is None or not np.isfinite(number):
+        return False
+    try:
+        return Decimal(repr(float(number))) == Decimal(name)
+    except InvalidOperation:
+        return False
 
 
 def _take_numbers(cells: list[Any]) -> Any:

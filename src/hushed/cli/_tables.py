@@ -67,16 +67,22 @@ def read_table(
     header: bool | None = None,
     user: str | None = None,
 ) -> Table:
-    """Read a CSV or Parquet file; in an array the users of a column are numbered."""
+    """Read a CSV or Parquet file; users are numbered, unless a frame has their texts."""
     columns, cells = read_cells(path, header)
     names = columns or number_columns(len(cells[0]))
     if user is not None and frame == "numpy":
-        _number_users(cells, find_column(path, user, columns, len(names), option="--user"))
+        place = find_column(path, user, columns, len(names), option="--user")
+        numbers = _number_users([row[place] if place < len(row) else None for row in cells])
+        for row, number in zip(cells, numbers, strict=True):
+            if number is not None:
+                row[place] = number
     read: dict[str, Any] = {}
     nested = find_nested(path, frame)
     for i, name in enumerate(names):
         shown, found = _shown(i, columns), [row[i] for row in cells]
         read[name] = _column(path, shown, found, _FRAMES, text=frame != "numpy")
+        if name == user and read[name] is not found:  # as doubles two large ones may be one
+            read[name] = _number_users(found)
         if name in nested:
             read[name] = importlib.import_module(frame).Series(found, dtype=nested[name])
     return Table(rows=make_frame(read, frame), columns=columns)
@@ -127,13 +133,11 @@ def name_user(cell: Any) -> str | None:
     return None if not name or (isinstance(cell, float) and np.isnan(cell)) else name
 
 
-def _number_users(cells: list[list[Any]], place: int) -> None:
-    """Write numbers for the names of users, as they come up: an array holds no texts."""
+def _number_users(cells: Sequence[Any]) -> list[int | None]:
+    """Give users numbers as they come up; None where a cell names nobody."""
     known: dict[str, int] = {}
-    for row in cells:
-        name = name_user(row[place]) if place < len(row) else None
-        if name is not None:
-            row[place] = known.setdefault(name, len(known))
+    names = map(name_user, cells)
+    return [None if each is None else known.setdefault(each, len(known)) for each in names]
 
 
 def number_columns(width: int) -> tuple[str, ...]:

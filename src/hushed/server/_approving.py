@@ -13,7 +13,7 @@ from hushed.server._audit import add_event, telling
 from hushed.server._daily import count_daily
 from hushed.server._desk import Desk
 from hushed.server._judging import judge, read_asked
-from hushed.server._life import budget_of, run_request, wish_of
+from hushed.server._life import budget_of, require_payable, run_request, wish_of
 from hushed.server._people import (
     MACHINE,
     Caller,
@@ -51,6 +51,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     grant = require_share(desk, found)
     asked = read_asked(found.body)
     dataset = desk.datasets[found.dataset]
+    require_payable(desk, grant, asked)
     judged = judge(desk, steward.id, dataset, asked)
 
     def write(connection: Transaction, charged: Request) -> None:

@@ -13,10 +13,16 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hushed._web import Gone, add_headers, read_body, replay
+from hushed._web import Gone, add_headers, read_body, replay, take_cookie
 from hushed.server._config import ServerSettings
 from hushed.server._log import Log
-from hushed.server._pages._visitors import check_form, check_page, is_page
+from hushed.server._pages._visitors import (
+    SESSION,
+    check_form,
+    check_page,
+    is_page,
+    name_cookie,
+)
 from hushed.server._problems import MEDIA, Problem
 
 DEEPEST, MOST_HEADERS = 32, 64
@@ -36,6 +42,7 @@ class Guard:
         self._hosts = allowed_hosts(settings)
         self._proxies = settings.trusted_proxies
         self._body = body
+        self._cookie = name_cookie(settings)
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,6 +106,7 @@ class Guard:
         if doubled := [name for name in _SINGLE if names.count(name) > 1]:
             raise Problem("bad_request", f"the header {doubled[0].decode()} is sent once")
         scope["headers"] = _join_lists(sent)
+        scope[SESSION] = take_cookie(scope, self._cookie)
 
     async def _check(self, scope: Scope, receive: Receive) -> bytes:
         self._check_head(scope)

@@ -97,9 +97,7 @@ def _ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, waiti
     if waiting >= limits.open_per_person:
         raise Problem("too_many_open", wait=2)
     dataset = desk.datasets[grant.dataset]
-    if asked.function is not None:
-        function = require_function(desk.functions, asked.function)
-        require_gamma(desk.ledger, grant, function.require_record().gamma)
+    require_payable(desk, grant, asked)
     judged = judge(desk, caller.id, dataset, asked)
     if dataset.needs_approval(asked.epsilon):
         return hold(desk, caller, grant, key, asked, judged)
@@ -115,6 +113,13 @@ def _ask(desk: Desk, caller: Caller, grant: Grant, key: str, asked: Asked, waiti
             raise Problem("ledger_unavailable") from None
         raise refuse_full(desk.ledger, grant, error, judged) from None
     return begin(desk, made[-1])
+
+
+def require_payable(desk: Desk, grant: Grant, asked: Asked) -> None:
+    """Refuse a function that was changed, or whose gamma a share cannot pay."""
+    if asked.function is not None:
+        function = require_function(desk.functions, asked.function)
+        require_gamma(desk.ledger, grant, function.require_record().gamma)
 
 
 def begin(desk: Desk, request: Request) -> Request:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,7 +30,7 @@ _FROM_OUTSIDE = {-signal.SIGKILL, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHU
 
 
 class Lost(Exception):
-    """A process ended, or took too long."""
+    """A process could not be started, ended, or took too long."""
 
     def __init__(self, *, late: bool = False) -> None:
         super().__init__()
@@ -41,18 +41,25 @@ class Worker:
     """One process."""
 
     def __init__(self) -> None:
-        self._place = tempfile.mkdtemp(prefix="hushed-")  # where it may write
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                # Not with the folder in which the server was started on the path of imports.
-                [sys.executable, "-P", "-m", "hushed.server._worker"],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=environment() | {PLACE: self._place},
-                start_new_session=True,  # Ctrl-C ends the server, and the server ends this
-            )
+        with ExitStack() as begun:
+            try:
+                self._place = tempfile.mkdtemp(prefix="hushed-")  # where it may write
+                begun.callback(shutil.rmtree, self._place, ignore_errors=True)
+                ours, theirs = socket.socketpair()
+                begun.enter_context(ours)
+                with theirs:
+                    self._process = subprocess.Popen(
+                        # Not with the folder in which the server was started on the path.
+                        [sys.executable, "-P", "-m", "hushed.server._worker"],
+                        stdin=theirs.fileno(),
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        env=environment() | {PLACE: self._place},
+                        start_new_session=True,  # Ctrl-C ends the server, and the server ends this
+                    )
+            except OSError:  # no place on the disk, no process or no file to be had
+                raise Lost from None
+            begun.pop_all()
         self._line = Connection(ours.detach())
         self._ready = False
         self._stopped = self._late = False
@@ -162,7 +169,7 @@ class Processes:
         in any order: a row that takes long would decide where all others stand.
         """
         for _ in range(2):
-            worker = self._take(new="function" in told)
+            worker = self._take(new="function" in told)  # where none can be started, none is soon
             try:
                 worker.begin(told)
             except Lost:
@@ -176,7 +183,7 @@ class Processes:
 
     def warm(self) -> None:
         """Have one process ready for the first one who needs it."""
-        with suppress(OSError):
+        with suppress(Lost):
             worker = self._take()
             try:
                 worker.wait()
@@ -198,7 +205,8 @@ class Processes:
         """End a process, and have another one ready before it is needed."""
         self._end(worker)
         if not self._closed:
-            threading.Thread(target=self.warm, daemon=True).start()
+            with suppress(RuntimeError):  # no thread to be had: whoever needs a process starts it
+                threading.Thread(target=self.warm, daemon=True).start()
 
     def stop(self) -> None:
         """End those that are at work; whoever waits for one hears that it was stopped."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hushed.mechanisms import Mechanism
     from hushed.privacy_loss import PrivacyProfile
     from hushed.releasing import Certificate
+    from hushed.sensitivity import Sampling
     from hushed.tables import Table
 
 _CHANGED = {"problem": "function_changed"}
@@ -92,12 +93,16 @@ def finds_people(sensitivity: hs.Sensitivity, columns: Sequence[str], user: str 
     Of a function that was sampled for rows, or of rows, the budget refuses the unit.
     """
     sampling = sensitivity.sampling
-    if sampling is None or sampling.user is None or user is None:
-        return True
+    place = None if sampling is None else _find_users(sampling)
+    return place is None or user is None or columns[place] == user
+
+
+def _find_users(sampling: Sampling) -> int | None:
+    """Find the place of the column of users that was sampled; None if rows were."""
     layout, place = sampling.layout, sampling.user
-    if layout.container != "array" or isinstance(place, str):
-        place = list(map(str, layout.columns)).index(str(place))
-    return columns[place] == user
+    if isinstance(place, int) and layout.container == "array":
+        return place
+    return None if place is None else list(map(str, layout.columns)).index(str(place))
 
 
 def require_every_cell(sensitivity: hs.Sensitivity, columns: Sequence[str], table: Table) -> None:
@@ -264,11 +269,13 @@ def make_rows(columns: Mapping[str, Sequence[Any]], sensitivity: hs.Sensitivity)
     sampling = sensitivity.sampling
     if sampling is None:
         raise ParameterError("a registered function has a sampled sensitivity")
-    layout = sampling.layout
+    layout, users = sampling.layout, _find_users(sampling)
+    columns = {
+        name: _number_users(each) if place == users else each
+        for place, (name, each) in enumerate(columns.items())
+    }
     if layout.container == "array":
-        found = [
-            _number(each, place == sampling.user) for place, each in enumerate(columns.values())
-        ]
+        found = [_floats(each) for each in columns.values()]
         return np.column_stack(found) if layout.columns else found[0]
     types = dict(zip(layout.columns, layout.types, strict=True))
     if layout.container == "pandas":
@@ -284,19 +291,21 @@ def make_rows(columns: Mapping[str, Sequence[Any]], sensitivity: hs.Sensitivity)
     )
 
 
-def _number(values: Sequence[Any], users: bool) -> Any:
-    """Make an array of numbers; users are numbered as they come up, for two may round to one."""
-    if users:
-        known: dict[Any, int] = {}
-        values = [known.setdefault(each, len(known)) for each in values]
+def _number_users(values: Sequence[Any]) -> list[int]:
+    """Give users numbers as they come up: dates, texts and large numbers have no sampled type.
+
+    What was sampled has numbers there, too, and as doubles two users might round to one.
+    """
+    known: dict[Any, int] = {}
+    return [known.setdefault(each, len(known)) for each in values]
+
+
+def _floats(values: Sequence[Any]) -> Any:
     return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
 
 
 def _cells(values: Sequence[Any], dtype: Any, series: Any) -> Any:
-    """Make a column of the sampled type; texts of users are numbered at the gate."""
-    name = str(dtype).lower()
-    if name.startswith("float"):
-        return np.array([np.nan if each is None else each for each in values], dtype=np.float64)
-    if name.startswith(("int", "uint")) and any(isinstance(each, str) for each in values):
-        return series(values)
+    """Make a column of the sampled type."""
+    if str(dtype).lower().startswith("float"):
+        return _floats(values)
     return series(values, dtype=dtype)

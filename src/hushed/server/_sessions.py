@@ -17,7 +17,7 @@ from hushed.server._config import ServerSettings
 from hushed.server._people import Caller, find_caller, insert_token
 from hushed.server._schema import fetch_one
 
-SESSION = timedelta(hours=8)
+LIFE = timedelta(hours=8)
 PAGES = "/pages"
 ENTER = f"{PAGES}/enter"
 
@@ -59,7 +59,7 @@ def open_session(ledger: Ledger, text: str, address: str) -> Session | None:
             door.id,
             scope=replace(door.scope, use="page"),
             maker="" if made is None else made["maker"],  # four eyes ask who is behind it
-            life=SESSION,
+            life=LIFE,
         )
         about = f"{door.name} {identity}"
         add_event(connection, actor=door.name, action="signed in", about=about, address=address)

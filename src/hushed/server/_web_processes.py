@@ -89,8 +89,16 @@ class WebProcesses:
             return self._gone_checks + sum(each.checks for each in self._running)
 
     def _keep_one(self) -> None:
-        """Run one after the other."""
-        while (web := self._start()) is not None:
+        """Run one after the other; where none can be started, for want of memory, one is later."""
+        while not self._stopping.is_set():
+            try:
+                web = self._start()
+            except OSError as error:
+                self.desk.log("web process cannot start", error=type(error).__name__)
+                self._stopping.wait(_PAUSE_SECONDS)
+                continue
+            if web is None:
+                return
             code = self._hear(web)
             with self._lock:
                 self._running.remove(web)
@@ -106,9 +114,8 @@ class WebProcesses:
         """Start one, as a fresh program: nothing of this process is in it but what is handed on."""
         ours, theirs = socket.socketpair()
         numbers = self.listening.fileno(), theirs.fileno(), self.shared.number
-        with theirs, self._lock:
+        with ours, theirs, self._lock:
             if self._stopping.is_set():
-                ours.close()
                 return None
             web = WebProcess(
                 process=subprocess.Popen(  # noqa: S603  (a program of ours)

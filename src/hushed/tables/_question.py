@@ -18,7 +18,15 @@ from hushed._ground.types import StoredType
 from hushed.errors import ParameterError
 from hushed.tables._export import CsvLines, write_command, write_notebook, write_python
 from hushed.tables._question_errors import explain_query
-from hushed.tables._question_parts import AnyAggregate, AnyStep, AtLeastOne, Groups, Part
+from hushed.tables._question_parts import (
+    AnyAggregate,
+    AnyStep,
+    AtLeastOne,
+    Groups,
+    Named,
+    Part,
+    Several,
+)
 
 if TYPE_CHECKING:
     from hushed.tables._plan import NoiseName
@@ -120,9 +128,9 @@ class Query(Part, Shown):
     max_rows_per_user: AtLeastOne | None = None
     max_groups_per_user: AtLeastOne | None = None
     groups: Groups | None = None
-    steps: tuple[AnyStep, ...] = Field(default=(), max_length=MOST_STEPS)
-    aggregates: tuple[AnyAggregate, ...] = Field(default=(), max_length=_MOST_AGGREGATES)
-    columns: Annotated[dict[str, StoredType], AfterValidator(_name_columns)] = Field(
+    steps: Several[AnyStep] = Field(default=(), max_length=MOST_STEPS)
+    aggregates: Several[AnyAggregate] = Field(default=(), max_length=_MOST_AGGREGATES)
+    columns: Annotated[Named[StoredType], AfterValidator(_name_columns)] = Field(
         default_factory=dict
     )
 

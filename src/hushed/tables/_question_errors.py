@@ -16,7 +16,7 @@ _KINDS = {each.model_fields["kind"].default: each for each in get_args(get_args(
 
 def explain_query(error: ValidationError, query: type[BaseModel], given: Mapping[str, Any]) -> str:
     """Name the first part that is wrong, and say how."""
-    first = _choose(error.errors(include_url=False, include_context=False))
+    first = _choose(error.errors(include_url=False, include_context=False, include_input=False))
     place = tuple(first["loc"])
     listed = given.get(str(place[0])) if place else None
     if isinstance(listed, list | tuple) and len(place) > 1:
@@ -52,7 +52,7 @@ def _explain_step(place: Sequence[Any], step: Any) -> str:
     try:
         _STEPS[kind].model_validate(step)
     except ValidationError as error:
-        first = _choose(error.errors(include_url=False, include_context=False))
+        first = _choose(error.errors(include_url=False, include_context=False, include_input=False))
         return _explain(first, (*place, *first["loc"]), _STEPS[kind])
     return f"{at}this is no step"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +14,8 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 
@@ -21,10 +23,20 @@ from hushed._ground.types import StoredType
 from hushed.statistics._candidates import Spacing
 from hushed.tables._requests import Counted, read_candidates
 
+_FEW = 20
+
 
 def _write_date(value: Any) -> Any:
     """Write a date, which TOML has and JSON has not, as text."""
     return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _read_named(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read many parts one by one, so that the first one that is wrong ends it, as in a list."""
+    if isinstance(value, dict) and len(value) > _FEW:
+        for name, each in value.items():
+            read({name: each})
+    return read(value)
 
 
 def _read_bound(value: Any) -> Any:
@@ -34,6 +46,10 @@ def _read_bound(value: Any) -> Any:
     return value
 
 
+Item = TypeVar("Item")
+# The first part that is wrong is told: thousands of others would take seconds to find and to list.
+Several = Annotated[tuple[Item, ...], Field(fail_fast=True)]
+Named = Annotated[dict[str, Item], WrapValidator(_read_named)]
 Number = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda value: value + 0.0)]
 Limit = Annotated[Number | Literal["search"], BeforeValidator(_read_bound)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]  # of more digits none can be written
@@ -64,9 +80,9 @@ class Join(Part):
     """The columns of a public table, as for `Table.join`."""
 
     join: str
-    keys: tuple[Key, ...] = Field(min_length=1)
-    columns: dict[str, tuple[Cell, ...]] = Field(min_length=1)
-    default: dict[str, Cell] | None = None
+    keys: Several[Key] = Field(min_length=1)
+    columns: Named[Several[Cell]] = Field(min_length=1)
+    default: Named[Cell] | None = None
 
     @model_validator(mode="after")
     def _put_in_order(self) -> Self:
@@ -92,8 +108,8 @@ class JoinUsers(Part):
 
     join_users: str
     user: str
-    columns: dict[str, StoredType] = Field(min_length=1)
-    default: dict[str, Cell] | None = None
+    columns: Named[StoredType] = Field(min_length=1)
+    default: Named[Cell] | None = None
 
     @model_validator(mode="after")
     def _put_in_order(self) -> Self:
@@ -116,8 +132,8 @@ class Groups(Part):
     The order of the columns is the order of the keys in the answer.
     """
 
-    columns: tuple[str, ...] = Field(min_length=1)
-    keys: tuple[tuple[Key, ...], ...] | None = None
+    columns: Several[str] = Field(min_length=1)
+    keys: Several[Several[Key]] | None = None
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -199,7 +215,7 @@ class Quantiles(_Aggregate):
     called = "quantiles"
     kind: Literal["quantiles"] = "quantiles"
     column: str
-    probabilities: tuple[Number, ...]
+    probabilities: Several[Number]
     low: Number
     high: Number
     candidates: Whole

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -13,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hushed._web import Gone, is_own_page, read_body, replay, with_headers
+from hushed._web import Gone, is_own_page, read_body, replay, take_cookie, with_headers
 from hushed.workbench._peers import Peers
 
 MOST_BODY = 1_000_000  # bytes
@@ -59,13 +58,10 @@ class Door:
         """Name with the port in it, for browsers keep cookies apart by host alone."""
         return f"hushed-{self.port}"
 
-    def knows(self, headers: Headers) -> bool:
-        """Whether the request carries the cookie."""
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self.cookie_name)
-        except CookieError:
-            return False
-        return found is not None and _same(found.value, self._cookie)
+    def knows(self, scope: Scope) -> bool:
+        """Whether the request carries the cookie, which nobody after this reads."""
+        found = take_cookie(scope, self.cookie_name)
+        return found is not None and _same(found, self._cookie)
 
     def exchange(self, key: str) -> str | None:
         """Take the key, once; the header that sets the cookie."""
@@ -135,7 +131,7 @@ def check_request(door: Door, scope: Scope) -> Response | None:
         headers, f"http://{headers['host'].lower()}"
     ):
         return _refuse(403, "This request does not come from a page of the workbench.")
-    if door.knows(headers):
+    if door.knows(scope):
         return _forget_key(scope)
     key = _read_key(scope)
     cookie = None if key is None or _is_prefetch(headers) else door.exchange(key)

@@ -32,7 +32,7 @@ from hushed.server._judging import (
     judge,
     read_asked,
 )
-from hushed.server._life import budget_of
+from hushed.server._life import budget_of, require_payable
 from hushed.server._pages._house import House
 from hushed.server._pages._words import split_words
 from hushed.server._people import Caller
@@ -117,6 +117,7 @@ class _Pages:
         told = show_request(desk, found)
         try:
             grant = require_share(desk, found)
+            require_payable(desk, grant, read_asked(found.body))
             judged, errors = self._price(steward, found)
             budget = budget_of(desk, grant)
             share = _step(self.house, grant.budget, f"share of {told.asker}", judged)

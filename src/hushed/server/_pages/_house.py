@@ -17,7 +17,7 @@ from hushed._web.balances import describe_gauge
 from hushed._web.rendering import make_environment
 from hushed._web.sentences import say_query
 from hushed.server._desk import Desk
-from hushed.server._pages._visitors import Visitors
+from hushed.server._pages._visitors import SESSION, Visitors
 from hushed.server._pages._words import STATES, say_delta
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
@@ -71,11 +71,11 @@ class House:
                 "page_enter.html",
                 401,
                 problem=None,
-                ended=self.visitors.cookie in request.cookies,
+                ended=request.scope[SESSION] is not None,
                 # A link from elsewhere brings no cookie; one from this page does.
                 again=_path(request) if _is_from_elsewhere(request) else "",
             )
-            if self.visitors.cookie in request.cookies:
+            if request.scope[SESSION] is not None:
                 answer.headers["set-cookie"] = self.visitors.write_cookie("")
             return answer
         template = "part_problem.html" if "hx-request" in request.headers else "page_problem.html"

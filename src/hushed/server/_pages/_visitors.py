@@ -14,12 +14,13 @@ from hushed.server._callers import Callers, require_keeper, require_role
 from hushed.server._config import ServerSettings
 from hushed.server._people import Caller, Role
 from hushed.server._problems import Problem
-from hushed.server._sessions import PAGES, SESSION
+from hushed.server._sessions import LIFE, PAGES
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
 _SAFE = ("GET", "HEAD")
+SESSION = "hushed_session"  # under which its cookie stands in the scope of a request
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -46,6 +47,15 @@ def check_form(headers: Headers, body: bytes) -> None:
         raise Problem("bad_request", "a form holds no NUL")
 
 
+def name_cookie(settings: ServerSettings) -> str:
+    """Name the cookie of a session.
+
+    Browsers take the first name over TLS alone, and from no other host; without TLS they keep
+    cookies apart by host, and not by port.
+    """
+    return "__Host-hushed" if settings.secure else f"hushed-{settings.port}"
+
+
 class Visitors:
     """Finds the caller of a page by its cookie; what the caller may is decided as for the API."""
 
@@ -53,13 +63,11 @@ class Visitors:
         self._callers = callers
         self.count_failure = callers.count_failure
         self._secure = settings.secure
-        # Browsers take the first name over TLS alone, and from no other host; without TLS they
-        # keep cookies apart by host, and not by port.
-        self.cookie = "__Host-hushed" if settings.secure else f"hushed-{settings.port}"
+        self._cookie = name_cookie(settings)
 
     def find(self, request: Request) -> Caller:
         """Find who looks, or refuse."""
-        text = request.cookies.get(self.cookie)
+        text = request.scope[SESSION]
         if text is None:  # nobody guesses: it is no failure
             raise Problem("not_authenticated")
         caller = self._callers.admit(request.scope, text, "page")
@@ -84,6 +92,6 @@ class Visitors:
 
     def write_cookie(self, text: str) -> str:
         """Write the header that gives a browser its session; without a text, that takes it."""
-        age = int(SESSION.total_seconds()) if text else 0
+        age = int(LIFE.total_seconds()) if text else 0
         secure = "; Secure" if self._secure else ""
-        return f"{self.cookie}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
+        return f"{self._cookie}={text}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"

@@ -33,7 +33,7 @@ def make_router(desk: Desk, callers: Callers) -> APIRouter:
         responses=document(
             *("forbidden", "four_eyes", "not_found", "not_pending", "conflict", "bad_query"),
             *("budget_exceeded", "quota_exceeded", "day_exceeded", "busy", "dataset_changed"),
-            "dataset_unavailable",
+            *("dataset_unavailable", "function_changed", "no_gamma"),
         ),
     )
     def agree(request: RequestId, caller: Annotated[Caller, Depends(steward)]) -> ShownRequest:
