@@ -257,6 +257,14 @@ class TestTimes:
                 table.filter(f"d < '{text}'")
         assert counts(table.filter("d <= '2020-01-01 00:00:00'").count()) == [1]
 
+    @pytest.mark.parametrize("declared", ["int", "float", "bool", "date", "timestamp"])
+    def test_an_id_is_read_as_a_text_alone(self, declared, tmp_path):
+        """A UUID that is declared another type is refused when the table is opened."""
+        source = on_duckdb(tmp_path / "t.db", "CREATE TABLE t AS SELECT uuid() AS id")
+        assert counts(hs.table(source, "t", types={"id": "string"}).count()) == [1]
+        with pytest.raises(ParameterError, match="of type uuid and cannot be read"):
+            hs.table(source, "t", types={"id": declared})
+
     @pytest.mark.filterwarnings("ignore:.*is a view")
     @pytest.mark.parametrize(("name", "declared"), [("t", {"z": "date"}), ("v", {})])
     def test_a_day_of_a_time_with_a_zone_is_that_of_utc(

@@ -89,9 +89,11 @@ def choose_cast(
         numeric = found in _NUMERIC and declared in _NUMERIC
         timely = found in ("date", "timestamp") and declared in ("date", "timestamp")
         readable = declared == "string" and found != "other"
-        if not (found == "string" or numeric or timely or readable):
+        texts = found == "string" and not dtype.is_uuid()
+        if not (texts or numeric or timely or readable):
+            met = "uuid" if dtype.is_uuid() else found
             raise ParameterError(
-                f"column {name!r} is of type {found} and cannot be read as {declared}"
+                f"column {name!r} is of type {met} and cannot be read as {declared}"
             )
         if found != declared:  # of its own type it is read as it is: of 64 bits without a sign, too
             text = quoted
