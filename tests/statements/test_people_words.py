@@ -53,6 +53,15 @@ def test_a_verification_speaks_of_a_trial_only_where_a_function_was_tried():
     assert "asked again just before the release" in names.explain()
 
 
-def _sampled():
+@pytest.mark.parametrize(
+    ("unit", "one", "many"), [("person", "person", "people"), ("row", "row", "rows")]
+)
+def test_what_a_gamma_says_nothing_of_is_a_person(unit, one, many):
+    made = hs.release(np.mean, ROWS, hs.Laplace(_sampled(unit), epsilon=1))
+    told = hs.certify(made).explain()
+    assert f"of {many} that are drawn from the public population; of a {one} that is" in told
+
+
+def _sampled(unit="row"):
     box = hs.populations.Uniform(low=0, high=1)
-    return hs.sample_sensitivity(np.mean, box, rows=40, gamma=0.2, workers=1)
+    return hs.sample_sensitivity(np.mean, box, rows=40, gamma=0.2, workers=1, unit=unit)
