@@ -26,6 +26,7 @@ from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterErr
 from hushed.tables import _release
 from hushed.tables._engine import duckdb as duckdb_engine
 from hushed.tables._engine.postgres import LIMIT_OF_THIS_QUERY
+from hushed.tables._whole import read_columns
 
 POSTGRES = {
     "bigint": "1", "oid": "1", "xid": "'1'", "name": "'a'", '"char"': "'a'", "char(3)": "'a'",
@@ -330,6 +331,35 @@ class TestTexts:
         assert ledger.log == []
         table.group_by("k", keys=["\xe9"]).count().release(epsilon=1.0, ledger=ledger, budget="b")
         assert len(ledger.log) == 1
+
+    @pytest.mark.parametrize(
+        ("encoding", "stored", "read"),
+        [
+            ("WIN1252", b"Caf\xe9 \x81", "Caf\uefe9 \uef81"),
+            ("WIN1252", b"Caf\xe9", "Caf\xe9"),
+            ("EUC_JP", b"\xa9\xa1", "\uefa9\uefa1"),
+            ("EUC_JP", b"\xad\xa1", "\u2460"),
+            ("UTF8", b"\xe3\x81\x82", "\u3042"),
+        ],
+    )
+    def test_no_text_of_a_row_ends_a_query(self, postgres, ledger, encoding, stored, read):
+        """UTF-8 lacks a character for some bytes that a database takes: it was a paid failure."""
+        name = f"held_{os.urandom(4).hex()}"
+        made = f"ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        postgres.run(f"CREATE DATABASE {name} {made}")
+        text = f"convert_from('\\x{stored.hex()}'::bytea, '{encoding}')"
+        postgres.run(
+            f"CREATE TABLE t AS SELECT CASE WHEN i % 2 = 0 THEN 'plain' ELSE {text} END AS k "
+            "FROM generate_series(1, 400) i",
+            "INSERT INTO t VALUES (NULL)",
+            database=name,
+        )
+        table = hs.table(postgres.url(name), "t")
+        query = table.group_by("k", select_partitions=True).count()
+        answer = query.release(epsilon=20.0, delta=1e-6, ledger=ledger, budget="b")
+        assert sorted(answer.keys["k"]) == sorted(["plain", read])
+        cells = read_columns(table, ["k"], 60.0)["k"]
+        assert {each: cells.count(each) for each in cells} == {"plain": 200, read: 200, None: 1}
 
     def test_a_database_that_does_not_know_its_texts_is_refused(self, postgres):
         name = f"ascii_{os.urandom(4).hex()}"

@@ -47,6 +47,7 @@ def test_who_asks_need_not_give_it_and_cannot_give_another(bounded):
     assert grouped.count().quote(epsilon=0.1).epsilon == 0.1
     assert str(grouped.count()).count("2 rows of each person") == 1
     other = table.bound_contributions(max_rows_per_user=5).count()
+    assert "of each person" not in str(other)
     with pytest.raises(ParameterError, match="2 rows count in this data set"):
         other.quote(epsilon=0.1)
     shown = bounded.send("GET", "/v1/datasets/stays", bounded.bo).json()

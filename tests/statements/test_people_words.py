@@ -93,6 +93,15 @@ def test_whether_rows_are_people_is_always_said_not_to_be_checked():
             assert any("not changed since" in each for each in found.unchecked), known.kind
 
 
-def _sampled(rows=40):
+@pytest.mark.parametrize(
+    ("unit", "one", "many"), [("person", "person", "people"), ("row", "row", "rows")]
+)
+def test_what_a_gamma_says_nothing_of_is_a_person(unit, one, many):
+    made = hs.release(np.mean, ROWS, hs.Laplace(_sampled(unit), epsilon=1))
+    told = hs.certify(made).explain()
+    assert f"of {many} that are drawn from the public population; of a {one} that is" in told
+
+
+def _sampled(unit="row", rows=40):
     box = hs.populations.Uniform(low=0, high=1)
-    return hs.sample_sensitivity(np.mean, box, rows=rows, gamma=0.2, workers=1)
+    return hs.sample_sensitivity(np.mean, box, rows=rows, gamma=0.2, workers=1, unit=unit)

@@ -12,6 +12,7 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
+from ibis.backends.duckdb import Backend as duckdb_backend
 from pyarrow import feather, parquet
 from tests.engines import ENGINES
 from tests.nasty_tables import nasty
@@ -255,6 +256,35 @@ class TestTimes:
             with pytest.raises(ParameterError, match="has a time of day"):
                 table.filter(f"d < '{text}'")
         assert counts(table.filter("d <= '2020-01-01 00:00:00'").count()) == [1]
+
+    @pytest.mark.parametrize("declared", ["int", "float", "bool", "date", "timestamp"])
+    def test_an_id_is_read_as_a_text_alone(self, declared, tmp_path):
+        """A UUID that is declared another type is refused when the table is opened."""
+        source = on_duckdb(tmp_path / "t.db", "CREATE TABLE t AS SELECT uuid() AS id")
+        assert counts(hs.table(source, "t", types={"id": "string"}).count()) == [1]
+        with pytest.raises(ParameterError, match="of type uuid and cannot be read"):
+            hs.table(source, "t", types={"id": declared})
+
+    @pytest.mark.filterwarnings("ignore:.*is a view")
+    @pytest.mark.parametrize(("name", "declared"), [("t", {"z": "date"}), ("v", {})])
+    def test_a_day_of_a_time_with_a_zone_is_that_of_utc(
+        self, name, declared, tmp_path, monkeypatch
+    ):
+        """The zone of the machine decides nothing, whatever Ibis sets."""
+        source = on_duckdb(
+            tmp_path / "t.db",
+            "CREATE TABLE t AS SELECT TIMESTAMPTZ '2020-01-01 23:30:00+00' AS z",
+            "CREATE VIEW v AS SELECT CAST(z AS DATE) AS z FROM t",
+        )
+        prepared = duckdb_backend._post_connect
+
+        def as_in_auckland(backend, *given):
+            prepared(backend, *given)
+            backend.con.execute("SET TimeZone = 'Pacific/Auckland'")
+
+        monkeypatch.setattr(duckdb_backend, "_post_connect", as_in_auckland)
+        table = hs.table(source, name, types=declared)
+        assert counts(table.filter("z == '2020-01-01'").count()) == [1]
 
     @pytest.mark.slow
     def test_infinite_times_on_duckdb(self, tmp_path):

@@ -54,6 +54,13 @@ def test_the_delimiter_of_a_given_header_counts(tmp_path):
         hs.table(path, header="who;cost", types={"cost": "float"})
 
 
+def test_of_many_columns_the_first_ones_are_named(tmp_path):
+    names = [f"c{i}" for i in range(40)]
+    path = write(tmp_path / "a.csv", ";".join(names) + "\n")
+    with pytest.warns(HushedWarning, match=r"Of c0, .*, c9 and 30 more, numbers"):
+        hs.table(path, types=dict.fromkeys(names, "float"))
+
+
 def open_rows(rows=500):
     cells = [float(i % 7) for i in range(rows)]
     return hs.table(pa.table({"u": [i // 2 for i in range(rows)], "x": cells}), user="u")

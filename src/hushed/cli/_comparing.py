@@ -87,20 +87,25 @@ def compare(
         command = next_command(told, found)
         result.update(comparison=loads(found.to_json()), exit_code=0 if found.routes else REFUSED)
         result.update({"next": command} if command else {})
-        if plot is not None:
-            from hushed.plots import comparison_figure, save_figure  # noqa: PLC0415
-
-            save_figure(comparison_figure(found), plot)
-            print_note(f"written to {plot}")
-        if html is not None:
-            from hushed.plots import comparison_page  # noqa: PLC0415
-
-            write_whole(html, comparison_page(found))
-            print_note(f"page written to {html}")
+        _draw(found, plot, html)
         if not json:
             print_line(found.explain())
             if command:
                 print_line(f"\nNext, on the private rows: {command}")
+
+
+def _draw(found: hs.Comparison, plot: Path | None, html: Path | None) -> None:
+    """Write the figure and the page that were asked for."""
+    if plot is not None:
+        from hushed.plots import comparison_figure, save_figure  # noqa: PLC0415
+
+        save_figure(comparison_figure(found), plot)
+        print_note(f"written to {plot}")
+    if html is not None:
+        from hushed.plots import comparison_page  # noqa: PLC0415
+
+        write_whole(html, comparison_page(found))
+        print_note(f"page written to {html}")
 
 
 def _read_function(
@@ -136,11 +141,10 @@ def _read_statistic(
     """Read a statistic, and the population of its column."""
     if public.bounds:
         raise ParameterError("--bounds is for a function; a statistic has --low and --high")
-    for name, value in {"block-rows": parts.block_rows, "radius": parts.radius}.items():
+    own = {"block-rows": parts.block_rows, "radius": parts.radius, "centre": parts.centre or None}
+    for name, value in own.items():
         if value is not None:
             raise ParameterError(f"--{name} is for a function, not for a statistic")
-    if parts.centre:
-        raise ParameterError("--centre is for a function, not for a statistic")
     statistic = read_statistic(asked, rows, described, unit)
     # A user is refused by the comparison: a statistic has one row for each unit.
     source = read_statistic_population(described, public)

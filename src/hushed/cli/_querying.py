@@ -107,19 +107,13 @@ def query(
         check_files(files.save, files.out, *taken, force=files.force, quote=price.quote)
         check_plot(files.plot, files.save, request, taken, quote=price.quote)
         written = "" if files.save is None else hs.Query.of(request).to_toml()
-        if request.unit == "row":
-            how = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
-            print_note(
-                f"protected is each row: if a person may have several, name their column {how}"
-            )
+        _note_unit(request, file)
         with open_named(account.ledger, account.budget) as ledger:
             if price.quote:
                 quoted, unfit = _quote(request, price, terms, ledger, account.budget)
                 result.update(_price(quoted), refusal=unfit or None)
-                told = quoted if solved is None else replace(solved, quote=quoted)
                 draw_errors(files.plot, request, terms, price.rows)
-                shown = told.explain(spell_option, distances=price.explain)
-                shown += f"\nthe query does not fit: {unfit}" * bool(unfit)
+                told = _say_price(quoted, unfit, solved, whole=price.explain)
             else:
                 answer = request.release(
                     timeout=timeout, progress=True, **terms, **account.charge(ledger)
@@ -127,14 +121,21 @@ def query(
                 result.update(_answer(answer))
                 named = account.key or answer.entry
                 result["kept"] = read_again(account.ledger, account.budget, named)
-                shown = str(answer)
+                told = str(answer)
         if not files.json:
-            print_line(shown)
+            print_line(told)
     kept = result.get("kept", "")
     write_files(files.save, written, files.out, answer, force=files.force, kept=kept)
     draw_answer(files.plot, answer, kept)
     if result.get("refusal"):
         raise typer.Exit(REFUSED)
+
+
+def _note_unit(request: hs.Table, file: Path | None) -> None:
+    """Say how a person of several rows is protected, where each row is."""
+    if request.unit == "row":
+        how = "with --user" if file is None else f'by user = "COLUMN" in {file.name}'
+        print_note(f"protected is each row: if a person may have several, name their column {how}")
 
 
 def _quote_several(
@@ -231,6 +232,13 @@ def _quote(
         return request.quote(rows=price.rows, **terms, ledger=ledger, budget=budget), ""
     except Overspent as refusal:
         return request.quote(rows=price.rows, **terms), say_unfit(refusal)
+
+
+def _say_price(quoted: hs.Quote, unfit: str, solved: QuotedErrors | None, *, whole: bool) -> str:
+    told = quoted if solved is None else replace(solved, quote=quoted)
+    return told.explain(spell_option, distances=whole) + (
+        f"\nthe query does not fit: {unfit}" if unfit else ""
+    )
 
 
 def _open(

@@ -69,10 +69,11 @@ class DeclaredBuilder(QueryBuilder):
         ServedTable
             The query with the contribution bounds.
         """
-        rows, taken = max_rows_per_user, self.taken
-        if rows is None and self.declared.rows is not None:
-            rows = self.declared.rows
-            taken = (*taken, f"{rows} row{'s' if rows > 1 else ''} of each person")
+        rows, declared = max_rows_per_user, self.declared.rows
+        said = f"{declared} row{'' if declared == 1 else 's'} of each person"
+        taken = tuple(each for each in self.taken if each != said)
+        if rows is None and declared is not None:
+            rows, taken = declared, (*taken, said)
         bounded = QueryBuilder.bound_contributions(
             self, max_rows_per_user=rows, max_groups_per_user=max_groups_per_user
         )

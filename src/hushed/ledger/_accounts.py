@@ -12,8 +12,8 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._balance import Balance
-from hushed.ledger._cache import require_fitted, sync_balance
-from hushed.ledger._entries import Budget, Entry, digest, write_budget, write_entry
+from hushed.ledger._cache import append_next, require_fitted, sync_balance
+from hushed.ledger._entries import Budget, Entry, digest, write_budget
 from hushed.ledger._migrations import now
 from hushed.ledger._reader import LedgerReader
 from hushed.ledger._requests import (
@@ -21,7 +21,6 @@ from hushed.ledger._requests import (
     check_text,
     is_text,
     law_of,
-    link_entry,
     next_entry,
     require_same_question,
 )
@@ -242,9 +241,7 @@ class Ledger(LedgerReader):
                     else:
                         running.check(guarantee, known, costs)
                         entry = next_entry(running, guarantee, note, law, costs, key, question)
-                        body = write_entry(entry)
-                        entry = link_entry(entry, running, body)
-                        rows.append(connection, entry, body)
+                        entry = append_next(connection, running, entry)
             except InDoubt as error:
                 cached.balance = None
                 if not self._resolve_in_doubt(entry, error):
@@ -252,9 +249,7 @@ class Ledger(LedgerReader):
                 return entry
             if paid is not None:
                 return entry
-            cached.balance = None  # until the entry is folded in, there is nothing to rely on
-            running.add(entry)
-            cached.balance = running
+            cached.fold(running, entry)
         return entry
 
     def keep_answer(self, name: str, entry: Entry, text: str) -> str:

@@ -161,7 +161,10 @@ class Balance(Shown):
             title=f"Budget {self.budget.name}",
             text=self.explain(),
             facts=(
-                ("charges", str(self.entries)),
+                (
+                    "charges",
+                    "none, and it takes none: retired" if self.retired else str(self.entries),
+                ),
                 ("used", used + name_part(self)),
                 *list_left(self),
             ),

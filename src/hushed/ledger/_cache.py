@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from hushed.errors import DamagedLedger, KeyInUse, LedgerUnavailable
 from hushed.ledger import _rows as rows
-from hushed.ledger._requests import check_text
+from hushed.ledger._entries import Entry, write_entry
+from hushed.ledger._requests import check_text, link_entry
 from hushed.ledger._running import RunningBalance, start_balance
 from hushed.ledger._store import Store
 
 if TYPE_CHECKING:
     from hushed.ledger._balance import Balance
-    from hushed.ledger._entries import Entry
     from hushed.ledger._rows import Transaction
 
 
@@ -34,6 +34,12 @@ class CachedBalance:
         if self.told is None or self.told[0] != running.link:
             self.told = running.link, running.balance()
         return self.told[1]
+
+    def fold(self, running: RunningBalance, entry: Entry) -> None:
+        """Fold an entry in; until that is done there is nothing to rely on."""
+        self.balance = None
+        running.add(entry)
+        self.balance = running
 
 
 class BalanceCache:
@@ -83,6 +89,14 @@ def sync_balance(cached: CachedBalance, connection: Transaction, head: rows.Head
         running.add(entry)
     cached.balance = running
     return running
+
+
+def append_next(connection: Transaction, running: RunningBalance, entry: Entry) -> Entry:
+    """Write an entry behind the last one, and give it its place in the chain."""
+    body = write_entry(entry)
+    linked = link_entry(entry, running, body)
+    rows.append(connection, linked, body)
+    return linked
 
 
 def require_fitted(

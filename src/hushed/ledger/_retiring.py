@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from hushed.accounting._filters import Cost
 from hushed.errors import LedgerUnavailable, ParameterError
 from hushed.ledger import _rows as rows
-from hushed.ledger._cache import sync_balance
-from hushed.ledger._entries import Entry, write_entry
-from hushed.ledger._requests import check_text, link_entry, next_entry
+from hushed.ledger._cache import append_next, sync_balance
+from hushed.ledger._entries import Entry
+from hushed.ledger._requests import check_text, next_entry
 from hushed.ledger._running import RETIRED
 from hushed.ledger._store import InDoubt
 
@@ -44,15 +44,11 @@ def retire(ledger: Ledger, name: str, note: str) -> Entry:
                         "nothing was charged is retired"
                     )
                 entry = next_entry(running, nothing, note, None, costs, None, RETIRED)
-                body = write_entry(entry)
-                entry = link_entry(entry, running, body)
-                rows.append(connection, entry, body)
+                entry = append_next(connection, running, entry)
         except InDoubt as error:
             cached.balance = None
             if not ledger._resolve_in_doubt(entry, error):
                 raise LedgerUnavailable(f"nothing was written: {error}") from None
             return entry
-        cached.balance = None  # until the entry is folded in, there is nothing to rely on
-        running.add(entry)
-        cached.balance = running
+        cached.fold(running, entry)
     return entry

@@ -21,9 +21,9 @@ from hushed.ledger import _rows as rows
 from hushed.ledger._accounts import Ledger
 from hushed.ledger._admission import check_promise, find_priced_law
 from hushed.ledger._answers import answer_at, insert_answer
-from hushed.ledger._cache import CachedBalance, sync_balance
-from hushed.ledger._entries import Budget, Entry, write_entry
-from hushed.ledger._requests import check_key, check_text, law_of, link_entry, next_entry
+from hushed.ledger._cache import CachedBalance, append_next, sync_balance
+from hushed.ledger._entries import Budget, Entry
+from hushed.ledger._requests import check_key, check_text, law_of, next_entry
 from hushed.ledger._running import RunningBalance, costs_of
 from hushed.ledger._store import InDoubt, translate_error
 from hushed.privacy_loss import PrivacyProfile
@@ -103,9 +103,7 @@ class _Wanted:
         self.within(connection, self.entries())
         self.folded = True
         for name, due in self.dues.items():
-            due.cached.balance = None  # until the entry is folded in
-            due.running.add(self.made[name])
-            due.cached.balance = due.running
+            due.cached.fold(due.running, self.made[name])
 
     def undo(self, error: Exception | None) -> None:
         """Count it no more: it was not committed, or nobody knows."""
@@ -295,10 +293,7 @@ def _append(connection: Transaction, name: str, due: _Due) -> Entry:
     entry = next_entry(
         running, charge.guarantee, charge.note, due.law, due.costs, charge.key, charge.question
     )
-    body = write_entry(entry)
-    entry = link_entry(entry, running, body)
-    rows.append(connection, entry, body)
-    return entry
+    return append_next(connection, running, entry)
 
 
 def open_within(connection: Transaction, budget: Budget) -> bool:

@@ -118,6 +118,7 @@ def open_backend(path: str = ":memory:", *, read_only: bool = False) -> Any:
     ((on,),) = backend.con.execute("SELECT current_setting('enable_progress_bar')").fetchall()
     if on:  # in a notebook without ipywidgets it is off, and even turning it off is refused
         backend.con.execute("SET enable_progress_bar = false")
+    backend.con.execute("SET TimeZone = 'UTC'")  # in which times with a zone are read, in views too
     if path == ":memory:":  # nobody else has it
         backend.con.execute(f"SET {_ORDERED} = false")
     _spill_privately(backend)

@@ -33,10 +33,10 @@ from hushed.tables._engine.dialect import (
     Dialect,
     KeyedHash,
     PlannedQuery,
-    builtin_function,
     common_errors,
 )
 from hushed.tables._engine.normalisation import column_type
+from hushed.tables._engine.postgres_texts import read_texts, send_text, sha256
 
 _GRACE = 2.0  # seconds after which a server is overdue that was told the limit
 _PAUSE = 0.5  # seconds between attempts to cancel: one must not come to what follows
@@ -59,6 +59,7 @@ _FAILURES = (  # words of libpq and of the server, and the reason that we give
     ("permission denied", "its user has no right to connect to this database"),
     ("certificate", "the server and this machine do not agree on encryption"),
     ("ssl", "the server and this machine do not agree on encryption"),
+    ("codec not available", "Python cannot read its encoding: use a database in UTF8"),
 )
 _REASONS = MappingProxyType(
     {
@@ -123,12 +124,12 @@ _FORMS: Mapping[str, str] = MappingProxyType(
 _READ_AS: Mapping[str, str] = MappingProxyType(
     {  # how words are read, here and there; a role or a database may have settings of its own
         "client_encoding": "'UTF8'",  # another one may have fewer letters
+        "timezone": "'UTC'",  # a view may cast a time with a zone; PGTZ, too, says where it is read
         "quote_all_identifiers": "off",  # else names of types are quoted, and not known to Ibis
         "standard_conforming_strings": "on",  # else a backslash of a constant ends it
     }
 )
-
-
+_BYTEA = 17  # number of the type of bytes
 _CHANGES = (
     "SELECT has_table_privilege(format('%%I.%%I', %s::text, %s::text), "
     "'INSERT, UPDATE, DELETE, TRUNCATE')"
@@ -251,15 +252,6 @@ def _read_whole(quoted: str, dtype: Any) -> str:
     return f"CAST({quoted} AS bigint)" if dtype.nbytes == 8 else quoted
 
 
-def _sha256(text: Any) -> Any:
-    """SHA-256 of the stored bytes: not every string can be converted to another encoding."""
-    encoding = builtin_function("getdatabaseencoding", (), "string")()
-    held = builtin_function("convert_to", ("string", "string"), "binary")(text, encoding)
-    return builtin_function("encode", ("binary", "string"), "string")(
-        builtin_function("sha256", ("binary",), "binary")(held), "hex"
-    )
-
-
 @contextmanager
 def _session(backend: Any, clock: Clock) -> Iterator[None]:
     """Open a transaction with a time limit.
@@ -296,7 +288,14 @@ def _plan(backend: Any, sql: str) -> None:
 
 
 def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
-    return _run_sql(backend, query.sql)
+    with backend.con.cursor() as cursor:
+        rows = cursor.execute(query.sql).fetchall()
+        places = {i for i, each in enumerate(cursor.description) if each.type_code == _BYTEA}
+    if not places:
+        return list(rows)
+    held = {row[i] for row in rows for i in places} - {None}
+    texts: dict[Any, Any] = {None: None, **read_texts(backend.con, sorted(held))}
+    return [tuple(texts[v] if i in places else v for i, v in enumerate(row)) for row in rows]
 
 
 def _run_sql(backend: Any, sql: str) -> list[tuple[Any, ...]]:
@@ -368,7 +367,8 @@ POSTGRES = Dialect(
         type="int64",
         value_first=True,
     ),
-    sha256=_sha256,
+    sha256=sha256,
+    send_text=send_text,
     session=_session,
     plan=_plan,
     fetch=_fetch,

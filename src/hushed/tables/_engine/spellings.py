@@ -14,6 +14,7 @@ from hushed._ground.numerals import LONGEST
 from hushed._ground.printing import shown
 from hushed._ground.types import ColumnType
 
+_NAMED = 10  # columns named in a remark, which each price and answer repeats
 _BLANK = r"[ \t\r\n]*"
 _SIGN = "[-+]?"
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|(?i:inf|infinity|nan)"
@@ -52,7 +53,8 @@ def say_how_read(delimiter: str, declared: Mapping[str, ColumnType]) -> tuple[st
     read = [name for name, each in declared.items() if each in ("float", "date", "timestamp")]
     if delimiter != ";" or not read:
         return ()
-    named = ", ".join(map(shown, read))
+    more = f" and {len(read) - _NAMED} more" if len(read) > _NAMED else ""
+    named = ", ".join(map(shown, read[:_NAMED])) + more
     return (
         "The cells of this file are separated by semicolons, as where numbers have a decimal comma "
         f"(1234,50) and dates begin with the day (20.05.2025). Of {named}, numbers are "
