@@ -445,7 +445,7 @@ def test_a_word_on_waiting_needs_no_terminal(stream, monkeypatch, ledger):
     """It comes after the charge, so that what fails there would lose it; bars need none, too."""
     monkeypatch.setattr(progress, "_LONG", 0.0)
     monkeypatch.setattr("sys.stderr", stream)
-    made = hs.Blocks(low=0, high=1, epsilon=5.0, blocks=16)
+    made = hs.Blocks(low=0, high=1, epsilon=20.0, blocks=4)
     assert hs.release(np.mean, np.full(64, 0.5), made, ledger, budget="b").value is not None
     assert len(ledger.log) == 1
     with progress.show_progress("public work", 3, shown=True) as report:
@@ -460,7 +460,7 @@ def one_listed(rows):
     return [float(np.mean(rows))]
 
 
-def test_answers_with_names_and_a_list_of_one_number_are_read():
+def test_answers_with_names_and_a_list_of_one_number_are_read(by_value):
     """In calls of their own as on public rows: they failed in each, which no release tells."""
     rows = np.full(600, 5.0)
     ball = hs.Blocks(
