@@ -315,6 +315,7 @@ def test_no_beta_is_named_where_none_is_enough():
         hs.Blocks(low=0, high=1, blocks=1)
 
 
+@pytest.mark.slow_cases("9-0.065", "17-0.0082")
 @pytest.mark.parametrize(("blocks", "outside"), [(9, 0.065), (10, 0.048), (17, 0.0082)])
 def test_a_right_guess_leaves_few_answers_outside_of_all_blocks(blocks, outside):
     """Answers drawn from the guess itself: how often the draw says nothing (docs/blocks.md)."""

@@ -52,6 +52,7 @@ def test_a_line_as_python_writes_it_is_its_value(line):
     assert type(parse_line(line)) in (float, list, dict, int)
 
 
+@pytest.mark.slow
 def test_noise_of_the_right_size_is_not_accused(tmp_path):
     """However it is written."""
     program = tmp_path / "program.py"

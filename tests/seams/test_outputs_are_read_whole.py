@@ -102,6 +102,7 @@ HOLDERS = {
 }
 
 
+@pytest.mark.slow_cases("pandas", "pandas series", "pandas names", "categories that rank", "polars")
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_leak_in_any_holder_is_caught(holder):
     """Holders that print nothing of what they hold, or a part, were all taken for one output."""

@@ -38,6 +38,7 @@ def made(tmp_path):
     return tmp_path / "stats", source
 
 
+@pytest.mark.slow
 def test_a_file_of_the_same_header_is_confirmed_without_a_word(made):
     folder, source = made
     replace(source, "who,day,cost\nP7772,20.05.2025,4562.73\n")

@@ -64,6 +64,7 @@ def test_types_that_do_not_take_every_cell_are_refused(kind, dtype, taken):
             require_every_cell(sensitivity, COLUMNS, found)
 
 
+@pytest.mark.slow
 def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):
     """And so is a function whose column is gone."""
     asked = {"epsilon": 0.1, "delta": 0.0}
