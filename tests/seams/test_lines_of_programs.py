@@ -33,6 +33,18 @@ LEAKS = {
 }
 
 
+@pytest.mark.slow_cases(
+    "return at the end",
+    "minus before zero",
+    "how it is written",
+    "bytes that are no text",
+    "beyond doubles",
+    "escape",
+    "blank",
+    "key twice",
+    "trailing zero",
+    "last digit",
+)
 @pytest.mark.parametrize("leak", LEAKS)
 def test_what_a_reader_of_json_drops_is_caught(leak, tmp_path):
     program = tmp_path / "program.py"

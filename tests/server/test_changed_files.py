@@ -113,6 +113,7 @@ def test_a_range_of_what_is_no_number_is_refused_before_a_budget_is_opened(made,
     assert "77712" not in refused.output
 
 
+@pytest.mark.slow
 def test_a_file_that_was_replaced_is_not_told_as_open(tmp_path):
     """And the refusal names its code, and whom to ask."""
     tokens = make_folder(tmp_path)

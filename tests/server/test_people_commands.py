@@ -120,6 +120,7 @@ def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
     assert "declare what are numbers" not in " ".join(typed.stderr.split())
 
 
+@pytest.mark.slow
 def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
     """A budget keeps what it protects: the words say what to do, and doing it works."""
     make_folder(tmp_path)
@@ -199,6 +200,7 @@ def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkey
         assert [(each["dataset"], each["epsilon"]) for each in shares] == [("stays", 0.2)]
 
 
+@pytest.mark.slow
 def test_another_token_gives_no_second_budget(tmp_path):
     """The same share again is the one that is there; a larger one counts in full, as is said."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
