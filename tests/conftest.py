@@ -68,10 +68,17 @@ class _FailuresAtOnce:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as slow the cases of a test that are dear; leave out what soaks, unless it is named."""
+    unmet: set[tuple[str, str]] = set()
+    met: set[tuple[str, str]] = set()
     for item in items:
         for mark in item.iter_markers("slow_cases"):
-            if isinstance(item, pytest.Function) and item.callspec.id in mark.args:
+            test, _, case = item.nodeid.partition("[")
+            unmet.update((test, each) for each in mark.args)
+            if case[:-1] in mark.args:
+                met.add((test, case[:-1]))
                 item.add_marker(pytest.mark.slow)
+    if unmet - met and not any("::" in each for each in config.args):  # else not all are collected
+        raise pytest.UsageError(f"slow_cases names cases that are not there: {sorted(unmet - met)}")
     if "soak" not in config.option.markexpr:
         left = [item for item in items if item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=left)

@@ -30,6 +30,14 @@ def seldom(outcome, share=0.02):
     return mechanism
 
 
+@pytest.mark.slow_cases(
+    "nan-the output is NaN-True",
+    "outcome0-the run failed with ValueError-True",
+    "nan-the output is NaN-False",
+    "outcome0-the run failed with ValueError-False",
+    "0-the output is 0-False",
+    "None-the output is None-False",
+)
 @pytest.mark.parametrize("bits", [True, False])
 @pytest.mark.parametrize(
     ("outcome", "told"),
@@ -60,6 +68,7 @@ def test_an_exact_answer_among_continuous_ones_is_found():
         assert found.witness.event in ("the output is 0", "the output is 1")
 
 
+@pytest.mark.slow
 def test_outputs_that_repeat_alike_accuse_nobody():
     """A value with the ratio that is claimed: violated in at most one of twenty audits."""
 

@@ -315,6 +315,7 @@ def test_no_beta_is_named_where_none_is_enough():
         hs.Blocks(low=0, high=1, blocks=1)
 
 
+@pytest.mark.slow_cases("9-0.065", "17-0.0082")
 @pytest.mark.parametrize(("blocks", "outside"), [(9, 0.065), (10, 0.048), (17, 0.0082)])
 def test_a_right_guess_leaves_few_answers_outside_of_all_blocks(blocks, outside):
     """Answers drawn from the guess itself: how often the draw says nothing (docs/blocks.md)."""
@@ -445,7 +446,7 @@ def test_a_word_on_waiting_needs_no_terminal(stream, monkeypatch, ledger):
     """It comes after the charge, so that what fails there would lose it; bars need none, too."""
     monkeypatch.setattr(progress, "_LONG", 0.0)
     monkeypatch.setattr("sys.stderr", stream)
-    made = hs.Blocks(low=0, high=1, epsilon=5.0, blocks=16)
+    made = hs.Blocks(low=0, high=1, epsilon=20.0, blocks=4)
     assert hs.release(np.mean, np.full(64, 0.5), made, ledger, budget="b").value is not None
     assert len(ledger.log) == 1
     with progress.show_progress("public work", 3, shown=True) as report:
@@ -460,7 +461,7 @@ def one_listed(rows):
     return [float(np.mean(rows))]
 
 
-def test_answers_with_names_and_a_list_of_one_number_are_read():
+def test_answers_with_names_and_a_list_of_one_number_are_read(by_value):
     """In calls of their own as on public rows: they failed in each, which no release tells."""
     rows = np.full(600, 5.0)
     ball = hs.Blocks(

@@ -211,7 +211,7 @@ def test_people_without_their_column_are_refused():
         made.simulate(rows_each, WHOLE["a simulator"], 60, isolated=False)
 
 
-def test_a_function_that_nobody_tried_is_told_before_the_charge(monkeypatch, capsys):
+def test_a_function_that_nobody_tried_is_told_before_the_charge(monkeypatch, capsys, by_value):
     """A sure failure costs as much as an answer, and nobody is told of it afterwards."""
     monkeypatch.setattr("hushed._ground.progress._is_terminal", lambda: True)
     ball = hs.Blocks(aggregate="vector", centre=[5], radius=5.0, epsilon=1e3, delta=1e-6, blocks=4)

@@ -315,6 +315,7 @@ def test_both_have_an_example_in_their_help(run):
         assert "Example: hushed" in said
 
 
+@pytest.mark.slow_cases("words1", "words2", "words3")
 @pytest.mark.parametrize(
     "words",
     [
@@ -372,6 +373,7 @@ def test_vectors_lead_to_their_release(run, tmp_path):
     assert "--block-rows 20" in made["next"]
 
 
+@pytest.mark.slow
 def test_a_query_is_the_next_command_where_it_is_recommended(run):
     """It names the column with its type; where none was named, COLUMN stands for it."""
     statistic = hs.statistics.median(rows=50, low=0, high=100)
@@ -391,6 +393,7 @@ def test_a_query_is_the_next_command_where_it_is_recommended(run):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow_cases(", range searched-search")
 @pytest.mark.parametrize(("way", "high"), [("", "100"), (", range searched", "search")])
 def test_a_mean_is_released_by_the_query_that_was_compared(run, way, high):
     """The command that is named runs."""
@@ -418,6 +421,7 @@ def test_a_mean_that_trims_nothing_is_no_median():
     assert "--mean stay:0:100" in command
 
 
+@pytest.mark.slow
 def test_categories_of_a_function_are_labels_if_they_are_numbers(run, tmp_path):
     """The share of other labels is compared, as in Python, and the next command releases one."""
     vote = "def winner(rows):\n    return 3 if rows.mean() > 30 else 1\n"

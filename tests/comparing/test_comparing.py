@@ -99,6 +99,7 @@ class TestErrors:
             assert np.mean(off > error * 1.0005) <= level + 0.004
             assert np.mean(off > error * 0.9995) >= level - 0.004
 
+    @pytest.mark.slow
     def test_smooth_noise_is_chosen_on_other_tables_than_its_errors_are_of(self, monkeypatch):
         """No table is used twice, and what is written is what was chosen: better than a default."""
         drawn = {False: [], True: []}
@@ -135,6 +136,7 @@ class TestErrors:
             standard = hs.Smooth(s, epsilon=1.0, noise=chosen.noise)
             assert route.error_95 < 0.9 * np.mean([standard.error_on(each) for each in tables])
 
+    @pytest.mark.slow
     def test_routes_share_the_tables_that_they_are_tried_on(self, monkeypatch):
         """A table is drawn twice at most: for most routes, and for those that try fewer tables."""
         drawn = []
@@ -403,6 +405,7 @@ class TestRoutes:
         scale = one.error_50 / -math.log(1 - math.sqrt(0.5))
         assert one.error_95 == pytest.approx(-math.log(both) * scale, rel=1e-6)
 
+    @pytest.mark.slow
     def test_a_private_number_of_rows_leaves_the_sampler_out(self):
         """Sampling replaces rows; the other promises are about a row more or less."""
         s = hs.statistics.median(low=0, high=1)

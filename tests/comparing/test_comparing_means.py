@@ -47,6 +47,7 @@ def search(rng, rows, part):
     return found
 
 
+@pytest.mark.slow_cases("True-400-1000-1.0", "True-25-200-0.5", "False-400-1000-1.0")
 @pytest.mark.parametrize(("count", "high", "epsilon"), [(400, 1000, 1.0), (25, 200, 0.5)])
 @pytest.mark.parametrize("searched", [False, True])
 def test_the_errors_are_those_of_drawn_noise(count, high, epsilon, searched):
@@ -66,6 +67,7 @@ def test_the_errors_are_those_of_drawn_noise(count, high, epsilon, searched):
     assert route.guarantee == hs.Guarantee(epsilon=epsilon, neighbours="add-remove")
 
 
+@pytest.mark.slow_cases("20")
 @pytest.mark.parametrize("high", [20, 100])
 def test_a_search_is_not_stopped_by_the_end_that_the_statistic_has(high):
     """Its answer is about rows up to the bound it finds; the exact one cuts them at 20, or 100."""

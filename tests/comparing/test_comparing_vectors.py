@@ -31,6 +31,7 @@ def reason_of(found, name):
 
 
 class TestErrors:
+    @pytest.mark.slow
     def test_they_are_those_of_a_simulation_with_drawn_noise(self):
         """Of Blocks.simulate: of one number the length of the error is its size."""
         wide = {"centre": [0.5], "radius": 0.6}
@@ -56,6 +57,7 @@ class TestErrors:
             law.quantile(0.05) / scale + 0.5
         )
 
+    @pytest.mark.slow
     def test_an_error_finds_its_level(self):
         found = hs.compare(quartiles, UNIT, error=0.2, **PLAIN, **BALL, blocks=40)
         route = route_of(found, "blocks, vectors")

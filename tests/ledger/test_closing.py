@@ -13,6 +13,7 @@ import hushed as hs
 COUNT = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("writes", [False, True])
 def test_what_was_in_use_when_a_ledger_was_closed_is_closed_after_its_use(postgres_url, writes):
     """It is not left to the collector, and the next use opens the ledger again."""

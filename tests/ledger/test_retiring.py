@@ -92,6 +92,7 @@ def spend(url, start, found):
             found.put(0)
 
 
+@pytest.mark.slow
 def test_either_the_charge_is_first_or_it_is_refused(url):
     """Never both: another process charges at the same moment."""
     context = multiprocessing.get_context("spawn")

@@ -368,6 +368,7 @@ class TestBackwards:
         for each in (chain, chain >> m.laplace(1.0)):
             assert "at a distance of 2" in each._card().facts[-1][1]
 
+    @pytest.mark.slow
     def test_smallest_scale(self):
         """The found scale keeps the target, and one smaller by a hair does not."""
         for step, target in (

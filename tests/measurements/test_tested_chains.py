@@ -59,6 +59,7 @@ def chance_of(call):
     return exceeds(level, bar - distance)
 
 
+@pytest.mark.slow_cases("2.0-0.3-True", "1.0-0.05-True")
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.5, 0.01), (2.0, 0.3)])
 def test_the_mode_of_several_rows_loses_delta_to_the_last_digit(tested, private, epsilon, delta):

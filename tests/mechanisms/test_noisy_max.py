@@ -216,6 +216,7 @@ def test_accuracy_of_two_is_that_of_the_law_of_the_noise(epsilon, beta):
     assert 1 - 1e-4 < found <= 1
 
 
+@pytest.mark.slow
 def test_accuracy_is_met_by_one_candidate_that_far_behind():
     """Two candidates: the worse one wins in 5 % of draws, not in 2 %, and not in 10 %."""
     mechanism = hs.NoisyMax(counted(), epsilon=1.0)

@@ -51,6 +51,7 @@ def graph(sizes, private):
 
 
 @cache
+@cache
 def exceeds(level, most):
     """Probability that two-sided geometric noise exceeds a whole number, by summing."""
     ks = np.arange(-2000, 2001)

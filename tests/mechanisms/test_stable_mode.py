@@ -17,6 +17,7 @@ KEYS = ("a", "b", "c")
 
 
 @cache
+@cache
 def exceeds(level, most):
     """Probability that two-sided geometric noise exceeds a whole number, by summing."""
     ks = np.arange(-2000, 2001)

@@ -138,6 +138,7 @@ def assert_compared_is_measured(name, told):
 
 
 class TestByName:
+    @pytest.mark.slow_cases("searches")
     @pytest.mark.parametrize(
         "name",
         [pytest.param(n, marks=DEAR.get(n, ())) for n in PRINTED],

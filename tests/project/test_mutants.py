@@ -103,6 +103,7 @@ def test_seen_faults_are_killed_and_the_others_survive(mutants, checkout):
     assert "max(values)" not in told
 
 
+@pytest.mark.slow
 def test_tests_that_fail_anyway_are_no_judges(mutants, checkout):
     """Without a mutant the tests must pass, else every mutant would count as seen."""
     (checkout / "tests" / "test_here.py").write_text("def test_broken():\n    assert False\n")

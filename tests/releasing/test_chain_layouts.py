@@ -105,7 +105,7 @@ def test_a_chain_takes_the_column_in_all_forms_that_a_statistic_takes(name):
     assert hs.release(COLUMN, FITTING[name], mechanism).value == 64.0
 
 
-def test_rows_that_fit_are_taken_by_functions():
+def test_rows_that_fit_are_taken_by_functions(by_value):
     """Of every kind that is refused above."""
     for chain, rows in (
         (SUM, [31.0, 64.0]),
@@ -122,7 +122,7 @@ def test_rows_that_fit_are_taken_by_functions():
         hs.release(POINTS, rows, made)
 
 
-def test_a_chain_in_blocks_is_named_by_its_steps():
+def test_a_chain_in_blocks_is_named_by_its_steps(by_value):
     """It was "Transformation", whatever its steps."""
     certificate = hs.release(SOME, np.ones(8), EVEN).certificate
     assert "Released was 'clip(0, 100) >> mean()', asked about 2 blocks" in certificate.explain()

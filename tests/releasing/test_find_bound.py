@@ -227,6 +227,7 @@ def test_the_rows_above_are_as_few_as_the_accuracy_says():
     assert stats.binomtest(wrong, 400, 0.05, alternative="greater").pvalue > 1e-6
 
 
+@pytest.mark.slow_cases("incomes-0.2-5", "lognormal-1.0-3.7", "lognormal-0.2-12")
 @pytest.mark.parametrize(
     ("name", "epsilon", "noted"),
     [("lognormal", 1.0, 3.7), ("incomes", 1.0, 1.3), ("lognormal", 0.2, 12), ("incomes", 0.2, 5)],
@@ -416,7 +417,7 @@ def test_candidates_grow_from_the_smallest_one_that_is_allowed():
     assert 4.5 < found.value < 6
 
 
-@pytest.mark.slow_cases("1.0-1.1")
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "growth"), [(0.1, 2.0), (1.0, 2.0), (10.0, 2.0), (1.0, 1.1)])
 def test_the_usual_error_is_met_on_a_falling_tail(epsilon, growth):
     """Of as few rows, falling as slowly, as it is stated for: 500 searches, false alarm 1e-6."""

@@ -255,6 +255,7 @@ def test_the_team_server_writes_names_beside_numbers():
     assert _describe(text).lines[2] == ("age", f"{r.value[1]:.6g}")
 
 
+@pytest.mark.slow
 def test_the_command_line_names_numbers(tmp_path):
     """A line for each number; with --json under "named"."""
     (tmp_path / "f.py").write_text("def f(rows):\n    return rows.mean()\n")

@@ -84,7 +84,7 @@ def vote(rows):
     ],
     ids=["mode", "blocks"],
 )
-def test_what_is_told_or_refused_has_no_error_where_it_is_told(f, rows, mechanism, said):
+def test_what_is_told_or_refused_has_no_error_where_it_is_told(by_value, f, rows, mechanism, said):
     """Its number is a margin: from so much on it is told. ``At most 16 rows`` would be false."""
     error = hs.release(f, rows, mechanism(f)).error
     assert str(error).startswith(said)

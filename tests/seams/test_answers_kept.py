@@ -66,6 +66,7 @@ def mechanism(epsilon=0.5, value=1 / 40):
 # The entry and its key
 
 
+@pytest.mark.slow_cases("postgresql")
 def test_categories_of_a_set_ask_the_same_in_every_process(book):
     """Python orders the strings of a set anew in each process; their order is no question.
 

@@ -76,6 +76,7 @@ def test_every_block_has_its_number_of_people_with_all_of_their_rows(kind):
     assert sorted(cost for _, costs in blocks for cost in costs) == sorted(c for _, c in rows)
 
 
+@pytest.mark.slow_cases("pandas")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_release_averages_blocks_of_people(kind):
     """The gate, too: nearly without noise it tells how many people and rows a block has."""

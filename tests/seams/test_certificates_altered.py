@@ -101,7 +101,7 @@ def test_no_value_between_public_ones_is_certified(low):
     """It was chosen from those that follow from the range: no other number of it is an answer."""
     median = hs.statistics.median(rows=200, low=low, high=7.0)
     rows = np.linspace(low, 7.0, 200)
-    blocks = hs.Blocks(low=low, high=7.0, epsilon=8.0, blocks=10)
+    blocks = hs.Blocks(low=low, high=7.0, epsilon=30.0, blocks=3)
     for released in (
         hs.release(median, rows, hs.InverseSensitivity(median, epsilon=2)),
         hs.release(lambda rows: 5.0, rows, blocks),

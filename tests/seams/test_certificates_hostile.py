@@ -177,6 +177,7 @@ def test_a_check_of_many_pairs_looks_at_the_likely_counts():
     assert (counts.size, beyond) == (41, 0.0)
 
 
+@pytest.mark.slow
 def test_names_without_number_are_soon_read():
     """Two hundred thousand of them, which were compared with each other for an hour."""
     record = release(hs.Laplace(proven("l1"), epsilon=1.0), lambda rows: rows.mean())
@@ -308,6 +309,7 @@ def test_a_report_says_which_laws_were_not_compared(monkeypatch):
     assert "their laws have several parts: entry 33, 34, 35, 36." in unknown
 
 
+@pytest.mark.slow
 def test_a_report_reads_so_many_answers_and_says_so(monkeypatch):
     """The last ones; what is not read is not said to be nothing."""
     read = []

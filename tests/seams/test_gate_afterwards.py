@@ -160,6 +160,9 @@ STEPS = {
 }
 
 
+@pytest.mark.slow_cases(
+    "a function of one row-leave_a_cycle", "a function of one row-leave_an_old_cycle"
+)
 @pytest.mark.parametrize("leave", LEAVING)
 @pytest.mark.parametrize("step", STEPS)
 def test_nor_is_what_a_step_of_a_chain_leaves(step, leave, heard):

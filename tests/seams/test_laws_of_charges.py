@@ -184,7 +184,7 @@ def many_parts(number, level):
 FORGED = {"no law": None, "64 parts": many_parts(64, 0.89), "65 parts": many_parts(65, 0.89)}
 
 
-@pytest.mark.slow_cases("pld")
+@pytest.mark.slow_cases("no law-pld", "64 parts-pld")
 @pytest.mark.parametrize("method", ["adaptive", "basic", "zcdp", "renyi", "gaussian", "pld"])
 @pytest.mark.parametrize("law", FORGED)
 def test_an_entry_that_states_too_small_a_cost_is_counted_by_its_promise(tmp_path, law, method):
@@ -257,6 +257,7 @@ def test_a_budget_whose_rule_is_none_is_refused_in_words(tmp_path, odd):
         assert book.charge("fine", G(epsilon=0.1)).number == 1
 
 
+@pytest.mark.slow_cases("pld")
 @pytest.mark.parametrize("method", ["basic", "zcdp", "pld"])
 def test_a_law_of_too_many_parts_is_charged_by_its_promise(tmp_path, method):
     """Whoever wrote one by hand would let everybody else wait for minutes."""

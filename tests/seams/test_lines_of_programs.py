@@ -33,6 +33,18 @@ LEAKS = {
 }
 
 
+@pytest.mark.slow_cases(
+    "return at the end",
+    "minus before zero",
+    "how it is written",
+    "bytes that are no text",
+    "beyond doubles",
+    "escape",
+    "blank",
+    "key twice",
+    "trailing zero",
+    "last digit",
+)
 @pytest.mark.parametrize("leak", LEAKS)
 def test_what_a_reader_of_json_drops_is_caught(leak, tmp_path):
     program = tmp_path / "program.py"
@@ -52,6 +64,7 @@ def test_a_line_as_python_writes_it_is_its_value(line):
     assert type(parse_line(line)) in (float, list, dict, int)
 
 
+@pytest.mark.slow
 def test_noise_of_the_right_size_is_not_accused(tmp_path):
     """However it is written."""
     program = tmp_path / "program.py"

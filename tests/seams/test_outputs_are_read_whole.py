@@ -102,6 +102,7 @@ HOLDERS = {
 }
 
 
+@pytest.mark.slow_cases("pandas", "pandas series", "pandas names", "categories that rank", "polars")
 @pytest.mark.parametrize("holder", HOLDERS)
 def test_a_leak_in_any_holder_is_caught(holder):
     """Holders that print nothing of what they hold, or a part, were all taken for one output."""
@@ -140,6 +141,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow_cases("frame")
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_noise_that_is_too_small_is_caught_in_numbers_of_any_kind(kind):
     """Each output differs from all others: only their order of size tells the tables apart."""
@@ -162,6 +164,7 @@ def test_keys_that_are_sorted_by_exact_counts_are_caught():
         assert_private(count, pairs, claim=2.0, samples=600, bits=False)
 
 
+@pytest.mark.slow_cases("<lambda>1", "list")
 @pytest.mark.parametrize("hold", [list, lambda numbers: numbers, lambda numbers: {"a": numbers}])
 def test_a_number_far_back_is_seen_through_its_noise(hold):
     """From the 65th on each was a part of a hash alone, which noise makes another one each time."""
@@ -202,6 +205,7 @@ NAMED = {
 }
 
 
+@pytest.mark.slow_cases("records", "masked", "named tuple", "record")
 @pytest.mark.parametrize("holder", NAMED)
 def test_names_of_noisy_numbers_are_read_wherever_they_stand(holder):
     """Fields in the order of exact counts tell of them, as keys of a dict do."""

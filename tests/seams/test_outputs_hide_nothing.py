@@ -125,6 +125,23 @@ BESIDE = {
 }
 
 
+@pytest.mark.slow_cases(
+    "chunks of Arrow",
+    "entries of Arrow",
+    "metadata of Arrow",
+    "flags of polars",
+    "metadata of a field",
+    "mask without dimensions",
+    "flags of pandas",
+    "slot of a list",
+    "entries in a table",
+    "what fills a masked array",
+    "slot of a set",
+    "attribute of a masked array",
+    "slot of a number",
+    "frequency of pandas",
+    "level of pandas",
+)
 @pytest.mark.parametrize("name", BESIDE)
 def test_what_is_beside_a_noisy_number_is_caught(name):
     """The number is as noisy as is claimed; what is beside it has no noise, and was not read."""
@@ -202,6 +219,7 @@ def test_what_can_be_called_and_hides_what_it_holds_is_named(value):
     assert f"holds a {type(value).__name__}: an audit cannot look into it" in str(refused.value)
 
 
+@pytest.mark.slow
 def test_labels_of_pandas_are_read_with_those_that_no_row_has():
     """They were refused: an array stands where pickle has attributes elsewhere."""
 
@@ -252,6 +270,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.slow_cases("mask", "mask of a column")
 @pytest.mark.parametrize("name", BATCHES)
 def test_what_is_beside_the_numbers_of_a_batch_is_caught(name):
     """Masks, types, axes and signs of zero were dropped where many runs are one array."""

@@ -61,6 +61,7 @@ def test_a_divergence_that_is_called_tolerated_is_taken(gamma):
     assert known.shifted(tau * (1 - 1e-9)).gamma < 1
 
 
+@pytest.mark.slow
 def test_blocks_without_a_prior_speak_of_none():
     """With a large beta few blocks are enough, and the draw may be anywhere."""
     rows = np.linspace(0, 1, 60)

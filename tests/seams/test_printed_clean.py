@@ -46,6 +46,7 @@ class TestShown:
         assert len(found) < 700
         assert found == text or found[0] in "'\""
 
+    @pytest.mark.slow
     @given(st.text(max_size=60), st.text(max_size=60))
     def test_two_texts_are_told_apart(self, one, other):
         assert (shown(one) == shown(other)) == (one == other)

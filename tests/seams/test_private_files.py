@@ -243,7 +243,9 @@ NO_TEXT = [
 ]
 
 
-@pytest.mark.slow_cases("database", "dictionary", "view")
+@pytest.mark.slow_cases(
+    *(f"{place}-{kind}" for place in ("name", "who") for kind in ("database", "dictionary", "view"))
+)
 @pytest.mark.parametrize("kind", ["text", "dictionary", "categories", "view", "database"])
 @pytest.mark.parametrize("place", ["name", "who"])
 def test_no_cell_that_is_no_text_makes_a_query_fail(tmp_path, kind, place):

@@ -349,6 +349,7 @@ RANGED_POPULATIONS = {
 }
 
 
+@pytest.mark.slow_cases("False-simulator", "True-simulator")
 @pytest.mark.parametrize("name", RANGED_POPULATIONS)
 @pytest.mark.parametrize("scaled", [True, False])
 def test_ranges_of_a_population_are_those_of_its_columns_as_they_are_encoded(name, scaled):

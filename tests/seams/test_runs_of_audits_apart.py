@@ -70,6 +70,7 @@ CHANGED = {
 }
 
 
+@pytest.mark.slow_cases("in a frame", "in a cell of a frame")
 @pytest.mark.parametrize("name", CHANGED)
 def test_a_mechanism_that_changes_its_rows_is_judged_by_rows_of_each_run(name):
     """All runs after the first one saw what it left, on either table the same."""

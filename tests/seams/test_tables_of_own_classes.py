@@ -160,8 +160,9 @@ class Asked(list):
         raise ValueError(SECRET)
 
 
+@pytest.mark.slow_cases("Saying")
 @pytest.mark.parametrize("kind", [Saying, Failing, Asked])
-def test_nor_is_it_where_an_estimator_is_fitted(kind, capsys):
+def test_nor_is_it_where_an_estimator_is_fitted(kind, capsys, by_value):
     """It was asked for columns, a type and its labels outside of a private call."""
     linear = pytest.importorskip("sklearn.linear_model")
     from hushed.sklearn import PrivateEstimator

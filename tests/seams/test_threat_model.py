@@ -296,6 +296,7 @@ def test_a_text_of_several_lines_is_rows_of_several_users(tmp_path):
     assert people(other) == 1
 
 
+@pytest.mark.slow
 def test_whoever_may_write_a_kept_run_decides_its_movements(tmp_path):
     """Forged movements between the trials that are run again are believed."""
     true = hs.sample_sensitivity(np.mean, UNIT, rows=20, pairs=500, keep=tmp_path)

@@ -138,6 +138,7 @@ def test_what_an_answer_of_a_step_says_as_the_next_one_copies_it(made, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.slow_cases("{0}/../{1}", "{0}//", "./{1}")
 @pytest.mark.parametrize("way", ["{0}", "{0}/../{1}", "./{1}", "{0}//"])
 def test_advice_is_shown_by_whatever_way_the_library_was_found(way):
     """Its own code is known by the path that it was loaded from, however that is written."""

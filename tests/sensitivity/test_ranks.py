@@ -19,6 +19,7 @@ def needed(calibration, gamma):
     return choose_rank(calibration, gamma=Fraction(gamma)).pairs
 
 
+@pytest.mark.slow_cases("0.1-500-489", "0.1-100-None")
 @pytest.mark.parametrize(
     ("gamma", "tables", "rank"), [("0.1", 500, 489), ("0.05", 2000, 497), ("0.1", 100, None)]
 )
@@ -180,6 +181,7 @@ def test_marginal_pairs_alone_round_up():
         assert 0 <= Fraction(gamma) - Fraction(1, m + 1) < Fraction(1, 2**52)
 
 
+@pytest.mark.slow_cases("training-conditional-0.05")
 @pytest.mark.parametrize("gamma", ["0.5", "0.33", "0.18", "0.123", "0.05", "0.015", "0.01"])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_the_number_in_the_error_works_and_one_fewer_does_not(calibration, gamma):

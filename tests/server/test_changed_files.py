@@ -38,6 +38,7 @@ def made(tmp_path):
     return tmp_path / "stats", source
 
 
+@pytest.mark.slow
 def test_a_file_of_the_same_header_is_confirmed_without_a_word(made):
     folder, source = made
     replace(source, "who,day,cost\nP7772,20.05.2025,4562.73\n")
@@ -112,6 +113,7 @@ def test_a_range_of_what_is_no_number_is_refused_before_a_budget_is_opened(made,
     assert "77712" not in refused.output
 
 
+@pytest.mark.slow
 def test_a_file_that_was_replaced_is_not_told_as_open(tmp_path):
     """And the refusal names its code, and whom to ask."""
     tokens = make_folder(tmp_path)

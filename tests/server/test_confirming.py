@@ -106,6 +106,7 @@ def test_a_view_is_told_when_it_is_confirmed(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_duckdb_file_that_is_replaced_shows_its_new_columns(tmp_path):
     """DuckDB would give the old file again, as long as anything of it is open."""
     tokens = make_folder(tmp_path)

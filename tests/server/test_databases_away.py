@@ -33,6 +33,7 @@ def locked(file):
         other.stdin.close()
 
 
+@pytest.mark.slow
 def test_whoever_adds_a_view_is_told_what_its_rows_must_be_like(tmp_path):
     """As who opens it in Python is: those who ask gain by a view that mixes people.
 

@@ -96,6 +96,7 @@ def test_people_are_named_by_any_type_that_keys_have(kind, people):
     admit_rows(rows, sensitivity.sampling)
 
 
+@pytest.mark.slow
 def test_it_is_refused_unpaid_also_where_it_was_registered_before(monkeypatch):
     """And so is a function whose column is gone."""
     asked = {"epsilon": 0.1, "delta": 0.0}

@@ -93,6 +93,7 @@ def test_a_delta_of_the_budget_can_be_asked(tmp_path):
     assert read_settings(folder).dataset["less"].max_delta == 0
 
 
+@pytest.mark.slow
 def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
     """Without types nobody can ask for a sum; the words say what to do, and doing it works."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
@@ -119,6 +120,7 @@ def test_a_table_of_texts_is_told_and_can_be_given_types(tmp_path):
     assert "declare what are numbers" not in " ".join(typed.stderr.split())
 
 
+@pytest.mark.slow
 def test_people_who_were_not_named_are_named_under_another_name(tmp_path):
     """A budget keeps what it protects: the words say what to do, and doing it works."""
     make_folder(tmp_path)
@@ -147,6 +149,7 @@ def test_a_bound_that_a_question_lacks_is_named(quiet):
     )
 
 
+@pytest.mark.slow
 def test_declared_keys_are_of_the_type_of_their_column(tmp_path):
     """The command writes texts: by a text nobody could group whole numbers."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
@@ -197,6 +200,7 @@ def test_a_token_is_shown_though_its_share_cannot_be_read_again(tmp_path, monkey
         assert [(each["dataset"], each["epsilon"]) for each in shares] == [("stays", 0.2)]
 
 
+@pytest.mark.slow
 def test_another_token_gives_no_second_budget(tmp_path):
     """The same share again is the one that is there; a larger one counts in full, as is said."""
     tokens, folder = make_folder(tmp_path), tmp_path / "stats"
@@ -229,6 +233,22 @@ def test_another_token_gives_no_second_budget(tmp_path):
         ]
 
 
+@pytest.fixture(scope="module")
+def revoked(tmp_path_factory):
+    """A folder whose ana was revoked, and what tells of all that is in it."""
+    place = tmp_path_factory.mktemp("revoked")
+    make_folder(place)
+    folder = place / "stats"
+    run(folder, "revoke", "ana")
+
+    def state():
+        with closing(sqlite3.connect(folder / "hushed.db")) as database:
+            budgets = database.execute("SELECT name FROM hushed_budgets").fetchall()
+        return run(folder, "people").stdout, run(folder, "trail").stdout, budgets
+
+    return folder, state, state()
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -241,18 +261,9 @@ def test_another_token_gives_no_second_budget(tmp_path):
     ],
 )
 @pytest.mark.parametrize("name", ["fay", "ana"])
-def test_a_refused_invitation_leaves_nothing(tmp_path, name, words):
+def test_a_refused_invitation_leaves_nothing(revoked, name, words):
     """Nobody is let in, no budget is opened, and the trail tells of nothing."""
-    make_folder(tmp_path)
-    folder = tmp_path / "stats"
-    run(folder, "revoke", "ana")
-
-    def state():
-        with closing(sqlite3.connect(folder / "hushed.db")) as database:
-            budgets = database.execute("SELECT name FROM hushed_budgets").fetchall()
-        return run(folder, "people").stdout, run(folder, "trail").stdout, budgets
-
-    before = state()
+    folder, state, before = revoked
     found = run(folder, "invite", name, *words)
     assert found.exit_code != 0
     assert not found.stdout

@@ -88,6 +88,7 @@ def tell(answer):
     return answer.status_code, sorted(answer.headers.items()), answer.content
 
 
+@pytest.mark.slow
 def test_all_that_is_asked_is_answered_as_the_routes_do(team, found, monkeypatch):
     """Byte by byte, with headers: for each kind of person, of token, and of what is not there."""
     monkeypatch.setattr("hushed.server._rates.Rates.take", lambda *_: True)

@@ -158,6 +158,7 @@ def test_who_is_let_out_in_the_middle_of_a_turn_is_charged_nothing(team, turns, 
     assert team.charges() == before + 1
 
 
+@pytest.mark.slow
 def test_of_what_one_day_has_room_for_each_is_judged_after_those_before_it(
     team, turns, monkeypatch
 ):

@@ -92,6 +92,7 @@ def test_what_nobody_foresaw_is_not_told_as_too_much(quiet):
     assert shared_workers().ended == ended
 
 
+@pytest.mark.slow
 def test_18_what_needs_too_much_is_ended_and_others_go_on(quiet):
     """Memory that is not granted; the next question is judged, by whichever process."""
     told = told_of(quiet, check_memory=1)

@@ -394,6 +394,7 @@ def test_a_password_that_only_an_address_can_hold_is_refused():
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_check_of_a_population_asks_for_no_function(browser):
     """Its form said what "the function" is given, and there is none."""
     page = browser.get(begin(browser, "populations")).text

@@ -147,6 +147,7 @@ def test_other_filters_keys_and_bounds_have_copies_of_their_own():
         assert len(copies(small)) <= MOST_COPIES
 
 
+@pytest.mark.slow_cases("3")
 @pytest.mark.parametrize("secret", [0, 3])
 def test_one_user_more_changes_no_row_of_the_others_in_a_copy(secret):
     """For every secret: the copy with a user is the copy without, and at most the bound more."""
