@@ -70,7 +70,7 @@ BARS = (
     Bar("told that it is charged, 95th", most=0.5, unit="s"),
     Bar("stored answer, 95th", most=0.15, unit="s"),
     Bar("price, 95th", most=0.2, unit="s"),
-    Bar("/livez, 99th", most=0.1, unit="s"),
+    Bar("/livez while they wait, 99th", most=0.1, unit="s"),
     Bar("faults", most=0),
 )
 
@@ -294,12 +294,12 @@ def all_of(analysts, kind):
 
 
 def watch(port, stop, found):
-    """Ask whether the server lives, four times a second; tell all seconds at the end."""
+    """Ask whether the server lives, twenty times a second; tell at the end when, and how long."""
     line, seconds = Line(port), []
-    while not stop.wait(0.25):
-        begun = time.perf_counter()
+    while not stop.wait(0.05):
+        begun = time.monotonic()
         line.request("GET", "/livez")
-        seconds.append(time.perf_counter() - begun)
+        seconds.append((begun, time.monotonic() - begun))
     found.put(seconds)
 
 
@@ -390,6 +390,7 @@ def measure(process, port, tokens, each, turns, seconds):
     watching = spawned.Process(target=watch, args=(port, stop, heard))
     watching.start()
     rate, answered, _ = ask_all(process, analysts, each, "waiting")
+    waited = time.monotonic()
     told_after = {
         how: ask_all(process, analysts, 1, how)[2] for how in ("new", "told 202", "looking")
     }
@@ -403,7 +404,10 @@ def measure(process, port, tokens, each, turns, seconds):
     stop.set()
     alive = heard.get()
     watching.join()
-    print(f"/livez, 99th of 100       {1e3 * high(alive, 0.99):8.0f} ms")
+    lived = high([took for begun, took in alive if begun < waited] or [0.0], 0.99)
+    print(f"/livez, 99th of 100       {1e3 * lived:8.0f} ms, of who waits")
+    rest = high([took for begun, took in alive if begun >= waited] or [0.0], 0.99)
+    print(f"/livez, 99th of 100       {1e3 * rest:8.0f} ms, of all that was asked then")
     ask_cheaply(process, port, analysts, seconds)
     alone = Analyst(port, tokens[0], "alone")
     for turn in range(turns):
@@ -413,7 +417,7 @@ def measure(process, port, tokens, each, turns, seconds):
     told = sum(one.told_to_wait for one in (*analysts, alone))
     print(f"told to come back later   {told:8d} times")
     faults = sum(one.faults for one in (*analysts, alone))
-    found = (rate, answered, told_after["told 202"], stored, priced, high(alive, 0.99), faults)
+    found = (rate, answered, told_after["told 202"], stored, priced, lived, faults)
     return dict(zip((bar.name for bar in BARS), found, strict=True))
 
 
