@@ -162,8 +162,8 @@ def test_an_offer_of_another_protocol_is_not_taken_and_nothing_follows():
 
 def test_who_asked_before_something_unclear_is_answered():
     """No refusal is written into an answer that is under way."""
-    app = Heard(0.05)
-    found, closed = say(app, WHOLE, b"\0\0\0\0" + WHOLE, patient=1.0)
+    app = Heard(0.3)
+    found, closed = say(app, WHOLE, b"\0\0\0\0" + WHOLE, patient=9.0)
     assert found.startswith(b"HTTP/1.1 200 ")
     assert found.count(b"HTTP/1.1 ") == 1
     assert closed
@@ -223,7 +223,7 @@ def test_an_answer_is_sent_whole_whatever_its_body(method, status, bodies):
             await send({"type": "http.response.body", "body": each})
 
     asked = method + WHOLE.removeprefix(b"GET")
-    found, closed = say(app, asked, asked)
+    found, closed = say(app, asked, asked, patient=0.3 if bodies else 9.0)
     assert found.count(b"HTTP/1.1 %d " % status) == (2 if bodies else 1)
     assert found.count(b"1\r\nb\r\n0\r\n\r\n") == (2 if len(bodies) > 1 else 0)
     assert closed == (not bodies)  # an answer that was not ended

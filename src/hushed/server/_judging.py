@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, WrapValidator
 
 from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
@@ -39,6 +39,7 @@ from hushed.server._sources import fingerprint, is_away
 from hushed.server._verdicts import Verdicts, key_of
 from hushed.server._workers import Unforeseen
 from hushed.tables import Query, Table
+from hushed.tables._question_parts import read_named
 
 MOST_ANSWERED = 2**16  # numbers of an answer: it is noised, stored and sent by the server
 LEAST_EPSILON, MOST_EPSILON = 1e-6, 10.0
@@ -49,6 +50,11 @@ Epsilon = Annotated[
 Delta = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False, strict=True)]
 Error = Annotated[float, Field(gt=0, le=sys.float_info.max, allow_inf_nan=False)]
 Output = Annotated[StrictStr, Field(max_length=LONGEST_TEXT)]
+Errors = Annotated[
+    dict[Output, Error],
+    Field(min_length=1, max_length=MOST_AGGREGATES),
+    WrapValidator(read_named),
+]
 Noise = Literal["laplace", "gaussian"]
 Note = Annotated[StrictStr, Field(max_length=500)]
 
@@ -139,9 +145,7 @@ class AskQuote(Terms):
     """A query whose price is asked: for an epsilon, or for the errors that are wanted."""
 
     epsilon: Epsilon | None = None
-    errors: dict[Output, Error] | None = Field(
-        default=None, min_length=1, max_length=MOST_AGGREGATES
-    )
+    errors: Errors | None = None
     rows: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
 

@@ -141,7 +141,7 @@ def _count_off(counted: Counter[str], person: str) -> None:
 
 def _too_much(told: dict[str, Any]) -> Problem:
     seconds, memory = told["check_seconds"], told["check_memory"] // 1_000_000
-    return Problem(
-        "bad_query",
-        f"to judge it takes more than {seconds:g} s of a processor or {memory} MB: ask for less",
-    )
+    most = f"it takes more than {seconds:g} s of a processor or {memory} MB"
+    if "function" in told:  # whoever asks cannot change it
+        return Problem("bad_query", f"to try the function {most}: tell the steward")
+    return Problem("bad_query", f"to judge {most}: ask for less")

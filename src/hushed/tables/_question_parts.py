@@ -31,7 +31,7 @@ def _write_date(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def _read_named(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def read_named(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """Read many parts one by one, so that the first one that is wrong ends it, as in a list."""
     if isinstance(value, dict) and len(value) > _FEW:
         for name, each in value.items():
@@ -49,7 +49,7 @@ def _read_bound(value: Any) -> Any:
 Item = TypeVar("Item")
 # The first part that is wrong is told: thousands of others would take seconds to find and to list.
 Several = Annotated[tuple[Item, ...], Field(fail_fast=True)]
-Named = Annotated[dict[str, Item], WrapValidator(_read_named)]
+Named = Annotated[dict[str, Item], WrapValidator(read_named)]
 Number = Annotated[float, Field(allow_inf_nan=False), AfterValidator(lambda value: value + 0.0)]
 Limit = Annotated[Number | Literal["search"], BeforeValidator(_read_bound)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]  # of more digits none can be written
