@@ -149,6 +149,7 @@ def test_18_errors_of_a_process_without_memory(error, lacked):
     assert _worker._lacked_memory(outer) is lacked
 
 
+@pytest.mark.slow
 def test_18_a_question_of_death_is_ended_by_the_kernel(quiet, monkeypatch):
     """A plan of many seconds, a hundredth of one is granted: it is given up, and costs nothing."""
     monkeypatch.setattr(_judging, "MOST_QUANTILES", 10**6)

@@ -695,9 +695,13 @@ class TestErrorsOnPublicRows:
             assert 8 <= np.sum(off <= told.error_50[name]) <= 52
 
     def test_what_is_stated_for_every_table_is_told_beside_what_is_met(self):
-        """The bound is the certificate's, and such rows are far below it."""
+        """The bound is the certificate's, and such rows are far below it.
+
+        Of 40 trials, the 95th of 100 was above a fifth of it once in a hundred runs; of 400 it was
+        4.0 with a spread of 0.5 in 20 runs, and a fifth is 7.
+        """
         made = objective(epsilon=2.0)
-        told = made.error_on(XC, YC, trials=40)
+        told = made.error_on(XC, YC, trials=400)
         assert told.stated == made.fit(XC, YC).certificate_.mechanism.accuracy
         assert told.met < told.stated / 5
         assert told.stated_as["coef_"] == told.stated  # ranges are (-1, 1)
@@ -861,6 +865,7 @@ class TestNumbersOnACertificate:
         label = "coef_ of age, for a step of 50; label 0 to 250 scaled to [-1, 1]"
         assert model.release_.named[label] == pytest.approx(model.coef_[0] * 50 / 125)
 
+    @pytest.mark.slow
     def test_moments_and_points_are_named(self):
         """On blocks, without names of columns and with two that are alike."""
         X, y = classed(400)

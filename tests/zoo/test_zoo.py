@@ -506,6 +506,7 @@ def test_parameters_outside_their_range_are_refused(call):
         call()
 
 
+@pytest.mark.slow
 def test_the_page_on_audits_tells_what_missed_mechanisms_lose():
     """Each of its table is a broken one, with its claim and its true loss on its own pair."""
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
