@@ -302,7 +302,7 @@ def test_without_the_function_all_that_nothing_follows_is_named(wrapped):
 
 def test_what_may_be_altered_of_blocks_is_said_not_to_be_checked():
     """Limits of the calls are told as those that were kept, and nothing follows from them."""
-    blocks = hs.Blocks(low=0, high=1, epsilon=1.0, blocks=40)
+    blocks = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=3)
     known = hs.release(np.mean, np.linspace(0, 1, 80), blocks).certificate
     for name, other, told in (
         ("cpu_seconds", 7.0, "within these limits"),
