@@ -70,10 +70,22 @@ def test_what_some_versions_wrote_empty_is_read_and_not_written(sampled):
 
 
 def test_what_was_pickled_before_a_field_came_is_read(sampled):
-    """The names of the numbers came before the last field, and all others after it."""
+    """Some came between others: what followed was read as the field before it."""
     known = sampled.certificate
-    for record, later in ((known.sampling, "names"), (known.mechanism, "value_scale")):
-        state = [getattr(record, each.name) for each in fields(record) if each.name != later]
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=9, gamma=0.2, workers=1).sampling
+    median = hs.statistics.median(rows=50, low=0, high=1)
+    compared = hs.compare(median, box, rows=50, epsilon=1.0, trials=20, workers=1)
+    for record, later in (
+        (known.sampling, "names"),
+        (known.mechanism, "value_scale"),
+        (moved, "names"),
+        (compared, "labels"),
+        (compared.routes[0], "labels"),
+    ):
+        names = [each.name for each in fields(record)]
         again = object.__new__(type(record))
-        again.__setstate__(state)
-        assert again == record
+        again.__setstate__([getattr(record, name) for name in names if name != later])
+        assert [getattr(again, name) for name in names] == [getattr(record, n) for n in names]
+        with pytest.raises(hs.errors.ParameterError, match="another version"):
+            again.__setstate__([*names, "one more"])

@@ -107,11 +107,8 @@ class SamplingRecord(Shown, SamplingFacts):
     elsewhere: dict[str, int] = field(default_factory=dict)
 
     def __setstate__(self, state: Sequence[Any]) -> None:
-        """Read one that was pickled before numbers had names, too: these came before the last."""
-        known = [each.name for each in fields(self)]
-        later = [()] * (len(state) == len(known) - 1)
-        place = known.index("names")
-        read_state(self, [*state[:place], *later, *state[place:]])
+        """Read one that was pickled before numbers had names, too."""
+        read_state(self, state, "names")
 
     def __str__(self) -> str:
         source = flat(self.population.get("name") or self.population.get("kind", "a population"))
