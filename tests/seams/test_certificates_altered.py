@@ -298,3 +298,22 @@ def test_without_the_function_all_that_nothing_follows_is_named(wrapped):
     told = check_alone(text.to_json(), say_missing(known), ledger=None, key=None).unchecked
     for each in ("its sampling", "what each number", "one person", "function, the terms", "tried"):
         assert any(each in line for line in told), each
+
+
+def test_what_may_be_altered_of_blocks_is_said_not_to_be_checked():
+    """Limits of the calls are told as those that were kept, and nothing follows from them."""
+    blocks = hs.Blocks(low=0, high=1, epsilon=30.0, blocks=3)
+    known = hs.release(np.mean, np.linspace(0, 1, 80), blocks).certificate
+    for name, other, told in (
+        ("cpu_seconds", 7.0, "within these limits"),
+        ("idle_seconds", 7.0, "within these limits"),
+        ("memory", 2**30, "within these limits"),
+        ("disk", 2**20, "within these limits"),
+        ("beta", 0.1, "beta"),
+        ("function", "another", "the name of the function"),
+    ):
+        record = json.loads(known.to_json())
+        assert record["mechanism"]["parameters"][name] != other
+        record["mechanism"]["parameters"][name] = other
+        found = hs.verify(json.dumps(record))
+        assert not found.reproduced or any(told in each for each in found.unchecked), name

@@ -1,8 +1,10 @@
 """Certificates that were written before are read, and written again the same."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import hushed as hs
@@ -13,7 +15,7 @@ KEPT = sorted((Path(__file__).parent / "written_before").glob("*.json"))
 
 
 def test_there_are_some():
-    assert len(KEPT) == 12
+    assert len(KEPT) == 16
 
 
 @pytest.mark.parametrize("file", KEPT, ids=[each.stem for each in KEPT])
@@ -40,3 +42,50 @@ def test_steps_are_written_where_there_are_some():
         written = json.loads(certificate.to_json())["record"]["certificate"]
         assert ("chain" in written) == (name == "chain")
         assert hs.verify(certificate.to_json()).reproduced
+
+
+@pytest.fixture(scope="module")
+def sampled():
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=9, gamma=0.2, workers=1)
+    return hs.release(np.mean, np.linspace(0, 1, 9), hs.Laplace(moved, epsilon=1.0))
+
+
+def test_what_some_versions_wrote_empty_is_read_and_not_written(sampled):
+    """Names of numbers, and the noise of values that are told, came to a certificate later."""
+    known = hs.certify(sampled)
+    told = json.loads(known.record)
+    assert "names" not in told["certificate"]["sampling"]
+    assert "value_scale" not in told["certificate"]["mechanism"]
+    told["certificate"]["sampling"]["names"] = []
+    told["certificate"]["mechanism"]["value_scale"] = None
+    with_empty = hs.Statement(record=json.dumps(told))
+    assert with_empty.guarantee == known.guarantee
+    assert hs.verify(with_empty, np.mean, workers=1).reproduced
+    for wrong in ({"names": ["a", "a"]}, {"named": []}):
+        forged = json.loads(known.record)
+        forged["certificate"]["sampling"] |= wrong
+        with pytest.raises(hs.errors.ParameterError):
+            hs.Statement(record=json.dumps(forged))
+
+
+def test_what_was_pickled_before_a_field_came_is_read(sampled):
+    """Some came between others: what followed was read as the field before it."""
+    known = sampled.certificate
+    box = hs.populations.Uniform(low=0, high=1)
+    moved = hs.sample_sensitivity(np.mean, box, rows=9, gamma=0.2, workers=1).sampling
+    median = hs.statistics.median(rows=50, low=0, high=1)
+    compared = hs.compare(median, box, rows=50, epsilon=1.0, trials=20, workers=1)
+    for record, later in (
+        (known.sampling, "names"),
+        (known.mechanism, "value_scale"),
+        (moved, "names"),
+        (compared, "labels"),
+        (compared.routes[0], "labels"),
+    ):
+        names = [each.name for each in fields(record)]
+        again = object.__new__(type(record))
+        again.__setstate__([getattr(record, name) for name in names if name != later])
+        assert [getattr(again, name) for name in names] == [getattr(record, n) for n in names]
+        with pytest.raises(hs.errors.ParameterError, match="another version"):
+            again.__setstate__([*names, "one more"])

@@ -31,19 +31,26 @@ def make_again(record: Any) -> tuple[Any, ...]:
     return partial(kind, **{each.name: getattr(record, each.name) for each in fields(record)}), ()
 
 
-def read_state(record: Any, state: Sequence[Any]) -> None:
-    """Fill a record from its pickle; one of an earlier version lacks the fields that came later."""
+def read_state(record: Any, state: Sequence[Any], *later: str) -> None:
+    """Fill a record from its pickle; one of an earlier version lacks the fields that came later.
+
+    These are the last ones, unless others are named, in the order in which they came.
+    """
     known = fields(record)
-    later = known[len(state) :]
-    made = [
-        each.default if each.default_factory is MISSING else each.default_factory()
-        for each in later
-    ]
-    values = [*state, *made]
-    if len(values) > len(known) or any(each is MISSING for each in made):
+    came = later or tuple(each.name for each in known)
+    lacking = len(known) - len(state)
+    missing = came[-lacking:] if 0 < lacking <= len(came) else ()
+    made = {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in known
+        if each.name in missing
+    }
+    if len(missing) != lacking or MISSING in made.values():
         raise ParameterError(
             f"this {type(record).__name__} was pickled by another version of hushed, which does "
             "not fit: read it there, and write it as JSON"
         )
-    for each, value in zip(known, values, strict=True):
+    told = iter(state)
+    for each in known:
+        value = made[each.name] if each.name in made else next(told)
         object.__setattr__(record, each.name, value)

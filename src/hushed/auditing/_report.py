@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from hushed._ground.printing import (
     percent_up,
     spell_argument,
 )
+from hushed._ground.read_only import read_state
 from hushed.auditing._bounds import Counts
 from hushed.auditing._claims import Claim, read_distance
 from hushed.auditing._goal import adapt_claim
@@ -179,6 +180,10 @@ class AuditReport(Shown):
     outcomes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     failed: int = 0
     made: int = 0
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before failed runs were counted, too."""
+        read_state(self, state)
 
     def _card(self) -> Card:
         picture = ""

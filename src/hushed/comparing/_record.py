@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_up, list_problems, percent_up
+from hushed._ground.read_only import read_state
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee, Neighbours
 
@@ -63,6 +65,10 @@ class ComparedRoute(Shown):
     calls: int
     how: str
     labels: bool = False
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before answers could be labels, too."""
+        read_state(self, state)
 
     def _card(self) -> Card:
         errors = f"{shown_number(self.error_50)} and {shown_number(self.error_95)}"
@@ -171,6 +177,10 @@ class Comparison(Shown):
     advice: str
     labels: bool = False
     schema_version: Literal[1] = 1
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before answers could be labels, too."""
+        read_state(self, state, "labels")
 
     def _card(self) -> Card:
         return Card(

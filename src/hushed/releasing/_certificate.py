@@ -106,6 +106,10 @@ class SamplingRecord(Shown, SamplingFacts):
     names: tuple[str, ...] = ()
     elsewhere: dict[str, int] = field(default_factory=dict)
 
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before numbers had names, too."""
+        read_state(self, state, "names")
+
     def __str__(self) -> str:
         source = flat(self.population.get("name") or self.population.get("kind", "a population"))
         return (
@@ -158,6 +162,10 @@ class MechanismRecord(Shown):
     accuracy: float | None
     stated: bool = False
     value_scale: float | None = None
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that was pickled before values had a scale, too."""
+        read_state(self, state)
 
     def __str__(self) -> str:
         told = [f"{name} {value}" for name, value in self.parameters.items()]
@@ -291,9 +299,10 @@ class Certificate(Shown):
         import json  # noqa: PLC0415
 
         told = _adapter().dump_python(self, mode="json")
-        for later in ("chain", "labels"):  # so what was written before is the same text today
-            if not told[later]:
-                del told[later]
+        # So what was written before is the same text today.
+        _drop_empty(told, "chain", "labels")
+        _drop_empty(told["mechanism"], "value_scale")
+        _drop_empty(told["sampling"] or {}, "names")
         try:
             json.dumps(told, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -347,6 +356,13 @@ class Certificate(Shown):
             A few paragraphs for the people in the table and those who read the answer.
         """
         return explain_certificate(self)
+
+
+def _drop_empty(told: dict[str, Any], *later: str) -> None:
+    """Leave out fields that came later, where they say nothing."""
+    for name in later:
+        if name in told and not told[name]:
+            del told[name]
 
 
 def _names_itself(text: str | bytes) -> bool:

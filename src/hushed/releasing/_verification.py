@@ -194,7 +194,9 @@ def _follow_blocks(known: Certificate) -> Verification:
     """Follow scale, accuracy and guarantee from public choices, whatever the function is."""
     stated = known.mechanism.parameters
     unchecked: tuple[str, ...] = (
-        "that this function was asked, and in processes of its own",
+        "that the rows were dealt, and this function was asked, as it says, in processes of its "
+        "own and within these limits",
+        "beta, beyond that the blocks are enough for it",
         "the name of the function",
         "unsearched",
     )

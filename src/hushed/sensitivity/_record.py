@@ -249,6 +249,10 @@ class Sampling(SamplingFacts):
     support: tuple[Range, ...] = ()
     values: tuple[Row, ...] = ()
 
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        """Read one that a team server has kept since before numbers had names, too."""
+        read_state(self, state, "names")
+
     def confirm(self, function: Callable[[Any], Any]) -> Agreement:
         """Ask a function the first sampled table again; see `hushed.sensitivity._canary.confirm`.
 

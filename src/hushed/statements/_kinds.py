@@ -28,6 +28,9 @@ _BROKEN = (
     *(MemoryError, RecursionError),
 )
 
+# What is written where there is some, and was written by some versions where there was none.
+_LEFT_OUT: tuple[tuple[str, object], ...] = (("value_scale", None), ("names", []))
+
 
 def kind_of_record(text: str) -> Kind:
     """Find the kind that a record names."""
@@ -70,7 +73,7 @@ def read_record(text: str) -> Reading:
     kind = kind_of_record(text)
     try:
         found = kind.read(text)
-        again = canonical(json.loads(kind.write_again(found)))
+        again = canonical(_load(kind.write_again(found)))
     except HushedError:
         raise
     except _BROKEN as bad:
@@ -85,7 +88,12 @@ def read_record(text: str) -> Reading:
 
 
 def _load(text: str) -> Any:
+    """Parse a record, without what some versions wrote though there was nothing to say."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_hook=_leave_out_empty)
     except (ValueError, RecursionError):
         raise ParameterError("the record is not JSON") from None
+
+
+def _leave_out_empty(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in part.items() if (name, each) not in _LEFT_OUT}

@@ -85,7 +85,8 @@ SEARCHES = Kind(
     checked="digests; what was told fits the number of questions, what may be found, and the grid",
     unchecked=(
         "what was asked: the questions are known by their numbers",
-        "that every answer moves by no more than was stated, and the noise was drawn",
+        "that every answer moves by no more than was stated, for the unit that is named, and the "
+        "noise was drawn",
         IF_PEOPLE,
     ),
     without_ledger=("that these are all answers, for this threshold, and not changed since",),
