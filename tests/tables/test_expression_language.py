@@ -116,3 +116,14 @@ def test_the_command_spells_the_type_of_dates(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, asked)
     told = " ".join(done.output.split())
     assert "to read strings as dates, declare the column type: --type day=date" in told
+
+
+def test_a_question_in_a_file_writes_the_types_of_dates_there(tmp_path: Path) -> None:
+    path, question = tmp_path / "orders.csv", tmp_path / "question.toml"
+    path.write_text("customer,day\nA,2024-01-01\n")
+    question.write_text(
+        "steps = [{ filter = \"day < '2024-03-01'\" }]\naggregates = [{ kind = 'count' }]\n"
+    )
+    asked = ["query", str(path), "--file", str(question), "--epsilon", "1"]
+    told = " ".join(CliRunner().invoke(app, asked).output.split())
+    assert "to read strings as dates, write the types under columns in question.toml" in told
