@@ -102,8 +102,11 @@ def test_the_address_of_a_ledger_is_known_as_one(command: str, folder: Path) -> 
 def test_query_says_where_a_ledger_and_a_question_go(folder: Path) -> None:
     """A ledger or a question as the table, and a table or a ledger as the question."""
     (folder / "question.toml").write_text("")
+    (folder / "x.sqlite").write_text("")
     for words, told in (
         ("query sqlite:///x.db", "sqlite:// is the address of a ledger (ledger=, --ledger)"),
+        ("query sqlite:///x.db", "sqlite3 -header -csv shop.sqlite 'SELECT * FROM stays'"),
+        ("query x.sqlite", "a table in SQLite is copied to a CSV file first: sqlite3 -header"),
         ("query x.db", "and a ledger by ledger=, or --ledger"),
         ("query question.toml", "a question in a file is read by hs.Query.from_toml, or --file"),
         ("query stays.csv --file stays.csv", "stays.csv: this is not TOML"),

@@ -180,7 +180,7 @@ class Loud:
         return "41"
 
 
-class Broken(pd.arrays.PeriodArray):
+class Fails:
     """A column of a class whose own code says a cell, and fails with it."""
 
     def __arrow_array__(self, type=None):  # noqa: A002
@@ -188,12 +188,22 @@ class Broken(pd.arrays.PeriodArray):
         raise ValueError("41")
 
 
+class Broken(Fails, pd.arrays.IntegerArray):
+    pass
+
+
+class Unasked(Fails, pd.arrays.PeriodArray):
+    pass
+
+
 def test_objects_in_a_queried_table_are_read_in_silence(capfd):
     """What their own code says, and the errors that it raises, may hold private values."""
     frame = pd.DataFrame({"a": pd.Series([Loud(), Loud()], dtype=object)})
     assert hs.table(frame).columns == {"a": "string"}
     days = pd.period_range("2020-01-01", periods=2).array
-    broken = pd.DataFrame({"b": Broken(days._ndarray, dtype=days.dtype)})
+    unasked = pd.DataFrame({"p": Unasked(days._ndarray, dtype=days.dtype)})
+    assert hs.table(unasked).columns == {"p": "other"}
+    broken = pd.DataFrame({"b": Broken(np.array([41, 42]), np.zeros(2, dtype=bool))})
     with pytest.raises(ParameterError, match="column 'b' of the frame") as refused:
         hs.table(broken)
     assert "41" not in str(refused.value)

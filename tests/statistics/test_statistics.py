@@ -547,6 +547,10 @@ TEXTS = {
     "pandas, str": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="str"),
     "pandas, string": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="string"),
     "pandas, categories": pd.DataFrame({"x": ["a", "b", "c"]}, dtype="category"),
+    "pandas, categories of which one is a number": pd.DataFrame(
+        {"x": pd.Series(["a", 1, "c"], dtype=object).astype("category")}
+    ),
+    "pandas, categories that are numbers": pd.DataFrame({"x": [3, 4, 5]}, dtype="category"),
     "pandas, periods": pd.DataFrame({"x": pd.period_range("2020", periods=3)}),
     "pandas, intervals": pd.DataFrame({"x": pd.interval_range(0, 3)}),
     "polars": pl.DataFrame({"x": ["a", "b", "c"]}),
@@ -563,13 +567,12 @@ def test_a_column_of_texts_is_refused_by_its_type(name):
 @pytest.mark.parametrize(
     "rows",
     [
-        pd.DataFrame({"x": [3, 4, 5]}, dtype="category"),
         pd.DataFrame({"x": [3, 4, 5]}, dtype="Int8"),
         pd.DataFrame({"x": [3, 4, "a"]}),
         pd.DataFrame({"x": [3, 4, 5]}, dtype="float32"),
         ["a", 4, 5],
     ],
-    ids=["categories", "nullable", "objects", "floats", "list"],
+    ids=["nullable", "objects", "floats", "list"],
 )
 def test_a_column_that_may_hold_numbers_is_read(rows):
     """Also where a cell is a text: that it is one is private."""

@@ -127,7 +127,7 @@ def test_a_parquet_file_with_bytes_that_are_no_text_is_joined(tmp_path):
         ({"city": list(map(str, range(50_001))), "a": [0] * 50_001}, "city", None, "100000"),
         ({"city": ["Rome"], "a": [1]}, "city", {}, "value of each added column"),
         ({"city": ["Rome"], "a": [1]}, "city", {"b": 1}, "value of each added column"),
-        ({"city": ["Rome"], "a": [1]}, "city", {"a": "1"}, "of one type"),
+        ({"city": ["Rome"], "a": [1]}, "city", {"a": "1"}, "the default of 'a'"),
         ({"city": "Rome", "a": [1]}, "city", None, "public table must be"),
         ([1, 2], "city", None, "public table must be"),
         ({"city": ["Rome"], "a": [1]}, "town", None, "no column 'town'"),
@@ -194,3 +194,42 @@ def test_a_join_after_a_filter_of_its_columns_and_before_another(tmp_path):
     query = query.join(public, on="city").filter("size > 1")
     (((rows,),),) = [list(cells(query.count()).values())]
     assert rows == sum(city == "Oslo" and x > 0 for _, city, _, _, x in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("public", "default", "words"),
+    [
+        ({"a": [1, 2]}, {"a": "x"}, "the default of 'a' must be of type int or float.*got 'x'"),
+        ({"a": [1, 2]}, {"a": None}, "the default of 'a' must be of type int or float.*got None"),
+        ({"a": ["x", "y"]}, {"a": 1}, "the default of 'a' must be of type string.*got 1"),
+        ({"a": [True, False]}, {"a": 1}, "the default of 'a' must be of type bool.*got 1"),
+        ({"a": [1, "x"]}, {"a": 1}, "column 'a' must hold"),
+    ],
+)
+def test_a_wrong_default_is_told_as_such(public, default, words):
+    """The column of the public table is right."""
+    with pytest.raises(ParameterError, match=words) as refused:
+        hs.table(FRAME).join({"city": ["Rome", "Oslo"], **public}, on="city", default=default)
+    assert refused.value.parameter == ("public" if "hold" in words else "default")
+
+
+def test_numbers_of_both_kinds_are_a_default():
+    """As among the cells of a column."""
+    table = hs.table(FRAME).join({"city": ["Rome"], "a": [1]}, on="city", default={"a": 0.5})
+    assert table.columns["a"] == "float"
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NaT])
+def test_a_missing_key_of_a_public_table_is_told_with_its_row(missing):
+    """And what to do with the row."""
+    public = {"city": ["Rome", missing], "a": [1, 2]}
+    with pytest.raises(ParameterError, match=r"row 2 of the public table: .*leave that row out"):
+        hs.table(FRAME).join(public, on="city")
+
+
+def test_a_key_that_is_there_twice_is_shown_as_it_is():
+    """In one pair of quotation marks."""
+    with pytest.raises(ParameterError, match="two rows for 'Rome' in 'city'"):
+        hs.table(FRAME).join({"city": ["Rome", "Rome"], "a": [1, 2]}, on="city")
+    with pytest.raises(ParameterError, match="two rows for 1 in 'n'"):
+        hs.table(FRAME).join({"n": [1, 1], "a": [1, 2]}, on="n")

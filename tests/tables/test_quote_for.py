@@ -240,3 +240,16 @@ def test_every_quote_says_its_price():
     assert (slack.epsilon, slack.delta) == (slack.guarantee.epsilon, 1e-6)
     asked = counted.quote_for(errors={"count": 10.0})
     assert (asked.epsilon, asked.delta) == (asked.quote.epsilon, asked.quote.delta)
+
+
+def test_the_output_of_count_users_is_named():
+    """Its name is another one than that of the method and of the option."""
+    asked = hs.table(pa.table({"u": ["a", "b"]}), user="u").count_users()
+    asked = asked.bound_contributions(max_rows_per_user=1).count()
+    told = "no output 'count_users'; that of count_users is called users; there are users, count"
+    with pytest.raises(NotFound, match=told):
+        asked.quote_for(errors={"count_users": 50})
+    with pytest.raises(NotFound, match=told):
+        asked.release(epsilon=1.0).value("count_users")
+    with pytest.raises(ParameterError, match=told):
+        asked.quote(epsilon=1.0).accuracy("count_users")

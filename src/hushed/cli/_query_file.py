@@ -41,7 +41,7 @@ def spell_hints(file: Path | None, text: str | None, others: dict[str, Hint]) ->
         "keys": f"write the keys of each column as keys of groups in {where}",
         "max_groups_per_user": f"write {groups}, or {rows}",
         "max_rows_per_user": f"write {rows}",
-        "types": f"to read strings as numbers, write the types under columns in {where}",
+        "types": lambda hint: f"{hint.partition(',')[0]}, write the types under columns in {where}",
         "user": f"write {spell('user', column)}",
     }
 

@@ -43,7 +43,7 @@ _SEARCHED = ("--sum", "--mean", "--variance")  # a bound of theirs may be the wo
 def _spell_types(hint: str) -> str:
     """Spell the advice to declare the type of a column, which names it."""
     declared = literal_eval(hint.partition("types=")[2])
-    return "to read strings as numbers, declare the column type: " + " ".join(
+    return f"{hint.partition(',')[0]}, declare the column type: " + " ".join(
         f"--type {quote(f'{column}={kind}')}" for column, kind in declared.items()
     )
 

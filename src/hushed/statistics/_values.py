@@ -82,20 +82,18 @@ def check_numbers(column: Any) -> None:
     if not allowed:
         kind = name_type(dtype)
         told = f"type {kind}" if kind else "another type"
-        raise BadRows(f"what is needed is a column of numbers, got one of {told}")
+        raise BadRows(f"what is needed is a column of numbers, got one of {told}: cast it")
 
 
 def _may_hold_numbers(dtype: Any) -> bool:
     """Whether a type of NumPy or pandas is one of numbers, or of any objects.
 
-    The types of pandas for texts, periods and intervals call themselves objects, too.
+    The types of pandas for texts, periods and intervals call themselves objects, too. So does that
+    of categories, whose own type pandas found from the cells: it must decide nothing.
     """
     if getattr(dtype, "kind", "O") != "O":
         return dtype.kind in "biuf"
-    if isinstance(dtype, np.dtype) or str(dtype).startswith("decimal"):
-        return True
-    held = getattr(getattr(dtype, "categories", None), "dtype", None)
-    return held is not None and _may_hold_numbers(held)
+    return isinstance(dtype, np.dtype) or str(dtype).startswith("decimal")
 
 
 def as_doubles(column: Any) -> Floats:

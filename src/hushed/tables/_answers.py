@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from hushed._ground.calls import called_as, given_by
 from hushed._ground.notebook import Card, Shown, draw_interval
-from hushed._ground.printing import as_given, flat, format_down, format_up, own_decimals, shown
+from hushed._ground.printing import flat, format_down, format_up, own_decimals, shown
 from hushed._ground.read_only import ReadOnly, make_again, read_state
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, MissingExtra, NotFound, ParameterError
@@ -22,6 +22,7 @@ from hushed.tables._layout import make_arrow, render, write_new
 from hushed.tables._left_out import LeftOut, advise_bars, describe_bars, leaves_out
 from hushed.tables._plan import NoiseName
 from hushed.tables._question import Query
+from hushed.tables._wanted import no_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,8 +197,7 @@ class Answer(Shown):
             If there are several groups.
         """
         if name not in self.values:
-            there = ", ".join(map(shown, self.values))
-            raise NotFound(f"there is no output {as_given(name)}; there are {there}")
+            raise NotFound(no_output(name, self.values))
         if self.keys:
             raise ParameterError("the answer has groups; use rows() or to_dict()")
         return self.values[name][0]

@@ -15,16 +15,49 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import get_args
 
 from hushed._ground.printing import as_given, brief, shown, suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
+from hushed.tables._expression_parts import (
+    column_of,
+    constant_of,
+    excerpt,
+    is_time,
+    order_advice,
+    say_no_time,
+    type_advice,
+)
 
-_NAMED, _LONGEST_NAME = 50, 200  # columns that a message lists; characters of a part that it shows
+_NAMED = 50  # columns that a message lists
 _NUMBERS: tuple[ColumnType, ...] = ("int", "float")
 _TIMES: tuple[ColumnType, ...] = ("date", "timestamp")
-_FUNCTIONS: dict[str, ColumnType] = {"abs": "float", "floor": "int", "year": "int", "month": "int"}
+FUNCTIONS: Mapping[str, tuple[ColumnType, ...]] = MappingProxyType(  # and the types that they take
+    {
+        "is_null": get_args(ColumnType),
+        "abs": _NUMBERS,
+        "floor": _NUMBERS,
+        "year": _TIMES,
+        "month": _TIMES,
+    }
+)
+ARITHMETIC: Mapping[type[ast.operator], str] = MappingProxyType(
+    {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+)
+COMPARISONS: Mapping[type[ast.cmpop], str] = MappingProxyType(
+    {
+        ast.Eq: "==",
+        ast.NotEq: "!=",
+        ast.Lt: "<",
+        ast.LtE: "<=",
+        ast.Gt: ">",
+        ast.GtE: ">=",
+        ast.In: "in",
+        ast.NotIn: "not in",
+    }
+)
 _LONGEST, _MOST_PARTS, _DEEPEST = 10_000, 500, 60
 _TOO_LARGE = (
     f"an expression may have at most {_LONGEST} characters, {_MOST_PARTS} parts, and {_DEEPEST} "
@@ -34,8 +67,9 @@ _CAPITALS = re.compile(r"\b(?:AND|OR|NOT|IN)\b")
 _BARE_DAY = re.compile(r"(?<!['\"\w-])[0-9]{4}-[0-9]{2}-[0-9]{2}(?!['\"\w-])")
 _SINGLE = re.compile(r"(?<![<>=!])=(?!=)")
 _GRAMMAR = (
-    "allowed are columns, numbers, strings, True, False, + - * /, comparisons, in [...], "
-    "and, or, not, is_null(x), abs(x), floor(x), year(x), month(x) and column('a name')"
+    "allowed are columns, numbers, strings, dates as 'YYYY-MM-DD', True, False, "
+    f"{' '.join(ARITHMETIC.values())}, comparisons, in [...], and, or, not, "
+    f"{', '.join(f'{name}(x)' for name in FUNCTIONS)} and column('a name')"
 )
 
 
@@ -169,7 +203,7 @@ class _Checker:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 self.require(operand, *_NUMBERS)
                 return self.type_of(operand) if isinstance(operand, ast.Constant) else "float"
-            case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+            case ast.BinOp(op=operator) if type(operator) in ARITHMETIC:
                 self.require(node.left, *_NUMBERS)
                 self.require(node.right, *_NUMBERS)
                 return "float"
@@ -194,25 +228,33 @@ class _Checker:
             return "float"
         if isinstance(value, str) and is_sendable(value):
             return "string"
+        if isinstance(value, int):
+            raise self.refuse(
+                f"a whole number in an expression is below 2**63 = {2**63} in size; with a decimal "
+                "point it is a double, and longer ones of a column that is declared string are "
+                "compared as strings"
+            )
         raise self.refuse("a constant must be a finite number, a string, True or False")
 
     def require(self, node: ast.expr, *types: ColumnType) -> None:
         found = self.type_of(node)
         if found not in types:
             raise self.refuse(
-                f"{_excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here",
-                **type_advice({node: found}),
+                f"{excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here",
+                **type_advice(node, kind="date" if types == _TIMES else "float"),
             )
 
     def infer_call(self, function: str, one: ast.expr) -> ColumnType:
         found = self.type_of(one)
+        if function not in FUNCTIONS:
+            near = difflib.get_close_matches(function, [*FUNCTIONS, "column"], n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            if function in (*_TIMES, "datetime"):
+                hint = ": a date or time is written as a string, 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM'"
+            raise self.refuse(f"there is no function {function!r}{hint}")
+        self.require(one, *FUNCTIONS[function])
         if function == "is_null":
             return "bool"
-        if function not in _FUNCTIONS:
-            near = difflib.get_close_matches(function, [*_FUNCTIONS, "is_null", "column"], n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
-            raise self.refuse(f"there is no function {function!r}{hint}")
-        self.require(one, *(_TIMES if function in ("year", "month") else _NUMBERS))
         if function == "abs":
             return "int" if found == "int" and isinstance(one, ast.Constant) else "float"
         return "int"
@@ -249,18 +291,22 @@ class _Checker:
             if types[0] in ("string", "bool") and not equality:
                 raise self.refuse(
                     "string and bool are compared with == and != only: engines order strings "
-                    "differently"
+                    "differently",
+                    **order_advice(left, right),
                 )
             return
         for here, there, other in ((*types, right), (*types[::-1], left)):
-            if here in _TIMES and there == "string" and _is_time(constant_of(other)):
+            if here in _TIMES and there == "string" and is_time(constant_of(other)):
                 if here == "date":
                     self._require_day(other)
                 return
+            if here in _TIMES and isinstance(text := constant_of(other), str):
+                raise self.refuse(say_no_time(text, here))
+        texts = [each for each in (left, right) if self.type_of(each) == "string"]
         raise self.refuse(
-            f"{_excerpt(left)} is of type {types[0]} and {_excerpt(right)} of type {types[1]}: "
+            f"{excerpt(left)} is of type {types[0]} and {excerpt(right)} of type {types[1]}: "
             "they cannot be compared (write a date as 'YYYY-MM-DD')",
-            **type_advice({left: types[0], right: types[1]}),
+            **type_advice(*texts, kind="date" if {*types} & {*_TIMES} else "float"),
         )
 
     def _require_day(self, constant: ast.expr) -> None:
@@ -269,7 +315,7 @@ class _Checker:
         found = datetime.datetime.fromisoformat(text)
         if found.tzinfo is not None or found.time() != datetime.time.min:
             raise self.refuse(
-                f"{_excerpt(constant)} has a time of day, and what it is compared with is a date: "
+                f"{excerpt(constant)} has a time of day, and what it is compared with is a date: "
                 "write 'YYYY-MM-DD'"
             )
 
@@ -279,52 +325,6 @@ def is_sendable(value: str) -> bool:
     return "\x00" not in value and not any("\ud800" <= each <= "\udfff" for each in value)
 
 
-def _excerpt(node: ast.expr) -> str:
-    """Show part of an expression, cut if it is long."""
-    text = ast.unparse(node)
-    return text if len(text) <= _LONGEST_NAME and text.isprintable() else brief(text)
-
-
-def type_advice(types: Mapping[ast.expr, StoredType]) -> dict[str, str]:
-    """Fields of an error that advise, where a string column may hold numbers."""
-    texts = [node for node, found in types.items() if found == "string"]
-    if not texts:
-        return {}
-    columns = [*filter(None, map(column_of, texts))]
-    return number_advice(columns[0] if len(columns) == 1 else "COLUMN")
-
-
-def number_advice(column: str) -> dict[str, str]:
-    """Fields of an error that advise to read a column of strings as numbers."""
-    if len(column) > _LONGEST_NAME or not column.isprintable():
-        column = "COLUMN"
-    hint = "to read strings as numbers, declare the column type (of a team server, ask the steward)"
-    hint += f": types={{{column!r}: 'float'}}"
-    return {"parameter": "types", "hint": hint}
-
-
-def column_of(node: ast.expr) -> str | None:
-    """Name of the column that a node refers to, if it is a column."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Call(
-            func=ast.Name(id="column"), args=[ast.Constant(value=str() as name)], keywords=[]
-        ):
-            return name
-    return None
-
-
-def constant_of(node: ast.expr) -> Any:
-    """Value of a constant, with its sign; None for anything else."""
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return -value
-    return None
-
-
 def columns_in(node: ast.expr) -> set[str]:
     """Names of all columns that an expression reads."""
     name = column_of(node)
@@ -332,17 +332,3 @@ def columns_in(node: ast.expr) -> set[str]:
         return {name}
     below = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
     return {each for child in below if isinstance(child, ast.expr) for each in columns_in(child)}
-
-
-def read_time(text: str) -> datetime.datetime:
-    """Read an ISO date or time, in UTC if it has a zone."""
-    found = datetime.datetime.fromisoformat(text)
-    return found if found.tzinfo is None else found.astimezone(datetime.UTC).replace(tzinfo=None)
-
-
-def _is_time(text: object) -> bool:
-    try:
-        read_time(str(text))
-    except (ValueError, OverflowError):
-        return False
-    return isinstance(text, str)

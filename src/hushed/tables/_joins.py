@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,6 +20,7 @@ from hushed.tables._expressions import find_column, is_sendable
 from hushed.tables._requests import GROUPABLE, KEY_TYPES, read_key, require_name
 
 MOST_CELLS = 100_000  # of a public table: all of it is a part of the query
+_NUMBERS: tuple[ColumnType, ...] = ("int", "float")
 _MADE_OF: Mapping[type, ColumnType] = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
@@ -97,15 +99,22 @@ def _read_default(value: Any, kind: ColumnType, name: str) -> Any:
             f"no value can be stated for {brief(name)} of type {kind}: leave default out",
             parameter="default",
         )
-    found, (cell,) = read_cells([value], name)
-    if found == kind:
-        return cell
-    if (found, kind) == ("int", "float"):
-        return float(cell)
-    raise ParameterError(
-        f"the stated value of {brief(name)} must be of type {kind}, got {as_given(value)}",
-        parameter="default",
-    )
+    _require_kind(value, _NUMBERS if kind == "float" else (kind,), name)
+    _, (cell,) = read_cells([value], name)
+    return float(cell) if kind == "float" else cell
+
+
+def _require_kind(value: Any, kinds: Sequence[ColumnType], name: str) -> None:
+    """Refuse a stated value that does not go with its column."""
+    found: ColumnType | None = None
+    with suppress(ParameterError):
+        found, _ = read_cells([value], name)
+    if found not in kinds:
+        raise ParameterError(
+            f"the default of {brief(name)} must be of type {' or '.join(kinds)}, as its column "
+            f"is, got {as_given(value)}",
+            parameter="default",
+        )
 
 
 def read_join(
@@ -131,7 +140,7 @@ def read_join(
             f"and at most {MOST_CELLS} together",
             parameter="public",
         )
-    keys = tuple(read_key(value, key_type, on) for value in held.pop(on))
+    keys = tuple(_read_row(i, key, key_type, on) for i, key in enumerate(held.pop(on), start=1))
     _require_one_row(keys, on)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     ordered = {name: [values[i] for i in order] for name, values in held.items()}
@@ -144,13 +153,25 @@ def read_join(
     )
 
 
+def _read_row(place: int, key: Any, kind: ColumnType, on: str) -> Any:
+    """Read the key of a row of a public table, whose place an error names."""
+    try:
+        return read_key(key, kind, on)
+    except ParameterError as error:
+        missing = key is None or (np.ndim(key) == 0 and key != key)  # noqa: PLR0124  (NaN)
+        rest = "; leave that row out: no private row meets it" if missing else ""
+        words = f"row {place} of the public table: {error.message}{rest}"
+        raise ParameterError(words, parameter="public") from None
+
+
 def _require_one_row(keys: Sequence[Any], on: str) -> None:
     """Refuse a second row of a key: one private row would become two."""
     seen: set[Any] = set()
     for key in keys:
         if key in seen:
+            told = brief(key) if isinstance(key, str) else str(key)
             raise ParameterError(
-                f"the public table has two rows for {brief(repr(key))} in {brief(on)}, and one "
+                f"the public table has two rows for {told} in {brief(on)}, and one "
                 "private row would become two: keep one row for each key",
                 parameter="public",
             )
@@ -165,8 +186,11 @@ def _read_columns(
         _require_defaults(default, held)
     found = []
     for name in sorted(held):
-        cells = [*held[name], *([] if default is None else [default[name]])]
-        column_type, values = read_cells(cells, name)
+        column_type, values = read_cells(held[name], name)
+        if default is not None:
+            numbers = column_type in _NUMBERS
+            _require_kind(default[name], _NUMBERS if numbers else (column_type,), name)
+            column_type, values = read_cells([*held[name], default[name]], name)
         rest = None if default is None else values[-1]
         kept = values if default is None else values[:-1]
         found.append(JoinedColumn(name=name, type=column_type, values=kept, default=rest))

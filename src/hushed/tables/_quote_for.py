@@ -26,6 +26,7 @@ from hushed.tables._left_out import LeftOut
 from hushed.tables._plan import GaussianNoise, Part, Plan
 from hushed.tables._query import Query
 from hushed.tables._quotes import Quote
+from hushed.tables._wanted import no_output
 
 if TYPE_CHECKING:
     from hushed.tables._table import Table
@@ -198,8 +199,7 @@ def _read_errors(query: Query, errors: Any, prices: Prices) -> dict[str, float]:
     known = {each.name: each for each in query.aggregates}
     for name, most in errors.items():
         if name not in known:
-            there = ", ".join(map(shown, known))
-            raise NotFound(f"there is no output {as_given(name)}; there are {there}")
+            raise NotFound(no_output(name, known))
         if not is_real(most) or not 0 < most <= sys.float_info.max:  # integers may be larger
             raise ParameterError(
                 f"the error of {shown(name)} must be a finite number above 0, got {as_given(most)}",

@@ -15,7 +15,6 @@ from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import float_above
 from hushed._ground.printing import (
     Spelling,
-    as_given,
     flat,
     format_exactly,
     format_up,
@@ -43,6 +42,7 @@ from hushed.tables._query import Query
 from hushed.tables._release import plan_query
 from hushed.tables._requests import Aggregate, require_int
 from hushed.tables._top import TopChoice
+from hushed.tables._wanted import no_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -183,10 +183,8 @@ class Quote(Shown):
         for each in self.outputs:
             if each.name == name:
                 return each.accuracy
-        named = ", ".join(shown(each.name) for each in self.outputs)
-        raise ParameterError(
-            f"there is no output {as_given(name)}; there is {named}", parameter="name"
-        )
+        named = [each.name for each in self.outputs]
+        raise ParameterError(no_output(name, named), parameter="name")
 
     def explain(self, spell: Spelling = spell_argument, *, distances: bool = True) -> str:
         """Explain the price in a few lines.

@@ -18,7 +18,8 @@ from hushed._ground.printing import as_given, brief
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.statistics._candidates import CANDIDATES, Spacing, choose_spacing
-from hushed.tables._expressions import Expression, find_column, is_sendable, number_advice
+from hushed.tables._expression_parts import declaring_advice
+from hushed.tables._expressions import Expression, find_column, is_sendable
 from hushed.tables._grid import FARTHEST
 
 Bound = float | Literal["search"]
@@ -249,7 +250,7 @@ def require_numeric(known: Mapping[str, StoredType], column: str, what: str) -> 
     if found not in ("int", "float", "bool"):
         raise ParameterError(
             f"column {brief(column)} is of type {found}; {what} needs int, float or bool",
-            **(number_advice(column) if found == "string" else {}),
+            **(declaring_advice(column) if found == "string" else {}),
         )
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from hushed._ground.types import ColumnType
 from hushed.tables._engine import operations
-from hushed.tables._expressions import Expression, column_of, constant_of
+from hushed.tables._expression_parts import column_of, constant_of
+from hushed.tables._expressions import Expression
 from hushed.tables._grid import FARTHEST, NEAREST
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from hushed._ground.printing import flat
+from hushed._ground.printing import as_given, flat, shown
 from hushed.errors import ParameterError
 
 
@@ -34,6 +34,14 @@ def read_errors(
             f"error is that of the only output: give {_show_errors(names)}", parameter="error"
         )
     return {names[0]: error}
+
+
+def no_output(name: object, known: Iterable[str]) -> str:
+    """Say that there is no output of a name, and which there are."""
+    known = list(known)
+    renamed = name == "count_users" and "users" in known
+    hint = "; that of count_users is called users" if renamed else ""
+    return f"there is no output {as_given(name)}{hint}; there are {', '.join(map(shown, known))}"
 
 
 def _show_errors(names: Sequence[str]) -> str:

@@ -35,9 +35,14 @@ from hushed.tables._engine.spellings import read_spelling, say_how_read
 
 _MOST_FOOTER = 100_000_000  # bytes of a schema; Arrow reads no longer ones either
 _DUCKDB_FILE = "a DuckDB file is named by its address, duckdb:///FILE"
+FROM_SQLITE = (  # without a guess of types, which the cells would decide
+    "a table in SQLite is copied to a CSV file first: "
+    "sqlite3 -header -csv shop.sqlite 'SELECT * FROM stays' > stays.csv"
+)
 _ELSEWHERE = {  # where what is no table goes, by the end of its name
     **dict.fromkeys(
-        (".db", ".sqlite", ".sqlite3"), f"{_DUCKDB_FILE}, and a ledger by ledger=, or --ledger"
+        (".db", ".sqlite", ".sqlite3"),
+        f"{_DUCKDB_FILE}, and a ledger by ledger=, or --ledger; {FROM_SQLITE}",
     ),
     **dict.fromkeys(SPREADSHEETS, SAVE_AS_CSV),
     ".toml": "a question in a file is read by hs.Query.from_toml, or --file",

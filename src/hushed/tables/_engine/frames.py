@@ -1,7 +1,8 @@
 """Frames as Arrow tables; reading them fails on no cell.
 
-The type of a column is public, so it must not depend on the cells: Python objects in a frame are
-strings unless the caller declares another type.
+The type of a column is public, so it must not depend on the cells: Python objects in a frame, and
+the categories of pandas, are strings unless the caller declares another type. So is a column that
+Arrow or Polars calls null, because it was made of missing cells alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from hushed.errors import ParameterError
 
 _PRIVATE_USE = re.compile(rb"\xee([\xbe\xbf])([\x80-\xbf])")  # U+EF80 to U+EFFF
 _PRIVATE_BYTES = (b"\xee\xbe", b"\xee\xbf")  # with which they begin
+_MASKED = (
+    *("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"),
+    *("Float32", "Float64", "Boolean"),
+)
 _SPELLED = b"\xed\xb3\xae\xed\xb2\\1\xed\xb2\\2"  # its bytes, each as half a pair of surrogates
 
 
@@ -68,28 +73,34 @@ def _read_columns(names: Sequence[str], read: Callable[[int], Any]) -> list[Any]
     if unknown is not None:
         raise ParameterError(
             f"column {unknown!r} of the frame is of a type that cannot be read: leave it out, or "
-            "cast it"
+            "cast it to numbers, strings, dates or timestamps"
         )
     return columns
 
 
 def _column(column: Any) -> Any:
-    """Read one column; how depends on its declared type alone."""
+    """Read one column; how depends on its declared type alone.
+
+    What Arrow does not know by its type it reads as what the cells look like. Of a category pandas
+    itself found the type from the cells. A type that was pickled is equal, and another object.
+    """
     import pandas as pd  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
 
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        codes = np.asarray(column.cat.codes)
-        known = _column(dtype.categories.to_series())
-        known = known.combine_chunks() if isinstance(known, pa.ChunkedArray) else known
+        codes, known = np.asarray(column.cat.codes), dtype.categories.to_numpy(dtype=object)
+        words = _object_strings(known, np.zeros(len(known), dtype=bool))
         chosen = pa.array(np.maximum(codes, 0), mask=codes < 0)
-        return pa.DictionaryArray.from_arrays(chosen, known).dictionary_decode()
-    if dtype is np.dtype(object) or (
-        isinstance(dtype, pd.StringDtype) and dtype.storage != "pyarrow"
-    ):
+        return pa.DictionaryArray.from_arrays(chosen, words).dictionary_decode()
+    numpy = isinstance(dtype, np.dtype)
+    arrow = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+    if (numpy and dtype.kind == "O") or (isinstance(dtype, pd.StringDtype) and not arrow):
         return _object_strings(column.to_numpy(dtype=object), column.isna().to_numpy())
-    return pa.array(column, from_pandas=True)
+    masked = tuple(getattr(pd, f"{name}Dtype") for name in _MASKED)
+    if numpy or arrow or isinstance(dtype, (pd.ArrowDtype, pd.DatetimeTZDtype, *masked)):
+        return pa.array(column, from_pandas=True)
+    return pa.nulls(len(column), pa.binary())  # which cannot be queried
 
 
 def _object_strings(cells: Any, absent: Any) -> Any:
@@ -149,12 +160,14 @@ def _readable_type(dtype: Any) -> Any:
         return pa.timestamp(dtype.unit)
     if _is_rounded(dtype):
         return pa.float64()
-    near = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string()}
+    texts = dict.fromkeys([pa.string_view(), pa.null()], pa.large_string())
+    near = {pa.float16(): pa.float32(), **texts}
     supported = (
         *(kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal, kinds.is_date),
-        *(kinds.is_string, kinds.is_large_string, kinds.is_string_view, pa.uuid().equals),
+        *(kinds.is_string, kinds.is_large_string, pa.uuid().equals),
     )
-    return near.get(dtype, dtype) if any(each(dtype) for each in supported) else None
+    known = dtype in near or any(each(dtype) for each in supported)
+    return near.get(dtype, dtype) if known else None
 
 
 def _is_rounded(dtype: Any) -> bool:

@@ -11,7 +11,7 @@ from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.connections import Connection, open_stored
 from hushed.tables._engine.engines import BY_NAME, BY_SCHEME
-from hushed.tables._engine.files import open_file
+from hushed.tables._engine.files import FROM_SQLITE, open_file
 
 
 def connect(
@@ -46,5 +46,6 @@ def connect(
     known = ", ".join(each.example for each in BY_NAME.values())
     met = f"cannot read {scheme}:// addresses"
     if scheme == "sqlite":
-        met = "sqlite:// is the address of a ledger (ledger=, --ledger), and no table is in one"
+        met = "sqlite:// is the address of a ledger (ledger=, --ledger), and no table is in one; "
+        met += FROM_SQLITE
     raise ParameterError(f"{met}; use {known} or the path of a CSV, Parquet or Arrow file")

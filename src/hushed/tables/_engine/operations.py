@@ -11,7 +11,7 @@ from hushed._ground.types import ColumnType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect, KeyedHash, builtin_function
 from hushed.tables._engine.engines import BY_NAME
-from hushed.tables._expressions import read_time
+from hushed.tables._expression_parts import read_time
 from hushed.tables._grid import FARTHEST, NEAREST, Grid
 from hushed.tables._ladders import Ladder
 
