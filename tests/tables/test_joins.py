@@ -14,6 +14,7 @@ from tests.engines import ENGINES
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.statements import certify_budget
 from hushed.tables._scan import prepare, run_scan
 
 TEXTS = ["Rome", "rome", "ROME", "", None, "Zürich", "Zu\u0308rich", "Oslo ", "Oslo", "a\x01b", "%"]
@@ -194,3 +195,40 @@ def test_a_join_after_a_filter_of_its_columns_and_before_another(tmp_path):
     query = query.join(public, on="city").filter("size > 1")
     (((rows,),),) = [list(cells(query.count()).values())]
     assert rows == sum(city == "Oslo" and x > 0 for _, city, _, _, x in ROWS)
+
+
+def joined_by_city(frame=FRAME):
+    """Ask a question that publishes two rows of cities, with a condition."""
+    public = {"city": ["Rome", "Oslo"], "size": [3.5, 1.0], "land": ["I", "N"]}
+    return hs.table(frame).filter("x >= 0").join(public, on="city").count()
+
+
+def test_certificate_and_report_say_that_the_joined_table_is_in_the_file(tmp_path):
+    """How many rows, which columns, and that no limit protects it and it is taken to be public."""
+    limit = hs.Guarantee(epsilon=5.0, neighbours="add-remove")
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+        ledger.open_budget("b", limit)
+        terms = {"epsilon": 1.0, "ledger": ledger, "budget": "b"}
+        answer = joined_by_city().release(**terms)
+        hs.table(FRAME).count().release(**terms)
+        joined_by_city().release(**terms)
+        report = certify_budget(ledger, "b")
+    table = "the joined public table (2 rows; columns city, land, size)"
+    told = hs.certify(answer).explain()
+    limits = told.partition("Without any limit: ")[2]
+    assert f"conditions and expressions, all of {table}, and that this was asked" in limits
+    assumed = told.partition("What is assumed: ")[2].partition("\n")[0]
+    assert f"{table} is public: the file holds all of it" in assumed
+    told = report.explain()
+    limits = told.partition("Without any limit: ")[2]
+    assert "what each stored answer was asked" in limits
+    assert f"all of {table} of entries 1, 3, and that this was asked" in limits
+    assumed = told.partition("What is assumed: ")[2].partition("\n")[0]
+    assert "(2 rows; columns city, land, size) of entries 1, 3 is public" in assumed
+
+
+def test_a_certificate_without_a_join_speaks_of_no_joined_table():
+    """Nor of conditions where there are none."""
+    told = hs.certify(hs.table(FRAME).count().release(epsilon=1.0)).explain()
+    assert "joined" not in told
+    assert "public keys and bounds, and that this was asked" in told

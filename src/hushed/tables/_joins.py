@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import list_in_order
-from hushed._ground.printing import as_given, brief
+from hushed._ground.printing import as_given, brief, shown
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
@@ -189,6 +189,12 @@ def _require_defaults(default: Any, added: Iterable[str]) -> None:
             f"{', '.join(map(brief, sorted(added)))}",
             parameter="default",
         )
+
+
+def name_public_table(rows: int, columns: Iterable[str]) -> str:
+    """Name a public table that is joined, all of which is a part of the query and of its files."""
+    size = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"the joined public table ({size}; columns {', '.join(map(shown, columns))})"
 
 
 def read_cells(cells: Iterable[Any], name: str) -> tuple[ColumnType, tuple[Any, ...]]:
