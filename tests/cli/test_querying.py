@@ -674,6 +674,25 @@ class TestJoins:
             found = json.loads(run(*words, *default, "--epsilon", 5000).stdout)
             assert found["rows"][0]["sum_beds"] == pytest.approx(most, abs=0.5)
 
+    def test_a_file_by_users_needs_a_yes_and_price_and_answer_say_what_is_published(
+        self, run, tmp_path
+    ):
+        """A list of the people who are protected is a mistake, almost surely."""
+        (tmp_path / "people.csv").write_text("patient,born\n1,1980\n2,1990\n")
+        words = ["--join", f"{tmp_path / 'people.csv'}:patient", "--user", "patient", "--count"]
+        words += ["--max-rows-per-user", 3, "--epsilon", 1]
+        refused = run(*words)
+        assert refused.exit_code == 2
+        told = " ".join(refused.stderr.split())
+        assert "'patient' is the column of the users" in told
+        assert "--join-users" in told
+        assert "give --users-are-public" in told
+        for more in (["--quote"], []):
+            ended = run(*words, *more, "--users-are-public")
+            assert ended.exit_code == 0, ended.stderr
+            told = " ".join(ended.stdout.split())
+            assert "joined public table (2 rows; columns patient, born) becomes a part of" in told
+
     @pytest.mark.parametrize(
         ("words", "said"),
         [

@@ -232,3 +232,58 @@ def test_a_certificate_without_a_join_speaks_of_no_joined_table():
     told = hs.certify(hs.table(FRAME).count().release(epsilon=1.0)).explain()
     assert "joined" not in told
     assert "public keys and bounds, and that this was asked" in told
+
+
+def test_quote_and_answer_say_how_much_of_the_public_table_they_publish():
+    """Rows and columns, with the price and with the answer; nothing is said without a join."""
+    asked = joined_by_city()
+    for told in (asked.quote(epsilon=1.0), asked.release(epsilon=1.0)):
+        (said,) = [each for each in told.warnings if "joined public table" in each]
+        assert "All of the joined public table (2 rows; columns city, land, size) becomes" in said
+        assert said in told.explain()
+    assert not any("joined" in each for each in hs.table(FRAME).count().quote(epsilon=1).warnings)
+
+
+class TestTablesByUsers:
+    """A public table with a row for each user."""
+
+    def public(self, key):
+        return {key: [1, 2], "born": [1980, 1990]}
+
+    def table(self):
+        return hs.table(FRAME, user="who").bound_contributions(max_rows_per_user=3)
+
+    @pytest.mark.parametrize(
+        "derived", [(), ("floor(who / 1)",), ("abs(who)", "floor(middle / 1)")]
+    )
+    def test_a_list_of_the_users_is_not_taken_for_public(self, derived):
+        """By the column of the users, and by one that is computed from it; and what to do."""
+        table, key = self.table(), "who"
+        for name, text in zip(("middle", "key")[-len(derived) :], derived, strict=False):
+            table, key = table.derive(name, text), name
+        public = self.public(key)
+        with pytest.raises(
+            ParameterError, match=r"column of the users.*join_users.*users_are_publ"
+        ):
+            table.join(public, on=key)
+        with pytest.raises(ParameterError, match="column of the users"):
+            table.join(public, on=key, users_are_public="yes")
+        assert table.join(public, on=key, users_are_public=True).count().quote(epsilon=1).warnings
+
+    def test_without_users_and_by_other_columns_nothing_is_asked(self):
+        """A row has no name there."""
+        public = self.public("who")
+        assert hs.table(FRAME).join(public, on="who").steps
+        assert self.table().join({"city": ["Rome"], "size": [1]}, on="city").steps
+
+    def test_a_query_that_was_written_down_is_asked_again_and_exported(self):
+        """The yes is not lost: neither as data nor as Python."""
+        public = self.public("who")
+        asked = self.table().join(public, on="who", users_are_public=True).count()
+        data = hs.Query.of(asked)
+        assert hs.table(FRAME, user="who").ask(data) == asked
+        assert "users_are_public=True" in data.to_python("visits.parquet")
+        other = self.table().join({"city": ["Rome"], "size": [1]}, on="city").count()
+        assert "users_are_public" not in hs.Query.of(other).to_python("visits.parquet")
+        answer = asked.release(epsilon=1.0)
+        assert hs.verify(hs.certify(answer).to_json()).reproduced

@@ -82,7 +82,7 @@ def join(draw, added):
         columns[name] = [draw(kind) for _ in keys]
         default[name] = draw(kind)
     how = draw(st.sampled_from([{}, {"default": default}]))
-    return "join", ({on: keys, **columns},), {"on": on, **how}
+    return "join", ({on: keys, **columns},), {"on": on, "users_are_public": True, **how}
 
 
 @st.composite

@@ -86,6 +86,14 @@ class Asked:
             metavar="FILE:COLUMN",
         ),
     ] = None
+    users_are_public: Annotated[
+        bool,
+        option(
+            "Allow --join by the column of the users, where everybody may know who they are and "
+            "what the file says of each.",
+            QUERY,
+        ),
+    ] = False
     join_users: Annotated[
         Many,
         option(

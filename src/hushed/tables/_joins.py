@@ -197,6 +197,16 @@ def name_public_table(rows: int, columns: Iterable[str]) -> str:
     return f"the joined public table ({size}; columns {', '.join(map(shown, columns))})"
 
 
+def publish_warnings(joins: Iterable[Join]) -> tuple[str, ...]:
+    """Say of each public table that all of it is stored with the answer, and told with it."""
+    return tuple(
+        f"All of {name_public_table(len(each.keys), [each.on, *(c.name for c in each.columns)])} "
+        "becomes a part of the stored answer and of its certificate, without noise: whoever reads "
+        "them reads it."
+        for each in joins
+    )
+
+
 def read_cells(cells: Iterable[Any], name: str) -> tuple[ColumnType, tuple[Any, ...]]:
     """Read the cells of a public column, all of one type; whole numbers among others are floats.
 
