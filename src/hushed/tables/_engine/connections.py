@@ -19,6 +19,8 @@ from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, choose
 from hushed.tables._engine.parts import state_of
 from hushed.tables._expressions import find_column
 
+OF_A_FRAME = "a frame"  # the place of rows that have no address
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
@@ -60,6 +62,11 @@ class Connection:
     file: Path | None = field(default=None, repr=False, compare=False)
     # Inode, size and time of that file when it was opened, or of each.
     state: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_address(self) -> bool:
+        """Whether the place tells the table from others: one frame has the place of any other."""
+        return not self.place.startswith(f"{OF_A_FRAME} ")
 
     @property
     def columns(self) -> Mapping[str, StoredType]:
