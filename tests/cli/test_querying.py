@@ -448,6 +448,17 @@ class TestQueryFile:
         assert ask(QUERY_FILE, "--save", str(tmp_path / "visits.csv"), "--force").exit_code == 2
         assert (tmp_path / "visits.csv").read_text() == ROWS
 
+    @pytest.mark.parametrize("held", ["id,diagnosis\n1,flu\n", "", "a = 1\n", "\xff\x00"])
+    def test_no_other_file_is_replaced_by_a_query(self, run, tmp_path, held):
+        """Not even by force: it may be somebody's private rows."""
+        other = tmp_path / "priv.csv"
+        other.write_bytes(held.encode("latin-1"))
+        for words in ((), ("--force",)):
+            ended = run("--count", "--epsilon", 1, "--quote", "--save", other, *words)
+            assert ended.exit_code == 2
+        assert "priv.csv exists and is not an earlier query" in " ".join(ended.stderr.split())
+        assert other.read_bytes() == held.encode("latin-1")
+
     @pytest.mark.parametrize(
         "words",
         [("--count",), ("--user", "patient"), ("--type", "cost=int"), ("--query", "{}")],

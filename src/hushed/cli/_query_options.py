@@ -272,6 +272,9 @@ class Files:
         ),
     ] = None
     force: Annotated[
-        bool, option("With --save and --out: replace the file.", OUTPUT, "--force")
+        bool,
+        option(
+            "Replace the file of --out, and an earlier query in that of --save.", OUTPUT, "--force"
+        ),
     ] = False
     json: Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")] = False
