@@ -72,8 +72,11 @@ def write_notebook(
     cells = [
         _cell(
             "markdown",
-            "# A private query\n\nThe price is shown before a row is read. The release costs "
-            f"epsilon {epsilon!r} whenever its cell is run: a ledger and a budget limit it.",
+            "# A private query\n\nThe price is shown before a row is read. **Each run of the last "
+            f"cell costs epsilon {epsilon!r} again, and nothing counts or limits that**, unless it "
+            "charges a budget and keeps the answer under a key of yours: "
+            '`query.release(..., ledger=hs.Ledger("sqlite:///budget.db"), budget="NAME", '
+            'key="NAME")`. `hushed ledger open` opens a budget.',
         ),
         _cell("code", write_python(query, source, name, lines)),
         _cell("code", f"query.quote({said})"),

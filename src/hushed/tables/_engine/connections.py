@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from hushed._ground.printing import as_given, brief, plain_path
 from hushed._ground.types import ColumnType, StoredType
@@ -62,6 +62,13 @@ class Connection:
     file: Path | None = field(default=None, repr=False, compare=False)
     # Inode, size and time of that file when it was opened, or of each.
     state: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "a table is neither pickled nor copied, for it holds a connection that only this "
+            "process may use: open it with hs.table(...) where it is needed, and ask there what is "
+            "asked here, hs.Query.of(table), which can be pickled: hs.table(...).ask(query)"
+        )
 
     @property
     def has_address(self) -> bool:
