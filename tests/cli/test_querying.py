@@ -172,7 +172,7 @@ def test_a_quote_that_does_not_fit_is_a_price_all_the_same(run, tmp_path, priced
     assert "the query does not fit: budget 'c': this charge of epsilon" in told.stdout
     found = json.loads(run(*charged, "--json").stdout)
     plain = json.loads(run(*words, "--json").stdout)
-    assert "its epsilon does not fit" in found.pop("refusal")
+    assert "its epsilon is too large" in found.pop("refusal")
     assert found == {name: each for name, each in plain.items() if name != "refusal"}
 
 
