@@ -172,7 +172,7 @@ def test_a_quote_that_does_not_fit_is_a_price_all_the_same(run, tmp_path, priced
     assert "the query does not fit: budget 'c': this charge of epsilon" in told.stdout
     found = json.loads(run(*charged, "--json").stdout)
     plain = json.loads(run(*words, "--json").stdout)
-    assert "its epsilon does not fit" in found.pop("refusal")
+    assert "its epsilon is too large" in found.pop("refusal")
     assert found == {name: each for name, each in plain.items() if name != "refusal"}
 
 
@@ -448,6 +448,17 @@ class TestQueryFile:
         assert ask(QUERY_FILE, "--save", str(tmp_path / "visits.csv"), "--force").exit_code == 2
         assert (tmp_path / "visits.csv").read_text() == ROWS
 
+    @pytest.mark.parametrize("held", ["id,diagnosis\n1,flu\n", "", "a = 1\n", "\xff\x00"])
+    def test_no_other_file_is_replaced_by_a_query(self, run, tmp_path, held):
+        """Not even by force: it may be somebody's private rows."""
+        other = tmp_path / "priv.csv"
+        other.write_bytes(held.encode("latin-1"))
+        for words in ((), ("--force",)):
+            ended = run("--count", "--epsilon", 1, "--quote", "--save", other, *words)
+            assert ended.exit_code == 2
+        assert "priv.csv exists and is not an earlier query" in " ".join(ended.stderr.split())
+        assert other.read_bytes() == held.encode("latin-1")
+
     @pytest.mark.parametrize(
         "words",
         [("--count",), ("--user", "patient"), ("--type", "cost=int"), ("--query", "{}")],
@@ -673,6 +684,25 @@ class TestJoins:
         for default, most in (((), 5 * 133), (("--default", "beds=2"), 5 * 133 + 2 * 67)):
             found = json.loads(run(*words, *default, "--epsilon", 5000).stdout)
             assert found["rows"][0]["sum_beds"] == pytest.approx(most, abs=0.5)
+
+    def test_a_file_by_users_needs_a_yes_and_price_and_answer_say_what_is_published(
+        self, run, tmp_path
+    ):
+        """A list of the people who are protected is a mistake, almost surely."""
+        (tmp_path / "people.csv").write_text("patient,born\n1,1980\n2,1990\n")
+        words = ["--join", f"{tmp_path / 'people.csv'}:patient", "--user", "patient", "--count"]
+        words += ["--max-rows-per-user", 3, "--epsilon", 1]
+        refused = run(*words)
+        assert refused.exit_code == 2
+        told = " ".join(refused.stderr.split())
+        assert "'patient' is the column of the users" in told
+        assert "--join-users" in told
+        assert "give --users-are-public" in told
+        for more in (["--quote"], []):
+            ended = run(*words, *more, "--users-are-public")
+            assert ended.exit_code == 0, ended.stderr
+            told = " ".join(ended.stdout.split())
+            assert "joined public table (2 rows; columns patient, born) becomes a part of" in told
 
     @pytest.mark.parametrize(
         ("words", "said"),

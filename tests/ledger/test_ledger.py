@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import pickle
+import re
 import sqlite3
 import threading
 import time
@@ -978,14 +979,24 @@ def test_balances_print_on_the_safe_side(plain):
 @pytest.mark.parametrize(
     ("method", "charged", "asked", "part"),
     [
-        ("adaptive", (1.0, 1e-7), (1.0, 4.5e-7), "its delta does not fit, its epsilon would"),
-        ("adaptive", (2.0, 0.0), (2.0, 1e-7), "its epsilon does not fit"),
-        ("adaptive", (2.0, 0.0), (2.0, 6e-7), "neither its epsilon nor its delta fits"),
-        ("basic", (1.0, 0.0), (1.0, 2e-6), "its delta does not fit, its epsilon would"),
-        ("gaussian", (0.1, 0.0), (0.1, 6e-7), "its delta does not fit, its epsilon would"),
-        ("pld", (1.0, 0.0), (1.0, 2e-6), "its delta does not fit, its epsilon would"),
-        ("pld", (2.9, 0.0), (2.9, 0.0), "its epsilon does not fit"),
-        ("pld", (2.9, 0.0), (2.9, 2e-6), "neither its epsilon nor its delta fits"),
+        (
+            "adaptive",
+            (1.0, 1e-7),
+            (1.0, 4.5e-7),
+            "its delta is too large, its epsilon would fit",
+        ),
+        ("adaptive", (2.0, 0.0), (2.0, 1e-7), "its epsilon is too large"),
+        ("adaptive", (2.0, 0.0), (2.0, 6e-7), "its epsilon and its delta are too large"),
+        ("basic", (1.0, 0.0), (1.0, 2e-6), "its delta is too large, its epsilon would fit"),
+        (
+            "gaussian",
+            (0.1, 0.0),
+            (0.1, 6e-7),
+            "its delta is too large, its epsilon would fit",
+        ),
+        ("pld", (1.0, 0.0), (1.0, 2e-6), "its delta is too large, its epsilon would fit"),
+        ("pld", (2.9, 0.0), (2.9, 0.0), "its epsilon is too large"),
+        ("pld", (2.9, 0.0), (2.9, 2e-6), "its epsilon and its delta are too large"),
     ],
 )
 def test_the_part_that_does_not_fit_is_told(plain, method, charged, asked, part):
@@ -998,10 +1009,24 @@ def test_the_part_that_does_not_fit_is_told(plain, method, charged, asked, part)
     assert part in text
     assert "(1 charge so far" in text
     assert text.endswith("Nothing was charged")
-    at_fault = "delta does not" in part or "neither" in part
+    at_fault = "delta is too" in part or "delta are too" in part
     assert ("Half of the limit's delta" in text) == (method == "adaptive" and at_fault)
     assert ("--slack" in text) == (method == "gaussian")
     assert plain.balance("b").entries == 1
+
+
+@pytest.mark.parametrize("method", ["adaptive", "basic", "gaussian", "pld"])
+def test_a_refusal_says_which_epsilon_would_fit_and_it_does(plain, method):
+    """Once, and as the option of the command; where nothing is left, nothing is offered."""
+    plain.open_budget("b", G(epsilon=3.0, delta=1e-6), method=method)
+    plain.charge("b", G(epsilon=0.3))
+    with pytest.raises(Overspent) as refused:
+        plain.charge("b", G(epsilon=5.0))
+    text = str(refused.value)
+    assert text.count("does not fit") == 1
+    offered = re.search(r"Ask for epsilon (\S+) at most \(--epsilon \1\)\. Nothing was", text)
+    plain.charge("b", G(epsilon=float(offered[1])))
+    assert plain.balance("b").entries == 2
 
 
 def test_parts_that_fit_only_one_by_one(plain):
@@ -1068,7 +1093,7 @@ def test_a_budget_keeps_the_sums_that_it_was_opened_with(plain):
     budget = replace(budget, digest=digest("", write_budget(budget)))
     with plain._store.writing() as connection:
         rows.insert_budget(connection, budget)
-    with pytest.raises(Overspent, match="its delta does not fit"):
+    with pytest.raises(Overspent, match="its delta is too large"):
         plain.charge("b", G(epsilon=1.0, delta=5e-7))
     plain.charge("b", G(epsilon=1.0, delta=half))
     assert plain.budgets() == (budget,)

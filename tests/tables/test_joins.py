@@ -14,6 +14,7 @@ from tests.engines import ENGINES
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.statements import certify_budget
 from hushed.tables._scan import prepare, run_scan
 
 TEXTS = ["Rome", "rome", "ROME", "", None, "Zürich", "Zu\u0308rich", "Oslo ", "Oslo", "a\x01b", "%"]
@@ -233,3 +234,95 @@ def test_a_key_that_is_there_twice_is_shown_as_it_is():
         hs.table(FRAME).join({"city": ["Rome", "Rome"], "a": [1, 2]}, on="city")
     with pytest.raises(ParameterError, match="two rows for 1 in 'n'"):
         hs.table(FRAME).join({"n": [1, 1], "a": [1, 2]}, on="n")
+
+
+def joined_by_city(frame=FRAME):
+    """Ask a question that publishes two rows of cities, with a condition."""
+    public = {"city": ["Rome", "Oslo"], "size": [3.5, 1.0], "land": ["I", "N"]}
+    return hs.table(frame).filter("x >= 0").join(public, on="city").count()
+
+
+def test_certificate_and_report_say_that_the_joined_table_is_in_the_file(tmp_path):
+    """How many rows, which columns, and that no limit protects it and it is taken to be public."""
+    limit = hs.Guarantee(epsilon=5.0, neighbours="add-remove")
+    with hs.Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+        ledger.open_budget("b", limit)
+        terms = {"epsilon": 1.0, "ledger": ledger, "budget": "b"}
+        answer = joined_by_city().release(**terms)
+        hs.table(FRAME).count().release(**terms)
+        joined_by_city().release(**terms)
+        report = certify_budget(ledger, "b")
+    table = "the joined public table (2 rows; columns city, land, size)"
+    told = hs.certify(answer).explain()
+    limits = told.partition("Without any limit: ")[2]
+    assert f"conditions and expressions, all of {table}, and that this was asked" in limits
+    assumed = told.partition("What is assumed: ")[2].partition("\n")[0]
+    assert f"{table} is public: the file holds all of it" in assumed
+    told = report.explain()
+    limits = told.partition("Without any limit: ")[2]
+    assert "what each stored answer was asked" in limits
+    assert f"all of {table} of entries 1, 3, and that this was asked" in limits
+    assumed = told.partition("What is assumed: ")[2].partition("\n")[0]
+    assert "(2 rows; columns city, land, size) of entries 1, 3 is public" in assumed
+
+
+def test_a_certificate_without_a_join_speaks_of_no_joined_table():
+    """Nor of conditions where there are none."""
+    told = hs.certify(hs.table(FRAME).count().release(epsilon=1.0)).explain()
+    assert "joined" not in told
+    assert "public keys and bounds, and that this was asked" in told
+
+
+def test_quote_and_answer_say_how_much_of_the_public_table_they_publish():
+    """Rows and columns, with the price and with the answer; nothing is said without a join."""
+    asked = joined_by_city()
+    for told in (asked.quote(epsilon=1.0), asked.release(epsilon=1.0)):
+        (said,) = [each for each in told.warnings if "joined public table" in each]
+        assert "All of the joined public table (2 rows; columns city, land, size) becomes" in said
+        assert said in told.explain()
+    assert not any("joined" in each for each in hs.table(FRAME).count().quote(epsilon=1).warnings)
+
+
+class TestTablesByUsers:
+    """A public table with a row for each user."""
+
+    def public(self, key):
+        return {key: [1, 2], "born": [1980, 1990]}
+
+    def table(self):
+        return hs.table(FRAME, user="who").bound_contributions(max_rows_per_user=3)
+
+    @pytest.mark.parametrize(
+        "derived", [(), ("floor(who / 1)",), ("abs(who)", "floor(middle / 1)")]
+    )
+    def test_a_list_of_the_users_is_not_taken_for_public(self, derived):
+        """By the column of the users, and by one that is computed from it; and what to do."""
+        table, key = self.table(), "who"
+        for name, text in zip(("middle", "key")[-len(derived) :], derived, strict=False):
+            table, key = table.derive(name, text), name
+        public = self.public(key)
+        with pytest.raises(
+            ParameterError, match=r"column of the users.*join_users.*users_are_publ"
+        ):
+            table.join(public, on=key)
+        with pytest.raises(ParameterError, match="column of the users"):
+            table.join(public, on=key, users_are_public="yes")
+        assert table.join(public, on=key, users_are_public=True).count().quote(epsilon=1).warnings
+
+    def test_without_users_and_by_other_columns_nothing_is_asked(self):
+        """A row has no name there."""
+        public = self.public("who")
+        assert hs.table(FRAME).join(public, on="who").steps
+        assert self.table().join({"city": ["Rome"], "size": [1]}, on="city").steps
+
+    def test_a_query_that_was_written_down_is_asked_again_and_exported(self):
+        """The yes is not lost: neither as data nor as Python."""
+        public = self.public("who")
+        asked = self.table().join(public, on="who", users_are_public=True).count()
+        data = hs.Query.of(asked)
+        assert hs.table(FRAME, user="who").ask(data) == asked
+        assert "users_are_public=True" in data.to_python("visits.parquet")
+        other = self.table().join({"city": ["Rome"], "size": [1]}, on="city").count()
+        assert "users_are_public" not in hs.Query.of(other).to_python("visits.parquet")
+        answer = asked.release(epsilon=1.0)
+        assert hs.verify(hs.certify(answer).to_json()).reproduced

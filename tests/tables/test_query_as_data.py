@@ -82,7 +82,7 @@ def join(draw, added):
         columns[name] = [draw(kind) for _ in keys]
         default[name] = draw(kind)
     how = draw(st.sampled_from([{}, {"default": default}]))
-    return "join", ({on: keys, **columns},), {"on": on, **how}
+    return "join", ({on: keys, **columns},), {"on": on, "users_are_public": True, **how}
 
 
 @st.composite
@@ -437,3 +437,22 @@ def test_a_weight_of_no_share_is_refused_when_it_is_read(kind, weight):
     assert "weight = 1.0" in written
     with pytest.raises(hs.errors.ParameterError, match="weight"):
         hs.Query.from_toml(written.replace("weight = 1.0", f"weight = {weight}"))
+
+
+def test_a_table_is_not_pickled_and_says_what_is():
+    """It holds a connection; what is asked of it goes to another process as data."""
+    table = hs.table(pa.table({"x": [1, 2]})).filter("x > 1").count()
+    for ended in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"neither pickled nor copied.*hs\.Query\.of\(table\)"):
+            ended(table)
+    assert pickle.loads(pickle.dumps(hs.Query.of(table))) == hs.Query.of(table)
+
+
+def test_a_notebook_says_that_each_run_of_its_release_costs_again():
+    """The cell charges no ledger, and no word says that one limits it."""
+    query = hs.Query.of(hs.table(pa.table({"x": [1, 2]})).count())
+    notebook = json.loads(query.to_notebook("rows.parquet", epsilon=0.5))
+    words, release = notebook["cells"][0]["source"], notebook["cells"][3]["source"]
+    assert "ledger" not in release
+    assert "costs epsilon 0.5 again, and nothing counts or limits that" in words
+    assert "key=" in words

@@ -26,7 +26,8 @@ def add_joins(request: hs.Table, asked: Asked, data: str, read_key: ReadKey) -> 
         path, _, on = text.rpartition(":")
         if not path or not on:
             raise ParameterError(f"--join takes FILE:COLUMN, such as wards.csv:ward, got {text!r}")
-        request = _join_file(request, Path(path), on, data, defaults, read_key)
+        held = _read_file(request, Path(path), on, data, defaults, read_key)
+        request = request.join(**held, on=on, users_are_public=asked.users_are_public)
     for text in asked.join_users or ():
         name, user, listed = [*text.rsplit(":", 2), "", ""][:3]
         if not (name and user and listed):
@@ -59,15 +60,15 @@ def _read_defaults(texts: Many) -> dict[str, str]:
     return found
 
 
-def _join_file(
+def _read_file(
     request: hs.Table,
     path: Path,
     on: str,
     data: str,
     defaults: dict[str, str],
     read_key: ReadKey,
-) -> hs.Table:
-    """Join a public file, whose cells are of the types that they look like; keys as the rows'."""
+) -> dict[str, Any]:
+    """Read a public file: cells as the types that they look like, keys as those of the rows."""
     if shares_files(path, data):
         raise PrivateRowsAsPopulation(
             f"--join {plain_path(path)} holds the private rows, and a join would write all of it "
@@ -85,7 +86,7 @@ def _join_file(
     if keys is not None:
         find_column(on, request.columns)
         columns[on] = [read_key(key, request, on) if isinstance(key, str) else key for key in keys]
-    return request.join(columns, on=on, default=default or None)
+    return {"public": columns, "default": default or None}
 
 
 def _join_users(

@@ -13,7 +13,7 @@ from hushed.cli._outcome import finish, print_note
 from hushed.cli._panels import BOUNDS, QUERY, STATISTICS
 from hushed.cli._spelling import Hint
 from hushed.cli._written import check_targets
-from hushed.errors import NotFound, ParameterError
+from hushed.errors import HushedError, NotFound, ParameterError
 from hushed.tables._layout import SUFFIXES, render, write_new
 
 # A whole query, where it goes, and what is no part of it.
@@ -99,6 +99,20 @@ def check_files(
             else f"--out takes a file that ends in {', '.join(SUFFIXES)}, got {plain_path(out)}"
         )
     check_targets({"--save": save, "--out": out}, inputs, force=force, former=None)
+    if save is not None and save.exists() and not _is_question(save):
+        raise ParameterError(
+            f"--save {plain_path(save)} exists and is not an earlier query, so that even --force "
+            "does not replace it; name another file, or remove it"
+        )
+
+
+def _is_question(path: Path) -> bool:
+    """Whether a file holds a query that was written before: no other one is replaced."""
+    try:
+        text = _read(path)
+        return "hushed query" in text and bool(hs.Query.from_toml(text))
+    except HushedError:
+        return False
 
 
 def write_files(

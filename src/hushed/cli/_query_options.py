@@ -86,6 +86,14 @@ class Asked:
             metavar="FILE:COLUMN",
         ),
     ] = None
+    users_are_public: Annotated[
+        bool,
+        option(
+            "Allow --join by the column of the users, where everybody may know who they are and "
+            "what the file says of each.",
+            QUERY,
+        ),
+    ] = False
     join_users: Annotated[
         Many,
         option(
@@ -264,6 +272,9 @@ class Files:
         ),
     ] = None
     force: Annotated[
-        bool, option("With --save and --out: replace the file.", OUTPUT, "--force")
+        bool,
+        option(
+            "Replace the file of --out, and an earlier query in that of --save.", OUTPUT, "--force"
+        ),
     ] = False
     json: Annotated[bool, option("Print one JSON object.", OUTPUT, "--json")] = False

@@ -59,6 +59,8 @@ _HINTS: dict[str, Hint] = {  # in place of those in Python
     "table": "name one with --table NAME",
     "types": _spell_types,
     "user": "give --user COLUMN",
+    "users_are_public": "join private tables of one database with --join-users; only if everybody "
+    "may know these users, and all that the file says of them, give --users-are-public",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
@@ -17,6 +18,7 @@ from hushed.cli._options import option
 from hushed.cli._outcome import print_note
 from hushed.cli._panels import LEDGER, OUTPUT
 from hushed.errors import ParameterError
+from hushed.ledger._payments import STORED_BEFORE
 from hushed.populations import Population, by_user
 from hushed.sensitivity._sampling import read_reach
 from hushed.sensitivity._timing import Expected, expect_time
@@ -90,6 +92,7 @@ class Account:
                 f"an answer is stored under the key {brief(named)}: to the same question it is "
                 "given again, and nothing is charged; another question is refused"
             )
+            warnings.filterwarnings("ignore", message=STORED_BEFORE)  # it is said
         return {"ledger": ledger, "budget": self.budget, "note": self.remark, "key": self.key}
 
 

@@ -241,8 +241,8 @@ def which_part(*, epsilon: bool, delta: bool) -> str:
     if epsilon and delta:
         return "epsilon and delta would fit one by one, but not together"
     if epsilon:
-        return "its delta does not fit, its epsilon would"
-    return "its epsilon does not fit" if delta else "neither its epsilon nor its delta fits"
+        return "its delta is too large, its epsilon would fit"
+    return "its epsilon is too large" if delta else "its epsilon and its delta are too large"
 
 
 def set_aside(budget: Budget) -> str:

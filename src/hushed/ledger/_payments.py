@@ -24,6 +24,8 @@ from hushed.ledger._files import NOTHING_CHARGED, FileChanged
 from hushed.ledger._postgres import LONGEST_ANSWER
 from hushed.privacy_loss import PrivacyProfile
 
+STORED_BEFORE = "this is the answer that was stored before under the key"
+
 
 class Charges(Protocol):
     """A ledger, as a release needs it."""
@@ -198,8 +200,13 @@ def pay(
     loss: PrivacyProfile | None,
     key: str | None = None,
     question: str = "",
+    named: bool = False,
 ) -> Payment:
-    """Charge a ledger, and look for the answer that was stored under the key."""
+    """Charge a ledger, and look for the answer that was stored under the key.
+
+    `named` says that the question names the place of the rows. Without it the answer may be one of
+    other rows, which is said: a digest of the rows would tell of them, to whoever reads the ledger.
+    """
     if ledger is None or not budget:
         return Payment()
     if not hasattr(ledger, "keep_answer"):
@@ -207,4 +214,10 @@ def pay(
         return Payment(ledger=ledger, budget=budget, entry=entry)
     entry = ledger.charge(budget, guarantee, note=note, loss=loss, key=key, question=question)
     kept = None if key is None else ledger.answer(budget, getattr(entry, "number", key))
+    if kept is not None and not named:
+        _warn(
+            f"{STORED_BEFORE} {key!r}: nothing was read or charged now. A key stands for a "
+            "question, and not for rows that are given in Python, which may have been others then: "
+            "for these rows give another key"
+        )
     return Payment(ledger=ledger, budget=budget, entry=entry, key=key, kept=kept)

@@ -207,7 +207,7 @@ class RunningBalance:
                 f"({number} so far, method {self.budget.method}): "
                 f"{which_part(epsilon=epsilon, delta=delta)}. Left: "
                 f"{bought(left)}, and delta {format_down(self.delta_left())} for new charges. "
-                f"{'' if delta else set_aside(self.budget)}"
+                f"{_advise_epsilon(promise, left) if delta else set_aside(self.budget)}"
                 "Nothing was charged",
                 name,
                 left,
@@ -393,6 +393,13 @@ def _share(part: Fraction, limit: float) -> float:
     if part == 0:
         return 0.0
     return min(1.0, stated_above(part / decimal_of(limit))) if limit > 0 else 1.0
+
+
+def _advise_epsilon(promise: Guarantee, left: float) -> str:
+    """Say which epsilon would fit, of a charge without delta, for which that is known."""
+    small = format_down(left)
+    fits = promise.delta == 0 and float(small) > 0
+    return f"Ask for epsilon {small} at most (--epsilon {small}). " if fits else ""
 
 
 def _advise_gamma(limit: float) -> str:

@@ -12,6 +12,7 @@ from hushed._ground.decimals import decimal_of
 from hushed._ground.printing import flat, format_exactly, format_up, shown
 from hushed._ground.weak_promises import epsilon_warnings
 from hushed.errors import DamagedLedger, ParameterError
+from hushed.statements._published import assume_joined, list_published
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._words import describe_outsider, describe_promise
 from hushed.tables import Answer, Query
@@ -60,10 +61,14 @@ def _read(text: str) -> Reading:
             ("noise", _describe_noise(followed)),
         ),
         tables=(_list_values(answer),),
-        outsider=describe_outsider(promise, "names and types of columns, public keys and bounds"),
+        outsider=describe_outsider(promise, list_published(_asked_of(answer))),
         paragraphs=_explain(answer, followed),
         warnings=epsilon_warnings(promise.epsilon, answer.unit),
     )
+
+
+def _asked_of(answer: Answer) -> Query | None:
+    return None if answer.asked is None else answer.asked.query
 
 
 def _list_facts(followed: Followed) -> dict[str, Any]:
@@ -120,7 +125,7 @@ def _explain(answer: Answer, followed: Followed) -> tuple[tuple[str, str], ...]:
             f"{format_up(answer.guarantee.epsilon)}{slack}.\nProof, not samples: it holds for "
             f"every table and every {who}; no population is assumed (gamma = 0).",
         ),
-        ("What is assumed", _ASSUMED + "."),
+        ("What is assumed", f"{_ASSUMED}{assume_joined(_asked_of(answer))}."),
     )
 
 

@@ -40,6 +40,7 @@ from hushed.ledger._walks import choose_moments
 from hushed.statements._answers import ANSWERS
 from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
 from hushed.statements._limits import choose_read, find_smaller, require_priced_soon
+from hushed.statements._published import name_joined_of
 from hushed.statements._readings import Kind, Reading, Table, canonical
 from hushed.statements._releases import RELEASES
 from hushed.statements._searches import SEARCHES
@@ -201,7 +202,7 @@ def _read(text: str) -> Reading:
         tables=(_list_charges(report),),
         outsider=describe_outsider(
             limit,
-            "notes and times of the charges",
+            _list_published(report),
             "what each release promised when it was charged, and on what that rests"
             f"{', and on a plan that no answer changed' * (report.budget.method == 'pld')}",
         ),
@@ -213,6 +214,7 @@ def _read(text: str) -> Reading:
                 "it was released; nothing here shows that the list is complete. What was charged "
                 "for a release elsewhere stands in the list without an answer. Whatever the "
                 "certificate of a release assumes is assumed here, too."
+                f"{_assume_joined(report.answers)}"
                 f"{assume_same_person(limit, _list_users(report.answers))}"
                 f"{_name_smaller(report.entries)}",
             ),
@@ -227,6 +229,24 @@ def _describe_budget(report: BudgetReport) -> str:
         f"{format_up(limit.delta)} and gamma = {format_up(limit.gamma)}, whatever is still charged "
         f"to this budget: what does not fit is refused (method {report.budget.method}). "
         f"{assumption(report.budget)}{SAMPLER_TOO * report.balance.spent.marginal}"
+    )
+
+
+def _list_published(report: BudgetReport) -> str:
+    """List what the file tells without noise: its charges, and what its answers are answers to."""
+    parts = ["notes and times of the charges"]
+    if report.answers:
+        parts.append("what each stored answer was asked, as its certificate lists it")
+    parts += [f"all of {each}" for each in name_joined_of(report.answers)]
+    return ", ".join(parts)
+
+
+def _assume_joined(answers: dict[int, str]) -> str:
+    """Say that the tables that queries joined are assumed to be public."""
+    return "".join(
+        f" {each[:1].upper()}{each[1:]} is public: the file holds all of it, and no noise "
+        "protects it."
+        for each in name_joined_of(answers)
     )
 
 

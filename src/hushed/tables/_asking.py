@@ -59,7 +59,9 @@ def _ask_step(table: Table, step: parts.AnyStep) -> Table:
         return _ask_users(table, step)
     if step.join in step.columns:
         raise ParameterError(f"a join by {brief(step.join)} cannot add that column")
-    return table.join({step.join: step.keys, **step.columns}, on=step.join, default=step.default)
+    public = {step.join: step.keys, **step.columns}
+    # Whoever wrote the query down has written the public table with it.
+    return table.join(public, on=step.join, default=step.default, users_are_public=True)
 
 
 def _ask_users(table: Table, step: parts.JoinUsers) -> Table:

@@ -9,7 +9,9 @@ from typing import Any, Literal, Self
 
 from hushed._ground.calls import called_as, explained
 from hushed._ground.notebook import Card, card_of_facts
+from hushed._ground.printing import brief
 from hushed._ground.types import StoredType
+from hushed.errors import ParameterError
 from hushed.statistics._candidates import Spacing
 from hushed.tables._query import Query, Step
 from hushed.tables._requests import (
@@ -28,6 +30,15 @@ _RANGE = (
     "column means and not from its rows"
 )
 _BOUNDS = f"{_RANGE}; where nobody knows it, high='search' finds a bound privately"
+_OF_USERS = (
+    "{} is the column of the users, or computed from it, and a table with a row for each user is "
+    "private, as a rule: a join would write all of it into the query, the stored answer and the "
+    "certificate"
+)
+_IF_PUBLIC = (
+    "join private tables of one database with join_users; only if everybody may know these users, "
+    "and all that the table says of them, give users_are_public=True"
+)
 _TOP = "say how many, and list the public keys to choose from: top_k('city', k=1, keys=[...])"
 
 
@@ -132,7 +143,14 @@ class QueryBuilder:
         return replace(self, query=self.query.derive(name, expression))
 
     @called_as("join(public, on='city')")
-    def join(self, public: Any, *, on: str, default: Mapping[str, Any] | None = None) -> Self:
+    def join(
+        self,
+        public: Any,
+        *,
+        on: str,
+        default: Mapping[str, Any] | None = None,
+        users_are_public: bool = False,
+    ) -> Self:
         """Add the columns of a public table, which has one row for each key.
 
         Parameters
@@ -148,18 +166,26 @@ class QueryBuilder:
         default : mapping of str to value, optional
             The value of each added column for rows without a match. Without it these rows, and
             those whose key is missing, are left out.
+        users_are_public : bool, default False
+            True where the keys are users, and everybody may know who they are and what the public
+            table says of each of them. A table about users is private, as a rule.
 
         Returns
         -------
         Table
-            The query with the columns. A row stays one row: the join costs nothing.
+            The query with the columns. A row stays one row: the join costs nothing. Quote and
+            answer say in `warnings` how much of the public table they publish.
 
         Raises
         ------
         ParameterError
-            If a key is there twice or missing, or the tables do not fit together.
+            If a key is there twice or missing, the tables do not fit together, or the keys are
+            users, or computed from them, and nobody said that they are public.
         """
         self._check_public(public)
+        if self.query.names_users(on) and users_are_public is not True:
+            said = _OF_USERS.format(brief(on))
+            raise ParameterError(said, parameter="users_are_public", hint=_IF_PUBLIC)
         return replace(self, query=self.query.join(public, on, default))
 
     def _check_public(self, public: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,6 +12,7 @@ from hushed._ground.checks import read_epsilon, require_one_of, require_within
 from hushed._ground.decimals import read
 from hushed.statistics._candidates import CANDIDATES
 from hushed.tables._plan import NoiseName
+from hushed.tables._question_parts import Derive
 
 if TYPE_CHECKING:
     from hushed.tables._question import Query
@@ -71,8 +72,11 @@ def write_notebook(
     cells = [
         _cell(
             "markdown",
-            "# A private query\n\nThe price is shown before a row is read. The release costs "
-            f"epsilon {epsilon!r} whenever its cell is run: a ledger and a budget limit it.",
+            "# A private query\n\nThe price is shown before a row is read. **Each run of the last "
+            f"cell costs epsilon {epsilon!r} again, and nothing counts or limits that**, unless it "
+            "charges a budget and keeps the answer under a key of yours: "
+            '`query.release(..., ledger=hs.Ledger("sqlite:///budget.db"), budget="NAME", '
+            'key="NAME")`. `hushed ledger open` opens a budget.',
         ),
         _cell("code", write_python(query, source, name, lines)),
         _cell("code", f"query.quote({said})"),
@@ -132,7 +136,8 @@ def declared_types(query: Query, source: str) -> dict[str, str]:
 
 def _calls(query: Query) -> list[tuple[str, str]]:
     """Give the methods of `Table` that ask the query, with their arguments."""
-    calls = [_call_step(step.model_dump()) for step in query.steps]
+    users = _find_users(query)
+    calls = [_call_step(step.model_dump(), users) for step in query.steps]
     bounds = _bounds(query)
     if bounds:
         calls.append(("bound_contributions", ", ".join(f"{n}={v}" for n, v in bounds.items())))
@@ -154,7 +159,16 @@ def _calls(query: Query) -> list[tuple[str, str]]:
     return calls
 
 
-def _call_step(said: Mapping[str, Any]) -> tuple[str, str]:
+def _find_users(query: Query) -> set[str]:
+    """Find the user column and what may be computed from it: by name, which may be one too many."""
+    found = set() if query.user is None else {query.user}
+    for step in query.steps:
+        if isinstance(step, Derive) and any(name in step.expression for name in found):
+            found.add(step.derive)
+    return found
+
+
+def _call_step(said: Mapping[str, Any], users: Container[str]) -> tuple[str, str]:
     if "filter" in said:
         return "filter", repr(said["filter"])
     if "derive" in said:
@@ -165,7 +179,8 @@ def _call_step(said: Mapping[str, Any]) -> tuple[str, str]:
         return "join_users", f"{said['join_users']!r}, {columns}{default}"
     public = {said["join"]: list(said["keys"])}
     public |= {name: list(values) for name, values in said["columns"].items()}
-    return "join", f"{public!r}, on={said['join']!r}{default}"
+    told = ", users_are_public=True" if said["join"] in users else ""
+    return "join", f"{public!r}, on={said['join']!r}{default}{told}"
 
 
 def _leave_out(each: AnyAggregate) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hushed._ground.checks import list_in_order
-from hushed._ground.printing import as_given, brief
+from hushed._ground.printing import as_given, brief, shown
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables import _engine as engine
@@ -213,6 +213,22 @@ def _require_defaults(default: Any, added: Iterable[str]) -> None:
             f"{', '.join(map(brief, sorted(added)))}",
             parameter="default",
         )
+
+
+def name_public_table(rows: int, columns: Iterable[str]) -> str:
+    """Name a public table that is joined, all of which is a part of the query and of its files."""
+    size = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"the joined public table ({size}; columns {', '.join(map(shown, columns))})"
+
+
+def publish_warnings(joins: Iterable[Join]) -> tuple[str, ...]:
+    """Say of each public table that all of it is stored with the answer, and told with it."""
+    return tuple(
+        f"All of {name_public_table(len(each.keys), [each.on, *(c.name for c in each.columns)])} "
+        "becomes a part of the stored answer and of its certificate, without noise: whoever reads "
+        "them reads it."
+        for each in joins
+    )
 
 
 def read_cells(cells: Iterable[Any], name: str) -> tuple[ColumnType, tuple[Any, ...]]:

@@ -126,6 +126,19 @@ class Query:
         step = Derive(name=name, value=parsed)
         return replace(self, steps=(*self.steps, step), schema=(*self.schema, (name, parsed.type)))
 
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        """Joins with public tables, in their order."""
+        return tuple(each for each in self.steps if isinstance(each, Join))
+
+    def names_users(self, column: str) -> bool:
+        """Whether a column is that of the users, or is computed from it."""
+        known = {self.user}
+        for step in self.steps:
+            if isinstance(step, Derive) and columns_in(step.value.tree) & known:
+                known.add(step.name)
+        return column in known
+
     def join(self, public: Any, on: str, default: Mapping[str, Any] | None) -> Query:
         """Add the columns of a public table."""
         step = read_join(self.columns, public, on, default)

@@ -34,6 +34,7 @@ from hushed.tables._distances import (
     trace_distances,
 )
 from hushed.tables._engine import Connection
+from hushed.tables._joins import publish_warnings
 from hushed.tables._ladders import Candidates, describe_candidates
 from hushed.tables._left_out import RATIOS, LeftOut, add_missing, count_missing, say_kept
 from hushed.tables._outputs import error_bounds, rank_error
@@ -340,7 +341,7 @@ def quote_query(
     distances = trace_distances(query, plan)
     return replace(
         quote,
-        warnings=connection.told,
+        warnings=(*connection.told, *publish_warnings(query.joins)),
         distances=distances,
         left_out=left_out,
         kept=say_kept(query, left_out),

@@ -432,7 +432,8 @@ class Table(QueryBuilder, Shown):
         key : str, optional
             A name of your own for this answer; it needs a `Ledger`. The same query under the same
             key returns the stored answer, at no cost and without reading the rows, such as after a
-            crash. Without a key, every release is a new one.
+            crash. Without a key, every release is a new one. Frames are not told apart: the answer
+            may be one of another frame with the same columns, which a `HushedWarning` says.
         rows_per_user : table, PublicTable, sequence or mapping, optional
             Public guess of the rows of the users: a public table with the user column, the number
             of rows of each user, or how many users have so many rows. Error bars then
@@ -479,6 +480,7 @@ class Table(QueryBuilder, Shown):
             loss=proposal.plan.loss,
             key=key,
             question=proposal.digest,
+            named=self.connection.has_address,
         )
         book: Any = ledger
         known = key is not None and book.answer(budget, key) is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from hushed._ground.printing import as_given, brief, plain_path
 from hushed._ground.types import ColumnType, StoredType
@@ -18,6 +18,8 @@ from hushed.tables._engine.dialect import Dialect
 from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, choose_cast
 from hushed.tables._engine.parts import state_of
 from hushed.tables._expressions import find_column
+
+OF_A_FRAME = "a frame"  # the place of rows that have no address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,18 @@ class Connection:
     file: Path | None = field(default=None, repr=False, compare=False)
     # Inode, size and time of that file when it was opened, or of each.
     state: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError(
+            "a table is neither pickled nor copied, for it holds a connection that only this "
+            "process may use: open it with hs.table(...) where it is needed, and ask there what is "
+            "asked here, hs.Query.of(table), which can be pickled: hs.table(...).ask(query)"
+        )
+
+    @property
+    def has_address(self) -> bool:
+        """Whether the place tells the table from others: one frame has the place of any other."""
+        return not self.place.startswith(f"{OF_A_FRAME} ")
 
     @property
     def columns(self) -> Mapping[str, StoredType]:

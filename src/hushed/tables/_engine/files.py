@@ -17,7 +17,7 @@ from hushed._ground.printing import SAVE_AS_CSV, SPREADSHEETS, name_missing
 from hushed._ground.types import ColumnType
 from hushed.errors import BadRows, NotFound, ParameterError
 from hushed.tables._engine.arrow_files import ArrowFile, read_arrow_schema
-from hushed.tables._engine.connections import Connection, check_types, open_own
+from hushed.tables._engine.connections import OF_A_FRAME, Connection, check_types, open_own
 from hushed.tables._engine.csv_files import lines_query, open_csv
 from hushed.tables._engine.databases import require_distinct
 from hushed.tables._engine.duckdb import DUCKDB, MEMORY, open_backend
@@ -61,7 +61,7 @@ def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connec
     require_exact(arrow.schema, check_types(types, stored))
     backend = open_backend()
     backend.con.register(name, make_readable(arrow).rename_columns([*stored.values()]))
-    opened = open_own(MEMORY, backend, name, types, stored, "a frame")
+    opened = open_own(MEMORY, backend, name, types, stored, OF_A_FRAME)
     with suppress(TypeError):  # not every frame can be referred to
         return replace(opened, frame=weakref.ref(frame))
     return opened
