@@ -79,8 +79,6 @@ class Plan(Shown):
         Joint level of all releases, in nats, rounded up.
     delta : float
         Joint slack.
-    gamma : float
-        Joint gamma of the sampled sensitivities, for rows that keep their order; 0 without one.
     cost : float or None
         Worst-case cost, all people together; None without a cost model.
     budget : float or None
@@ -91,6 +89,8 @@ class Plan(Shown):
         What would make it fit, each alone, with numbers.
     sentence : str
         What is planned, for a proposal. It says what is assumed; nothing was released yet.
+    gamma : float, default 0
+        Joint gamma of the sampled sensitivities, for rows that keep their order; 0 without one.
     """
 
     choices: tuple[Choice, ...]
