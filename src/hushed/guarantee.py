@@ -25,6 +25,13 @@ __all__ = [
     "union_gamma",
 ]
 
+# When several releases with one sampled sensitivity are about one event, whose gamma counts once.
+SAME_EVENT: dict[str, str] = {
+    "row": "the same table with its rows in the same order (for a symmetric function that is no "
+    "average over blocks, in any order)",
+    "user": "the same table with the rows of each person in the same order",
+}
+
 _LARGEST_EXPONENT = 700.0  # beyond it exp() overflows
 
 Neighbours = Literal["replace-one", "add-remove"]
@@ -207,7 +214,8 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     Parameters
     ----------
     guarantees : iterable of Guarantee
-        Promises made about the same private table; a million at most.
+        Promises made about the same private table, its rows in the same order (for a symmetric
+        function that is no average over blocks, in any order); a million at most.
 
     Returns
     -------
@@ -218,9 +226,10 @@ def union_gamma(guarantees: Iterable[Guarantee]) -> float:
     Notes
     -----
     The event behind a sampled sensitivity concerns the pair and the sampler, not the noise:
-    releasing again with the same estimate adds no new event. Different estimates are added by
-    the union bound. A gamma stated by hand, without an estimate, is its own event every time.
-    Promises under ``protect="record"`` are about one pair; adding them bounds the failure of
+    releasing again with the same estimate adds no new event, if the rows are in the same order:
+    in another order a row stands elsewhere, or in a block with others. Different estimates are
+    added by the union bound. A gamma stated by hand, without an estimate, is its own event every
+    time. Promises under ``protect="record"`` are about one pair; adding them bounds the failure of
     one and the same pair.
     """
     events: dict[str, float] = {}

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 
+import numpy as np
 import pytest
 from tests.commands import ended
 
@@ -179,7 +180,8 @@ REFUSED = [
     (("certify", "mean.json", "--out", "l.db", "--force"), "ledger"),
     (("certify", "mean.json", "--out", "own.key", "--force"), "is a private key"),
     (("verify", "mean.json"), "hushed certify writes one"),
-    (("study", "mean.json"), "no hushed statement"),
+    (("study", "mean.json"), "mean.json: this is no hushed statement"),
+    (("study", "rows.csv"), "not JSON"),
     (("report", "sqlite:///l.db", "nobody"), "no budget"),
     (("keys", "new", "none/k"), "no folder"),
     (("keys", "show", "rows.csv"), "no public"),
@@ -225,3 +227,16 @@ def test_bad_uses_are_refused_and_write_nothing(folder):
         assert said in done.stderr, done.stderr
     left = {each.name for each in folder.iterdir() if not each.name.startswith("l.db-")}
     assert left - {"standard-error", "standard-output"} == before
+
+
+def test_a_study_of_a_plain_certificate_says_how_to_make_a_statement(folder):
+    """Both are called certificates; the message names the file and the function."""
+    rule = hs.proven_sensitivity(0.1, argument="a mean of 10 values in [0, 1]")
+    released = hs.release(np.mean, np.linspace(0, 1, 10), hs.Laplace(rule, epsilon=1.0))
+    (folder / "gini.json").write_text(released.certificate.to_json())
+    told = run(folder, "study", "gini.json")
+    assert told.returncode == 2
+    assert "gini.json: this is no hushed statement" in told.stderr
+    assert "hs.certify(released)" in told.stderr
+    with pytest.raises(ParameterError, match=r"the release itself, not its \.certificate"):
+        hs.certify_study([released.certificate])

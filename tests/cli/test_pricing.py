@@ -77,7 +77,18 @@ class TestCost:
         assert result.exit_code == 0
         assert "Laplace" in result.stdout
         assert "77,983.39" in result.stdout
-        assert "For the report" in result.stdout
+        assert "For a proposal" in result.stdout
+
+    def test_an_assumed_sensitivity_is_told_with_its_option(self):
+        """What nobody stated is assumed, aloud; what was stated is not told."""
+        told = run("cost", "--error", 2, "--need", "a:30").stderr
+        assert "one record moves the answer by at most 1" in told
+        assert "--sensitivity says otherwise" in told
+        assert "one record moves a by at most 1" in told
+        assert "NAME:ERROR:BETA:SENSITIVITY says otherwise" in told
+        stated = run("cost", "--error", 2, "--sensitivity", 1, "--need", "a:30::2")
+        assert stated.exit_code == 0
+        assert "assumed:" not in stated.stderr
 
     def test_workload(self):
         """Several needs are solved together."""

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import hushed as hs
 from hushed import privacy_loss
 from hushed.cost import CostModel, Need, epsilon_for_error, error_of, plan
 from hushed.errors import NotFeasible, ParameterError
@@ -139,7 +140,7 @@ class TestPlan:
         eased = plan([Need(error=7.853, beta=0.05)], budget=40_000, model=HEALTH_CENTRE)
         assert eased.require().feasible is True
         assert "epsilon = 0.3815" in eased.sentence
-        assert "within 7.853 of the truth with probability 0.95" in eased.sentence
+        assert "within 7.853 of the exact answer with probability 0.95" in eased.sentence
 
     def test_each_remedy_alone_is_enough(self):
         """Every remedy's number makes the plan fit, and a little less does not."""
@@ -234,3 +235,66 @@ def test_names_of_needs_are_shown_on_one_line_without_controls():
         plan(needs, budget=20.0, model=CostModel(per_person=100, people=2)).require()
     assert "count  0" in str(refused.value)
     assert str(refused.value).isprintable()
+
+
+def sampled(**options):
+    """A sensitivity that was sampled, of an average over blocks if asked for."""
+    function = hs.Blockwise(np.max, rows=5) if options.pop("blocks", False) else np.max
+    box = hs.populations.Uniform(low=0, high=1)
+    given = {"rows": 20, "gamma": 0.05, "symmetric": True, "seed": 1, **options}
+    return hs.sample_sensitivity(function, box, **given)
+
+
+class TestKnownSensitivities:
+    def test_a_number_is_said_to_be_assumed(self):
+        """It is a plan, of what nobody released, and no more than the number is right."""
+        told = plan([Need(error=1.0)]).sentence
+        assert told.startswith("We plan to release the answer")
+        assert "sensitivity of 1, assumed" in told
+        assert "If the assumed sensitivity is right, this would satisfy" in told
+        assert "released" not in told
+
+    def test_a_sampled_one_brings_its_gamma(self):
+        """The same level as by its number, and gamma in words, number and card."""
+        s = sampled()
+        found = plan([Need(error=1.0, sensitivity=s), Need(error=2.0, sensitivity=s)])
+        alone = plan([Need(error=e, sensitivity=s.value) for e in (1.0, 2.0)])
+        assert (found.epsilon, found.gamma, alone.gamma) == (alone.epsilon, 0.05, 0.0)
+        assert "gamma = 0.05" in found.sentence
+        assert "none of this holds" in found.sentence
+        assert "its rows in the same order" in found.sentence
+        assert "assumed" not in found.sentence
+        assert "gamma 0.05" in str(found)
+        other = plan([Need(error=1.0, sensitivity=s), Need(error=1.0, sensitivity=sampled(seed=2))])
+        assert other.gamma == 0.1
+
+    def test_an_average_over_blocks_is_named(self):
+        """What the error is from."""
+        need = Need(error=1.0, beta=0.05, sensitivity=sampled(blocks=True))
+        assert "within 1 of the exact average over blocks" in plan([need]).sentence
+
+    def test_a_proven_one_is_neither_assumed_nor_sampled(self):
+        """Nothing is left open."""
+        s = hs.proven_sensitivity(1.0, argument="a count")
+        told = plan([Need(error=1.0, sensitivity=s)])
+        assert "sensitivity of 1, proven" in told.sentence
+        assert "This would satisfy" in told.sentence
+        assert (told.gamma, told.epsilon) == (0.0, pytest.approx(1.0))
+
+    def test_what_does_not_fit_is_refused(self):
+        """Norms that do not bound a sum, relations that do not go together, gammas above 1."""
+        norm = hs.proven_sensitivity(1.0, "l2", argument="a sum")
+        assert plan([Need(error=1.0, sensitivity=norm)]).epsilon == pytest.approx(1.0)
+        with pytest.raises(ParameterError, match="norm='l1'"):
+            Need(error=1.0, sensitivity=norm, dims=2)
+        added = hs.proven_sensitivity(1.0, argument="a count", neighbours="add-remove")
+        with pytest.raises(ParameterError, match="different neighbours"):
+            plan([Need(error=1.0, sensitivity=s) for s in (added, sampled())])
+        box = hs.populations.Uniform(low=0, high=1)
+        drawn = [
+            hs.sample_sensitivity(np.mean, box, rows=20, gamma=0.5, symmetric=True, seed=i)
+            for i in range(2)
+        ]
+        several = [Need(error=1.0, sensitivity=each) for each in drawn]
+        with pytest.raises(ParameterError, match="add up to 1"):
+            plan(several)

@@ -1150,5 +1150,8 @@ def test_a_key_in_use_says_what_differs(plain):
     plain.charge("b", G(epsilon=0.1), key="k", question="one")
     with pytest.raises(KeyInUse, match=r"epsilon was 0\.1 and is 0\.2"):
         plain.charge("b", G(epsilon=0.2), key="k", question="one")
-    with pytest.raises(KeyInUse, match=r"the price is the same.*rows_per_user"):
+    with pytest.raises(
+        KeyInUse,
+        match=r"the price is the same.*rows_per_user.*To that of a function belong its code",
+    ):
         plain.charge("b", G(epsilon=0.1), key="k", question="two")

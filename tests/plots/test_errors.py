@@ -88,3 +88,14 @@ def test_the_edges_of_a_histogram_are_printed():
     """Its numbers mean nothing without them."""
     answer = TABLE.histogram("cost", low=0, high=6, bins=3).release(epsilon=1)
     assert "edges of the bins of histogram_cost: 0 2 4 6\n" in str(answer)
+
+
+def test_what_is_no_figure_says_what_is(tmp_path):
+    """A mechanism whose error is in rows, a page, a sensitivity: each names the way."""
+    inverse = hs.InverseSensitivity(hs.statistics.median(low=0, high=1), epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"changed rows that .* comparison_figure"):
+        error_figure(inverse)
+    with pytest.raises(ParameterError, match=r"a page is a text.*write_text"):
+        hs.plots.save_figure("<html></html>", tmp_path / "c.html")
+    with pytest.raises(ParameterError, match=r"give released\.certificate"):
+        hs.plots.movement_figure(S)

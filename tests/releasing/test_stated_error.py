@@ -183,3 +183,14 @@ def test_scores_that_are_averages_over_blocks_are_told_as_such():
     error = hs.release(of_blocks, ROWS, hs.Exponential(s, epsilon=5.0))
     assert "Scores are those of the average over blocks of 20 rows" in str(error)
     assert "score below the best, by the average over blocks of 20 rows" in error.error.unit
+
+
+@pytest.mark.parametrize(("blocks", "vague"), [(31, True), (101, False)])
+def test_an_error_of_nearly_all_blocks_is_said_to_say_nothing(blocks, vague):
+    """15.23 of 31 blocks is any answer of a block; the number alone looked like a bound."""
+    mechanism = hs.Blocks(low=0, high=1, epsilon=1.0, blocks=blocks)
+    released = hs.release(np.mean, np.linspace(0, 1, 3 * blocks), mechanism)
+    told = released.error.explain()
+    assert f"misses their median, of {blocks}" in told
+    assert ("anywhere in all answers of blocks" in told) == vague
+    assert ("anywhere among the answers of blocks" in released.certificate.explain()) == vague

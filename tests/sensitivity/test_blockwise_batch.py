@@ -1,10 +1,12 @@
 """Averages over blocks by a function that takes many blocks at once."""
 
+import math
+
 import numpy as np
 import pytest
 
 import hushed as hs
-from hushed.errors import ParameterError
+from hushed.errors import BadFunction, ParameterError
 
 UNIT = hs.populations.Uniform(low=0, high=1)
 
@@ -63,3 +65,20 @@ def test_blocks_of_one_user(symmetric):
         total, people, rows=10, gamma=0.1, user=0, symmetric=symmetric, workers=1
     )
     assert 0.1 < s.value <= 0.3 * (1 + 2**-9)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda part: float(np.mean(part)) if np.max(part) else math.nan,
+        lambda part: float(np.mean(part)) if np.max(part) else math.log(0.0),
+    ],
+    ids=["NaN", "exception"],
+)
+def test_a_failure_of_one_block_is_told_as_what_it_may_be(function):
+    """It need not be an exception; which of the two it was is withheld with its words."""
+    average = hs.Blockwise(function, rows=5)
+    box = hs.populations.Uniform(low=0, high=1)
+    s = hs.sample_sensitivity(average, box, rows=20, gamma=0.05, symmetric=True)
+    with pytest.raises(BadFunction, match="failed, or gave a part an answer that is no finite"):
+        hs.release(average, np.zeros(20), hs.Laplace(s, epsilon=1.0))

@@ -37,6 +37,7 @@ from hushed.errors import (
     BadFunction,
     BadRows,
     DoesNotHold,
+    HushedWarning,
     KeyInUse,
     Overspent,
     ParameterError,
@@ -912,3 +913,16 @@ class TestNumbersOnACertificate:
         """It says what is missing."""
         with pytest.raises(ParameterError, match="once it is fitted"):
             hs.certify(objective())
+
+
+@pytest.mark.parametrize("table", [False, True])
+def test_missing_cells_of_public_rows_are_warned_of_where_they_count_as_0(table):
+    """The public rows show that there are some; nothing private is looked at."""
+    X, y = rows(3000)
+    X[3, 1] = np.nan
+    given = hs.populations.PublicTable(np.column_stack([X, y])) if table else (X, y)
+    asked = {"epsilon": 1.0, "gamma": 0.1}
+    private = rows(50, seed=1)
+    with pytest.warns(HushedWarning, match="in 1 of 2 columns, and without bounds= .* as 0"):
+        PrivateEstimator(Ridge(), given, **asked).fit(*private)
+    PrivateEstimator(Ridge(), given, bounds=(-1, 1), **asked).fit(*private)  # no warning

@@ -100,13 +100,23 @@ def call_privately(function: Callable[[Any], Any], rows: Any) -> Any:
         try:
             return function(rows)
         except BaseException as cause:
-            raised = "" if is_stop(cause) else public_name(type(cause), "an exception")
+            raised = "" if is_stop(cause) else _say_failure(cause)
     if not raised:
         raise KeyboardInterrupt
     raise BadFunction(
-        f"the function raised {raised} on the private rows; its message is withheld, "
+        f"the function {raised} on the private rows; its message is withheld, "
         "because it may contain a private value"
     )
+
+
+def _say_failure(cause: BaseException) -> str:
+    """Say in what way a function failed; an average over blocks reads answers of parts itself."""
+    if type(cause) is BadFunction:  # its words may repeat those of the function
+        return (
+            "failed, or gave a part an answer that is no finite number, or of another shape than "
+            "the others,"
+        )
+    return f"raised {public_name(type(cause), 'an exception')}"
 
 
 def _read_answer(raw: Any) -> tuple[Floats, tuple[str, ...]]:

@@ -34,7 +34,7 @@ from hushed.accounting._theorems import (
     renyi_conversion,
 )
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, Neighbours, Unit
+from hushed.guarantee import SAME_EVENT, Guarantee, Neighbours, Unit
 from hushed.privacy_loss import Bracket, PrivacyProfile
 
 # What every theorem here rests on; the filters of a ledger do not.
@@ -42,6 +42,17 @@ FIXED = (
     "This holds if the number of releases, and how much each may lose, was fixed before the first "
     "answer. If answers decided it, a budget covers it, and no sum afterwards."
 )
+
+
+def say_once(promise: Guarantee | None) -> str:
+    """Say when a sampled sensitivity counts its gamma once; nothing where none is shared."""
+    if promise is None or not promise.estimates:
+        return ""
+    return (
+        "A sampled sensitivity counts its gamma once; this is right if all releases are of "
+        f"{SAME_EVENT[promise.unit]}."
+    )
+
 
 Method = Literal["basic", "advanced", "optimal", "zcdp", "renyi", "pld", "at-risk"]
 
@@ -142,11 +153,7 @@ class Composition(Shown):
         ]
         if self.releases > 1:
             lines.append(FIXED)
-        if g is not None and g.estimates and self.releases > 1:
-            lines.append(
-                "A sampled sensitivity counts its gamma once; this is right if all releases are of "
-                "the same table."
-            )
+            lines += [say_once(g)] * bool(say_once(g))
         if g is not None and g.protect == "table" and self.releases > 1:
             lines.append(
                 "Together they are about those new rows only that every sampled one of them was "
@@ -216,7 +223,8 @@ def compose(
     All methods but ``at-risk`` also cover an adversary who chooses what each release asks after
     seeing the ones before; but not how many there are, nor how much each may lose. Whoever chooses
     that by the answers is covered by the filters of a `hushed.Ledger` alone. A sampled sensitivity
-    that is used several times counts its gamma once.
+    that is used several times counts its gamma once, which is right for the same table with its
+    rows in the same order (for a symmetric function that is no average over blocks, in any order).
     """
     delta = read("delta", delta, up=False)
     require_within("delta", delta, 0, 1)

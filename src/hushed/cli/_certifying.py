@@ -14,6 +14,7 @@ import typer
 
 import hushed as hs
 from hushed._ground.numerals import is_whole_number
+from hushed._ground.printing import flat
 from hushed._ground.whole_files import write_whole
 from hushed.cli._delivery import check_files, write_files
 from hushed.cli._keys import read_key
@@ -23,7 +24,7 @@ from hushed.cli._panels import CONTEXT, LEDGER, NOISE, OUTPUT
 from hushed.cli._record_files import read_record
 from hushed.cli._records import take_records
 from hushed.cli._written import files_of
-from hushed.errors import ParameterError
+from hushed.errors import DoesNotHold, ParameterError
 from hushed.statements import public_key
 from hushed.statements import sign as sign_statement
 from hushed.statements._certifying import certify_record
@@ -168,4 +169,8 @@ def _name(entry: str) -> int | str:
 def _read_statement(path: Path) -> hs.Statement:
     """Read a certificate that is a part of a study; who signed it is not looked at."""
     text = read_record(path, _PART)
-    return read_unchecked(text) if is_signed(text) else hs.Statement.from_json(text)
+    try:
+        return read_unchecked(text) if is_signed(text) else hs.Statement.from_json(text)
+    except ParameterError as problem:
+        kind = DoesNotHold if isinstance(problem, DoesNotHold) else ParameterError
+        raise kind(f"{flat(path)}: {problem.message}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import format_down, format_up, money_above, money_below
+from hushed._ground.printing import flat, format_down, format_up, money_above, money_below
 from hushed.cli._options import JsonOption, PlotOption
 from hushed.cli._outcome import REFUSED, finish, print_line, print_note, print_notes, print_table
 from hushed.cli._written import check_figure
@@ -29,7 +30,10 @@ def cost(
         float | None,
         typer.Option(help="Chance of a larger error; left out, the error is a mean."),
     ] = None,
-    sensitivity: Annotated[float, typer.Option(help="How far one record moves the answer.")] = 1.0,
+    sensitivity: Annotated[
+        float | None,
+        typer.Option(help="How far one record moves the answer; left out, 1 is assumed."),
+    ] = None,
     need: Annotated[
         list[str] | None,
         typer.Option(help="A further release: NAME:ERROR[:BETA[:SENSITIVITY]]. Repeatable."),
@@ -61,7 +65,8 @@ def cost(
             model = costs.CostModel(per_person=per_person, people=people, rate=rate, floor=floor)
         needs = [_need(text) for text in need or []]
         if error is not None:
-            needs.insert(0, costs.Need(error=error, beta=beta, sensitivity=sensitivity))
+            moved = 1.0 if sensitivity is None else sensitivity
+            needs.insert(0, costs.Need(error=error, beta=beta, sensitivity=moved))
         if epsilon0 is not None and needs:
             raise ParameterError("give --epsilon0 or tolerated errors, not both")
         if epsilon0 is not None:
@@ -70,9 +75,19 @@ def cost(
             _price(model, epsilon0, result, basis=basis, budget=budget, plot=plot, quiet=as_json)
         elif needs:
             found = costs.plan(needs, budget=budget, model=model, delta=delta)
+            _note_assumed(need or [], one=error is not None and sensitivity is None)
             _show_plan(found, model, plot, result, quiet=as_json)
         else:
             raise ParameterError("give --error (or --need), or --epsilon0 to price a level")
+
+
+def _note_assumed(needs: Sequence[str], *, one: bool) -> None:
+    """Say for which releases nobody stated how far one record moves the answer."""
+    if one:
+        print_note(_ASSUMED.format("the answer", "--sensitivity"))
+    for name, *rest in (text.split(":") for text in needs):
+        if len(rest) < 3 or not rest[2]:
+            print_note(_ASSUMED.format(flat(name), "--need NAME:ERROR:BETA:SENSITIVITY"))
 
 
 def _need(text: str) -> Need:
@@ -95,6 +110,7 @@ def _need(text: str) -> Need:
     )
 
 
+_ASSUMED = "assumed: one record moves {} by at most 1, as it does a count; {} says otherwise"
 _SAID = {"exact": "nominal", "loss": "average", "published": "nominal"}  # by basis
 _EXPLAINED = (
     "average: what is paid on average is at most this. nominal: what the formula gives with a "
@@ -183,10 +199,11 @@ def _show_plan(
         return
     print_table(
         f"epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}",
-        ["release", "mechanism", "scale", "epsilon", "tolerated error"],
+        ["release", "sensitivity", "mechanism", "scale", "epsilon", "tolerated error"],
         [
             [
                 c.need.name,
+                f"{format_up(c.need.moves)} ({c.need.known_how()})",
                 c.mechanism,
                 format_down(c.scale),
                 format_up(c.epsilon),
@@ -206,5 +223,5 @@ def _show_plan(
         print_line(
             f"The budget of {money_below(found.budget)} is enough if you {found.remedies[0]}."
         )
-    print_line("For the report:")
+    print_line("For a proposal:")
     print_line(f"  {found.sentence}")

@@ -13,79 +13,22 @@ from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of, read, stated_below, upper_double
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.numeric import COARSE, first_true_near, round_down, round_up
-from hushed._ground.printing import flat, format_down, format_up, money_above, money_below
+from hushed._ground.printing import (
+    flat,
+    format_down,
+    format_up,
+    money_above,
+    money_below,
+    name_changed,
+)
+from hushed.accounting._joint import say_once
 from hushed.cost._model import CURRENCY, CostModel, epsilon_for_error
+from hushed.cost._need import Need, join_promises
 from hushed.errors import NotFeasible, ParameterError
+from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
 
 Mechanism = Literal["Laplace", "Gaussian"]
-
-
-@called_as("hs.cost.Need(error=5.0)")
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Need(Shown):
-    """One release that somebody wants, with the error they can live with.
-
-    Parameters
-    ----------
-    error : float
-        Tolerated absolute error; above 0, in the unit of the answer.
-    beta : float, optional
-        Probability with which the error may be larger; in (0, 1). Left out, ``error`` is the mean
-        absolute error.
-    sensitivity : float, default 1
-        How far the answer can move between neighbours, in the L1 norm (1 for a count).
-    dims : int, default 1
-        Coordinates of the answer that must all keep the error.
-    name : str, default "the answer"
-        What to call it in the report.
-
-    Raises
-    ------
-    ParameterError
-        If a number is out of range or NaN.
-    """
-
-    error: float
-    beta: float | None = None
-    sensitivity: float = 1.0
-    dims: int = 1
-    name: str = "the answer"
-
-    def _card(self) -> Card:
-        moved = f"by {format_up(self.sensitivity)} at most, in the unit of the answer"
-        facts = [("error", f"{self.accuracy()}, in the unit of the answer")]
-        facts += [("numbers", str(self.dims))] if self.dims > 1 else []
-        return card_of_facts(f"Need of {flat(self.name)}", [*facts, ("one person moves it", moved)])
-
-    def __post_init__(self) -> None:
-        for name, up in (("error", False), ("sensitivity", True), ("beta", False)):
-            if getattr(self, name) is not None or name != "beta":
-                object.__setattr__(self, name, read(name, getattr(self, name), up=up))
-        if math.isinf(self.error) or math.isinf(self.sensitivity):
-            raise ParameterError("error and sensitivity must be finite")
-        level = epsilon_for_error(
-            self.error, sensitivity=self.sensitivity, beta=self.beta, dims=self.dims
-        )
-        if not 1e-300 < level < 1e300 or self.error < 1e-300:
-            raise ParameterError(
-                f"an error of {self.error!r} at a sensitivity of {self.sensitivity!r} needs a "
-                "level that doubles cannot hold: use another unit"
-            )
-
-    def accuracy(self) -> str:
-        """Say the tolerated error in words.
-
-        Returns
-        -------
-        str
-            A clause without a full stop.
-        """
-        if self.beta is None:
-            return f"off by {format_up(self.error)} on average"
-        all_of = "every coordinate " if self.dims > 1 else ""
-        kept = format_down(stated_below(1 - decimal_of(self.beta)), 4)
-        return f"{all_of}within {format_up(self.error)} of the truth with probability {kept}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -145,7 +88,9 @@ class Plan(Shown):
     remedies : tuple of str
         What would make it fit, each alone, with numbers.
     sentence : str
-        What to put in a report.
+        What is planned, for a proposal. It says what is assumed; nothing was released yet.
+    gamma : float, default 0
+        Joint gamma of the sampled sensitivities, for rows that keep their order; 0 without one.
     """
 
     choices: tuple[Choice, ...]
@@ -156,9 +101,11 @@ class Plan(Shown):
     feasible: bool | None
     remedies: tuple[str, ...]
     sentence: str
+    gamma: float = 0.0
 
     def _card(self) -> Card:
-        facts = [("all together", _say_level(self.epsilon, self.delta))]
+        slack = f", gamma {format_up(self.gamma)}" if self.gamma else ""
+        facts = [("all together", _say_level(self.epsilon, self.delta) + slack)]
         if self.cost is not None:
             facts.append(("cost in the worst case", f"{money_above(self.cost)}{CURRENCY}"))
         if self.budget is not None:
@@ -253,7 +200,8 @@ def plan(
     Raises
     ------
     ParameterError
-        If there is no need, or a number is out of range.
+        If there is no need, a number is out of range, or the sensitivities are for different
+        neighbours.
 
     Notes
     -----
@@ -271,6 +219,7 @@ def plan(
     budget = None if budget is None else read("budget", budget, up=False)
     if budget is not None and not budget >= 0:
         raise ParameterError(f"budget must be 0 or more, got {budget}", parameter="budget")
+    promise = join_promises(needs)
     choices, epsilon, joint = _cheapest(needs, delta)
     used = delta if _uses_delta(choices, epsilon) else 0.0
     beyond = _beyond(joint, epsilon) if used else 0.0
@@ -284,7 +233,8 @@ def plan(
         budget=budget,
         feasible=feasible,
         remedies=(),
-        sentence=_sentence(choices, (epsilon, used, beyond), cost, model),
+        sentence=_sentence(choices, promise, (epsilon, used, beyond), cost, model),
+        gamma=promise.gamma,
     )
     if budget is None or feasible:
         return found
@@ -306,12 +256,10 @@ def _beyond(joint: PrivacyProfile, epsilon: float) -> float:
 
 
 def _laplace(need: Need) -> Choice:
-    level = epsilon_for_error(
-        need.error, sensitivity=need.sensitivity, beta=need.beta, dims=need.dims
-    )
+    level = epsilon_for_error(need.error, sensitivity=need.moves, beta=need.beta, dims=need.dims)
     level = round_up(level)
     return Choice(
-        need=need, mechanism="Laplace", scale=need.sensitivity / level, epsilon=level, delta=0.0
+        need=need, mechanism="Laplace", scale=need.moves / level, epsilon=level, delta=0.0
     )
 
 
@@ -329,7 +277,7 @@ def _gaussian(need: Need, delta: float) -> Choice:
 
 
 def _normal(need: Need, sigma: float) -> PrivacyProfile:
-    return privacy_loss.gaussian(round_up(need.sensitivity / sigma))
+    return privacy_loss.gaussian(round_up(need.moves / sigma))
 
 
 def _cheapest(
@@ -359,30 +307,33 @@ def _uses_delta(choices: tuple[Choice, ...], epsilon: float) -> bool:
 
 def _sentence(
     choices: tuple[Choice, ...],
+    promise: Guarantee,
     level: tuple[float, float, float],
     cost: float | None,
     model: CostModel | None,
 ) -> str:
-    """Say what was released; every number on the side that promises less."""
+    """Say what is planned; every number on the side that promises less."""
     epsilon, delta, beyond = level
     parts = "; ".join(
         f"{flat(c.need.name)} with {c.mechanism} noise of "
         f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
-        f"{format_down(c.scale, 4)} ({c.need.accuracy()})"
+        f"{format_down(c.scale, 4)} for a sensitivity of {format_up(c.need.moves, 4)}, "
+        f"{c.need.known_how()} ({c.need.accuracy()})"
         for c in choices[:8]
     )
     if len(choices) > 8:
         parts += f"; and {len(choices) - 8} more"
     slack = f", delta = {format_up(delta)}" if delta else ""
-    promise = f"epsilon = {format_up(epsilon, 4)}{slack}"
+    slack += f", gamma = {format_up(promise.gamma)}" if promise.gamma else ""
+    level_said = f"epsilon = {format_up(epsilon, 4)}{slack}"
     limit = risk.belief(epsilon)
-    verb = "Together these satisfy" if len(choices) > 1 else "This satisfies"
+    nominal = "In name only, as a population was made from private rows: " * promise.data_dependent
     text = (
-        f"We released {parts}. {verb} "
-        f"differential privacy with {promise}: {_but_for(beyond)}one person's record multiplies "
-        f"the odds of any conclusion by at most {_factor(epsilon)}, so that someone who thought a "
-        f"fact about a person as likely as not can come to believe it to at most "
-        f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %"
+        f"{nominal}We plan to release {parts}. {_condition(choices)} would satisfy "
+        f"differential privacy with {level_said}: {_but_for(beyond)}{_whose(promise)} would "
+        f"multiply the odds of any conclusion by at most {_factor(epsilon)}, so that someone who "
+        "thought a fact about a person as likely as not can come to believe it to at most "
+        f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %{_may_fail(promise, len(choices))}"
     )
     if cost is None or model is None:
         return text + "."
@@ -390,6 +341,32 @@ def _sentence(
         f". In the cost model {model.per_person:,.10g} exp(-{model.rate:.10g}/epsilon)"
         f"{f' + {model.floor:,.10g}' if model.floor else ''} per person, compensating all "
         f"{model.people} people would cost at most {money_above(cost)}."
+    )
+
+
+def _condition(choices: tuple[Choice, ...]) -> str:
+    """Say what the promise of a plan rests on, and what it is a promise of."""
+    assumed = sum(c.need.known_how() == "assumed" for c in choices)
+    what = "together these" if len(choices) > 1 else "this"
+    if not assumed:
+        return what.capitalize()
+    which = "sensitivities are" if assumed > 1 else "sensitivity is"
+    return f"If the assumed {which} right, {what}"
+
+
+def _whose(promise: Guarantee) -> str:
+    if promise.unit == "row" and promise.distance == 1:
+        return "one person's record"
+    return f"a change of {name_changed(promise.unit, promise.distance)}"
+
+
+def _may_fail(promise: Guarantee, releases: int) -> str:
+    if not promise.gamma:
+        return ""
+    once = say_once(promise) if releases > 1 else ""
+    return (
+        f". With a probability of up to gamma = {format_up(promise.gamma)}, over the population "
+        f"and the sampler, none of this holds{'. ' * bool(once)}{once.removesuffix('.')}"
     )
 
 

@@ -16,7 +16,7 @@ from hushed._ground.printing import (
     percent_up,
     show_time,
 )
-from hushed.guarantee import Guarantee
+from hushed.guarantee import SAME_EVENT, Guarantee
 from hushed.ledger._entries import Budget
 
 _ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
@@ -33,8 +33,8 @@ _NOMINAL = (
 )
 
 _ONE_TABLE = (
-    " A sampled sensitivity spends its gamma once; this is right if all charges are for the same "
-    "table."
+    " A sampled sensitivity spends its gamma once; this is right if all charges are for "
+    f"{SAME_EVENT['row']}."
 )
 _ONE_GIVEN = (
     " The charges together are about those new rows only that every sampled one of them was given."
@@ -45,8 +45,8 @@ SAMPLER_TOO = (
 )
 _ONE_ORDER = (
     " A sensitivity that was sampled for people spends its gamma for each release, as each has "
-    "another random order of people; one of a symmetric function spends it once, which is right if "
-    "all charges are for the same table."
+    "another random order of people; one of a symmetric function, no average over blocks, spends "
+    f"it once, which is right if all charges are for {SAME_EVENT['user']}."
 )
 
 

@@ -101,8 +101,10 @@ def _say_difference(paid: Guarantee, due: Guarantee) -> str:
         "the price is the same, and something else is not, of which the ledger keeps a digest "
         "alone. To the question of a query belong its file or table, the types of its columns, "
         "what is asked with which bounds, keys and names, the kind of noise, the level of the "
-        "error bars, the guess of the rows of each user (rows_per_user) and the time limit; a note "
-        "does not"
+        "error bars, the guess of the rows of each user (rows_per_user) and the time limit. To "
+        "that of a function belong its code with what it uses, the mechanism with its parameters, "
+        "the sensitivity with its movements, number of rows, seed and population, outside= and "
+        "whom the promise is for. A note does not"
     )
 
 

@@ -17,6 +17,7 @@ from hushed.plots._ledgers import budget_over_time
 from hushed.plots._pages import render_page
 from hushed.releasing import Certificate
 from hushed.releasing._neighbour_words import list_numbers, name_trials, name_units
+from hushed.sensitivity import Sensitivity
 from hushed.sensitivity._remarks import list_kept_ranks
 from hushed.statements import Statement
 from hushed.statements._budgets import BudgetReport
@@ -51,6 +52,12 @@ def movement_figure(certificate: Certificate) -> Any:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
+    if isinstance(certificate, Sensitivity):
+        raise ParameterError(
+            "certificate must be a Certificate, got Sensitivity: release with it, and give "
+            "released.certificate",
+            parameter="certificate",
+        )
     require_kind("certificate", certificate, Certificate)
     alt = altair_or_refuse()
     sampling = certificate.sampling

@@ -157,7 +157,7 @@ def _list_errors(
     if not isinstance(asked, Calibrated) or terms:
         raise ParameterError(
             "error_figure takes a query with the terms of its quote, or a mechanism without any; "
-            f"got {type(asked).__name__}"
+            f"got {type(asked).__name__}{_say_counted(asked)}"
         )
     found: Any = asked
     return [
@@ -169,6 +169,18 @@ def _list_errors(
         )
         for level in levels
     ]
+
+
+def _say_counted(asked: Any) -> str:
+    """Say of a mechanism whose error depends on rows or scores what shows it."""
+    name = getattr(type(asked), "name", None)
+    unit = name_unit(name) if isinstance(name, str) else ""
+    if not unit:
+        return ""
+    return (
+        f", whose error is counted in another unit ({unit}): hs.compare tries it on public rows, "
+        "and comparison_figure draws that"
+    )
 
 
 def _point(epsilon: float, error: float, of: str, unit: str) -> dict[str, Any]:

@@ -147,7 +147,11 @@ def save_figure(figure: Any, path: str | Path) -> Path:
     target = Path(path)
     check_suffix(target)
     if not hasattr(figure, "to_dict"):
-        raise ParameterError(f"a figure of hs.plots is needed, got {type(figure).__name__}")
+        page = ": a page is a text, Path(path).write_text(page, encoding='utf-8') writes it"
+        raise ParameterError(
+            f"a figure of hs.plots is needed, got {type(figure).__name__}"
+            f"{page if isinstance(figure, str) else ''}"
+        )
     if target.suffix == ".html":
         # Altair finds the class of a record among its own, which are not those that show offline.
         kind: Any = next(each for each in type(figure).__mro__ if each.__module__ != __name__)

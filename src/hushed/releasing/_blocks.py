@@ -209,6 +209,7 @@ def explain_blocks_accuracy(certificate: Certificate) -> str:
         text = f"Released was one of {record.values} public values. With probability 95 % " + (
             f"it lies between the answers number {lowest} and {blocks + 1 - lowest} of {blocks}, "
             f"in ascending order, each moved to the nearest of these values{able}"
+            + (": anywhere among the answers of blocks, and no more is known" * (lowest == 1))
             if lowest > 0
             else "it lies in the range, and no more is known"
             + (", if the prior is wrong" if stated["prior"] else "")

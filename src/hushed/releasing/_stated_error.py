@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,17 @@ def state_error(certificate: Certificate) -> StatedError:
     if sampling is not None and (average := name_average(sampling)):
         how = "counted from" if unit == _ANSWER else "by"
         unit = f"{unit}, {how} {average}; {doubt_average(sampling)}"
+    if unit == _OF_BLOCKS["exponential"]:
+        unit += _doubt_blocks(record)
     return StatedError(value=record.accuracy, unit=unit, margin=_say_margin(record, rows))
+
+
+def _doubt_blocks(record: MechanismRecord) -> str:
+    """Say of how many blocks, and where so large an error is any answer at all."""
+    blocks = int(record.parameters["blocks"])
+    lowest = math.ceil(blocks / 2 - (record.accuracy or 0.0))
+    among = {0: "the whole range", 1: "all answers of blocks"}.get(max(lowest, 0))
+    return f", of {blocks}" + f": it may be anywhere in {among}, no more is known" * bool(among)
 
 
 def _say_margin(record: MechanismRecord, rows: str) -> str:

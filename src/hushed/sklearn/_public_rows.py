@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hushed._ground.types import Floats
+from hushed._ground.warned import warn_outside
 from hushed._rows._ranges import Range, read_ranges
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, HushedWarning, ParameterError
 from hushed.populations import Population, PublicTable
 from hushed.populations._sources import description
 from hushed.populations._users import column_of_users
@@ -64,6 +66,7 @@ def read_population(given: Any, scheme: Scheme) -> Population:
     """Make a population of public rows, or encode the rows of the caller's own."""
     if isinstance(given, PublicTable):
         frame = encode_table(given.frame, scheme)
+        _warn_missing(as_table(given.frame)[:, : scheme.features], scheme)
         bounds = _join_bounds(given, scheme) or None
         return replace(given, frame=frame, bounds=bounds, name=f"{given.name}, {_ENCODED}")
     if column_of_users(given) is not None:
@@ -82,7 +85,22 @@ def read_population(given: Any, scheme: Scheme) -> Population:
         )
     features, labels = given if scheme.labelled else (given, None)
     rows = _encode_given(features, labels, scheme)
+    _warn_missing(as_table(features), scheme)
     return PublicTable(rows, name=f"public examples, {_ENCODED}", bounds=_name_bounds(scheme))
+
+
+def _warn_missing(features: Floats, scheme: Scheme) -> None:
+    """Warn of missing cells of public rows that count as 0, as those of private rows do then."""
+    columns = int(np.isnan(features).any(axis=0).sum())
+    if scheme.middle is None and columns:
+        warn_outside(
+            HushedWarning(
+                f"the public rows have missing cells in {columns} of {scheme.features} columns, "
+                "and without bounds= a missing cell counts as 0, in private rows too: give "
+                "bounds=(low, high), and it counts as the middle of its range, or fill cells by a "
+                "public rule"
+            )
+        )
 
 
 def read_points(given: Any, scheme: Scheme) -> Any:

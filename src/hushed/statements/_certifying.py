@@ -184,7 +184,8 @@ def _is_of_people(subject: object) -> bool:
 def _read_part(part: object) -> StudyPart:
     if not isinstance(part, Statement):
         raise ParameterError(
-            f"a study is of certificates of hs.certify, got {type(part).__name__}",
+            f"a study is of what hs.certify(released) returns, got {type(part).__name__}: certify "
+            "the release itself, not its .certificate",
             parameter="certificates",
         )
     if part.guarantee is None:

@@ -225,9 +225,7 @@ class Statement(Shown):
         """
         told = _load(text)
         if not isinstance(told, dict) or told.get("schema") != _SCHEMA:
-            signed = isinstance(told, dict) and "payloadType" in told
-            how = ": it is signed, and hushed.statements.open_signed reads it with the public key"
-            raise ParameterError(f"this is no {_SCHEMA}{how if signed else ''}")
+            raise ParameterError(f"this is no {_SCHEMA}{_say_instead(told)}")
         if told.get("version") != _VERSION or not is_whole(told["version"]):
             raise ParameterError(f"a {_SCHEMA} of version {_VERSION} is wanted")
         try:
@@ -364,6 +362,20 @@ def _is_same(told: dict[str, Any], again: dict[str, Any], name: str) -> bool:
     if name in _COMPUTED:
         return is_near(told[name], again[name])
     return canonical(told[name]) == canonical(again[name])
+
+
+def _say_instead(told: Any) -> str:
+    """Say what a record is instead, and how to read it, or make of it what is wanted."""
+    if not isinstance(told, dict):
+        return ""
+    if "payloadType" in told:
+        return ": it is signed, and hushed.statements.open_signed reads it with the public key"
+    if "guarantee" in told and "mechanism" in told:
+        return (
+            ": it is the plain certificate of a release, of release.certificate.to_json(); "
+            "hs.certify(released) makes a statement of the release"
+        )
+    return ""
 
 
 def is_statement(text: str | bytes) -> bool:
