@@ -180,6 +180,14 @@ def confirm(
             "another way.",
         ),
     ] = False,
+    other_people: Annotated[
+        bool,
+        typer.Option(
+            "--other-people",
+            help="The rows are of people who were in none before: of another budget, what was "
+            "spent before is not charged.",
+        ),
+    ] = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -187,9 +195,11 @@ def confirm(
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import confirm_dataset  # noqa: PLC0415
 
-        found = confirm_dataset(folder, name, accept_change=accept_change)
+        found = confirm_dataset(
+            folder, name, accept_change=accept_change, other_people=other_people
+        )
         result.update(dataset=name, budget=found.budget, at_once=found.at_once)
-        result.update(changes=list(found.changes))
+        result.update(changes=list(found.changes), carried=list(found.carried))
         if found.problem:
             result.update(problem=found.problem)
         if not json:
@@ -201,6 +211,8 @@ def confirm(
             print_line(f"{name} can be asked again {when}, against budget {found.budget!r}")
             for each in found.changes:
                 print_note(f"changed: {each}")
+            for each in found.carried:
+                print_note(each)
             if found.problem:
                 print_note(f"confirmed, but look at this: {found.problem}")
 
