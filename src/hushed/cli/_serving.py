@@ -277,8 +277,8 @@ def restore(
         bool,
         typer.Option(
             "--accept-loss",
-            help="Take an older copy: what it lacks is booked as spent, what waits fails, and all "
-            "tokens are revoked.",
+            help="Take an older copy: what it lacks is booked as spent, what waits for an answer "
+            "fails, what waits for approval is declined, and all tokens are revoked.",
         ),
     ] = False,
     folder: FolderOption = Path(),
@@ -297,7 +297,8 @@ def restore(
             if found.lost:
                 print_note(
                     f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
-                    f"budgets; failed: {found.failed} requests; revoked: {found.revoked} tokens. "
+                    f"budgets; failed: {found.failed} requests; declined: {found.declined} that "
+                    f"waited for approval; revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )
