@@ -12,12 +12,15 @@ from typer.testing import CliRunner
 from hushed.cli import app
 from hushed.client import connect
 from hushed.errors import AwaitingApproval, Refusal
+from hushed.ledger import Ledger
+from hushed.ledger._rows import run
 from hushed.server import _approving
+from hushed.server._audit import telling
 from hushed.server._desk import Desk
 from hushed.server._problems import Problem
 from hushed.server._requests import find_request
-from hushed.server._setup import invite
-from hushed.server._tokens import Scope
+from hushed.server._setup import invite, stop_tokens
+from hushed.server._tokens import Scope, split_token
 from hushed.server._verdicts import Verdicts
 
 
@@ -321,3 +324,28 @@ def test_an_approval_that_finds_no_process_is_told_as_documented(team, monkeypat
         assert (found.status_code, found.json()["code"]) == (503, "busy")
     assert (state(team, made), team.charges()) == ("pending", 0)
     assert decide(team, team.sam, made).status_code == 200
+
+
+def test_what_waited_in_an_older_copy_is_declined_with_its_token(team, tmp_path):
+    made = team.ask(team.ana, "dear", epsilon=0.3).json()["id"]
+    with Ledger(f"sqlite:///{team.folder}/hushed.db") as ledger:
+        ledger.backup(tmp_path / "copy.db")
+    stop_tokens(team.folder, "ana")
+    team.desk.move_mark()
+    team.desk.close()
+    words = ["serve", "restore", str(tmp_path / "copy.db"), "--accept-loss"]
+    done = CliRunner().invoke(app, [*words, "--folder", str(team.folder)])
+    assert "declined: 1 that waited for approval" in " ".join(done.stderr.split())
+    with Ledger(f"sqlite:///{team.folder}/hushed.db") as ledger:
+        assert find_request(ledger, made).state == "declined"
+
+
+def test_a_token_that_counts_no_more_is_named_before_budgets(team):
+    """As one that was stopped by hand in the database is: nothing declined what waits."""
+    made = team.ask(team.ana, "dear", epsilon=0.6).json()["id"]
+    assert team.ask(team.ana, "one", epsilon=0.1).status_code == 201
+    with telling(team.desk.ledger) as connection:
+        run(connection, "UPDATE @.hushed_s_tokens SET revoked = made", {})
+        statement = "UPDATE @.hushed_s_tokens SET revoked = NULL WHERE id = :id"
+        run(connection, statement, {"id": split_token(team.sam)[0]})
+    assert "token that it was asked with" in decide(team, team.sam, made).json()["detail"]

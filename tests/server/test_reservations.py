@@ -220,12 +220,12 @@ def test_the_command_sets_aside_and_refuses(tmp_path):
 
 
 def _give_another_budget(team):
-    """Name another budget of 0.1 in the file, and confirm it, as a person at the machine does."""
+    """Name another budget of 0.1 in the file, for rows of other people, and confirm it."""
     limit = Guarantee(epsilon=0.1, neighbours="add-remove", unit="user")
     team.desk.ledger.open_budget("next year", limit)
     file = team.folder / FILE
     file.write_text(file.read_text().replace('budget = "stays"', 'budget = "next year"'))
-    assert confirm_dataset(team.folder, "stays").budget == "next year"
+    assert confirm_dataset(team.folder, "stays", other_people=True).budget == "next year"
 
 
 def test_5_what_one_budget_has_set_aside_pays_nothing_of_another_one(tmp_path):

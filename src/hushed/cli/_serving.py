@@ -180,6 +180,14 @@ def confirm(
             "another way.",
         ),
     ] = False,
+    other_people: Annotated[
+        bool,
+        typer.Option(
+            "--other-people",
+            help="The rows are of people who were in none before: of another budget, what was "
+            "spent before is not charged.",
+        ),
+    ] = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -187,9 +195,11 @@ def confirm(
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import confirm_dataset  # noqa: PLC0415
 
-        found = confirm_dataset(folder, name, accept_change=accept_change)
+        found = confirm_dataset(
+            folder, name, accept_change=accept_change, other_people=other_people
+        )
         result.update(dataset=name, budget=found.budget, at_once=found.at_once)
-        result.update(changes=list(found.changes))
+        result.update(changes=list(found.changes), carried=list(found.carried))
         if found.problem:
             result.update(problem=found.problem)
         if not json:
@@ -201,6 +211,8 @@ def confirm(
             print_line(f"{name} can be asked again {when}, against budget {found.budget!r}")
             for each in found.changes:
                 print_note(f"changed: {each}")
+            for each in found.carried:
+                print_note(each)
             if found.problem:
                 print_note(f"confirmed, but look at this: {found.problem}")
 
@@ -265,8 +277,8 @@ def restore(
         bool,
         typer.Option(
             "--accept-loss",
-            help="Take an older copy: what it lacks is booked as spent, what waits fails, and all "
-            "tokens are revoked.",
+            help="Take an older copy: what it lacks is booked as spent, what waits for an answer "
+            "fails, what waits for approval is declined, and all tokens are revoked.",
         ),
     ] = False,
     folder: FolderOption = Path(),
@@ -285,7 +297,8 @@ def restore(
             if found.lost:
                 print_note(
                     f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
-                    f"budgets; failed: {found.failed} requests; revoked: {found.revoked} tokens. "
+                    f"budgets; failed: {found.failed} requests; declined: {found.declined} that "
+                    f"waited for approval; revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
+from hushed.server._carrying import carry_spent
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
@@ -42,7 +44,7 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
     import tomli_w  # noqa: PLC0415
 
     settings, ledger, _ = open_own(folder)
-    with ledger:
+    with ledger, ExitStack() as stack:
         found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
         require_keys(found, table)
@@ -56,8 +58,12 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 f"delta {known.delta!r} and gamma {known.gamma!r}, and a limit is not changed: "
                 "give these numbers, or choose another name"
             )
+        now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
+        carried = carry_spent(ledger, stack, now_are, name, table)
         register(ledger, name, found, table, MACHINE)
-        more = _say_problem(folder, settings, name, found, table)
+        more = "; ".join(
+            [*carried, *filter(None, [_say_problem(folder, settings, name, found, table)])]
+        )
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
@@ -100,15 +106,19 @@ class Confirmed:
     at_once: bool
     problem: str = ""
     changes: tuple[str, ...] = ()  # of what is public of the table: columns, types, delimiter
+    carried: tuple[str, ...] = ()  # what was spent of other budgets, and is charged to this one
 
 
-def confirm_dataset(folder: Path, name: str, *, accept_change: bool = False) -> Confirmed:
+def confirm_dataset(
+    folder: Path, name: str, *, accept_change: bool = False, other_people: bool = False
+) -> Confirmed:
     """Take a data set as it is now, for somebody has looked at the change; the budget it has.
 
     A server that runs takes another file soon, but another description only when it is started.
+    Another budget is charged with what was spent before, unless the rows are of other people.
     """
     settings, ledger, _ = open_own(folder)
-    with ledger:
+    with ledger, ExitStack() as stack:
         found = require_dataset(settings, name)
         table = open_dataset(folder, found)
         require_keys(found, table)
@@ -119,8 +129,10 @@ def confirm_dataset(folder: Path, name: str, *, accept_change: bool = False) -> 
         changes = list_changes(layout, table)
         if described and not accept_change:  # else a change of the description is what was meant
             require_read_alike(name, found, layout, table, changes)
-        register(ledger, name, found, table, MACHINE)
+        carried = () if other_people else carry_spent(ledger, stack, settings, name, table)
+        register(ledger, name, found, table, MACHINE, other_people=other_people)
     return Confirmed(
+        carried=carried,
         budget=found.budget,
         at_once=described,
         changes=changes,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
 
 _OF_PERSON = "person IN (SELECT id FROM @.hushed_s_people WHERE name = :about)"
+_DEAD = "the token that it was asked with counts no more; decline it"
 DAYS = 14  # that a request waits for approval
 
 
@@ -48,6 +49,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
     if found.state != "pending":
         return _require_decided(desk, steward, request)
     asker = require_four_eyes(desk, steward, found)
+    require_token(desk, found)
     grant = require_share(desk, found)
     asked = read_asked(found.body)
     dataset = desk.datasets[found.dataset]
@@ -60,7 +62,7 @@ def approve(desk: Desk, steward: Caller, request: str) -> Request:
         if not charge_pending(connection, charged):
             raise Problem("not_pending")  # somebody was faster; nothing is charged here
         if not token_counts(connection, found.token):
-            raise Problem("conflict", "the token that it was asked with counts no more; decline it")
+            raise Problem("conflict", _DEAD)
         counting = find_counting(connection, found.person, grant)
         if counting is None:
             raise Problem("conflict", "the share of who asked was changed meanwhile")
@@ -122,6 +124,13 @@ def _find_makers(connection: Transaction, condition: str, about: str) -> set[str
     """Find who made a token, or any of a person's."""
     statement = f"SELECT maker FROM @.hushed_s_tokens WHERE {condition}"  # noqa: S608
     return {str(row["maker"]) for row in fetch_all(connection, statement, about=about)}
+
+
+def require_token(desk: Desk, found: Request) -> None:
+    """Refuse what was asked with a token that counts no more, before a word of budgets."""
+    with reading(desk.ledger) as connection:
+        if not token_counts(connection, found.token):
+            raise Problem("conflict", _DEAD)
 
 
 def require_share(desk: Desk, found: Request) -> Grant:

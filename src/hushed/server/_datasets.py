@@ -209,7 +209,8 @@ def say_again(
             if each.user == added.user:  # else no budget is for both
                 way = (
                     f"for one budget of both, write budget = {each.budget!r} under "
-                    f"[dataset.{name}] in {FILE}, then run hushed serve confirm {name}"
+                    f"[dataset.{name}] in {FILE}, then stop the server and run hushed serve "
+                    f"confirm {name}, which charges there what {name} has spent"
                 )
             return (
                 f"this table is data set {other!r}, too: whoever is in it has the privacy loss of "
@@ -244,7 +245,13 @@ def _place_of(folder: Path, settings: DatasetSettings) -> tuple[str, str]:
 
 
 def register(
-    ledger: Ledger, name: str, settings: DatasetSettings, table: Table, actor: str
+    ledger: Ledger,
+    name: str,
+    settings: DatasetSettings,
+    table: Table,
+    actor: str,
+    *,
+    other_people: bool = False,
 ) -> None:
     """Write down what a data set is, so that a change of its file is noticed."""
     values = {
@@ -261,7 +268,8 @@ def register(
             "fingerprint = :print",
             values,
         )
-        add_event(connection, actor=actor, action="confirmed a data set", about=name)
+        action = "confirmed a data set" + (" of other people" if other_people else "")
+        add_event(connection, actor=actor, action=action, about=name)
 
 
 def require_dataset(settings: Settings, name: str) -> DatasetSettings:

@@ -213,7 +213,16 @@ def decline_gone(connection: Transaction, *, token: str = "", person: str = "") 
         "SELECT id FROM @.hushed_s_requests WHERE state = 'pending' "
         "AND (token = :token OR person = :person)"
     )
-    found = fetch_all(connection, statement, token=token, person=person)
+    return _decline_found(connection, fetch_all(connection, statement, token=token, person=person))
+
+
+def decline_all(connection: Transaction) -> list[str]:
+    """End all that waits, where no token counts any more."""
+    statement = "SELECT id FROM @.hushed_s_requests WHERE state = 'pending'"
+    return _decline_found(connection, fetch_all(connection, statement))
+
+
+def _decline_found(connection: Transaction, found: Sequence[dict[str, Any]]) -> list[str]:
     ended = [each["id"] for each in found]
     return [each for each in ended if decide(connection, each, "declined", reason=GONE)]
 

@@ -28,7 +28,7 @@ from hushed.server._life import FAILURE
 from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
 from hushed.server._opening import mark_path
 from hushed.server._people import MACHINE
-from hushed.server._requests import end_request, list_open
+from hushed.server._requests import decline_all, end_request, list_open
 from hushed.server._retention import count_old
 from hushed.server._schema import fetch_all, require_version, upgrade_tables
 
@@ -44,6 +44,7 @@ class Restored:
     lost: int = 0  # events that the copy does not have, at least
     booked: tuple[str, ...] = ()  # budgets in which a gap was booked as spent
     failed: int = 0  # requests that were charged in the copy, and have failed now
+    declined: int = 0  # requests that waited for approval, asked with tokens that are revoked now
     revoked: int = 0  # tokens
     returned: int = 0  # answers that are there again, and that the server deletes when it starts
     kept: str = field(default="", repr=False)  # where the file before is
@@ -161,8 +162,15 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
             add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")
         return Restored(returned=returned)
     booked = _book(settings, ledger, read_spent(path))
-    failed, revoked = _end_open(ledger, lost)
-    return Restored(lost=lost, booked=booked, failed=failed, revoked=revoked, returned=returned)
+    failed, declined, revoked = _end_open(ledger, lost)
+    return Restored(
+        lost=lost,
+        booked=booked,
+        failed=failed,
+        declined=declined,
+        revoked=revoked,
+        returned=returned,
+    )
 
 
 def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[str, ...]:
@@ -210,8 +218,11 @@ def _is_share(name: str, settings: Settings) -> bool:
     return bool(person) and dataset in settings.dataset and name not in own
 
 
-def _end_open(ledger: Ledger, lost: int) -> tuple[int, int]:
-    """Fail what is charged, for it may have been answered since; let nobody in by an old token."""
+def _end_open(ledger: Ledger, lost: int) -> tuple[int, int, int]:
+    """Fail what is charged, for it may have been answered since; let nobody in by an old token.
+
+    What waits for approval was asked with such a token.
+    """
     found = list_open(ledger)
     with writing(ledger) as connection:
         for each in found:
@@ -221,7 +232,10 @@ def _end_open(ledger: Ledger, lost: int) -> tuple[int, int]:
             add_event(connection, actor=MACHINE, action="failed", about=each.id, at=at)
         statement = "UPDATE @.hushed_s_tokens SET revoked = :at WHERE revoked IS NULL"
         revoked = run(connection, statement, {"at": now()}).rowcount
+        declined = decline_all(connection)
+        for waited in declined:
+            add_event(connection, actor=MACHINE, action="declined", about=waited)
         end_days(connection)
         about = f"{lost} events are lost"
         add_event(connection, actor=MACHINE, action="restored the ledger", about=about)
-    return len(found), int(revoked)
+    return len(found), len(declined), int(revoked)

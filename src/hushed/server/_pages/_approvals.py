@@ -21,6 +21,7 @@ from hushed.server._approving import (
     require_four_eyes,
     require_seen,
     require_share,
+    require_token,
 )
 from hushed.server._daily import refuse_daily
 from hushed.server._judging import (
@@ -116,6 +117,7 @@ class _Pages:
         desk = self.house.desk
         told = show_request(desk, found)
         try:
+            require_token(desk, found)
             grant = require_share(desk, found)
             require_payable(desk, grant, read_asked(found.body))
             judged, errors = self._price(steward, found)

@@ -1,0 +1,97 @@
+"""What was spent on the people of a data set goes with it into another budget."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hushed._ground.decimals import stated_above
+from hushed._ground.printing import format_up
+from hushed.errors import Overspent, Refusal
+from hushed.guarantee import Guarantee
+from hushed.ledger import Ledger
+from hushed.ledger._together import has_key, reading
+from hushed.server._alone import serving_alone
+from hushed.server._config import DatasetSettings, Settings, digest_of
+from hushed.server._mark import Tally
+from hushed.server._schema import fetch_all
+from hushed.server._sources import fingerprint
+
+if TYPE_CHECKING:
+    from hushed.tables import Table
+
+
+def carry_spent(
+    ledger: Ledger, stack: ExitStack, settings: Settings, name: str, table: Table
+) -> tuple[str, ...]:
+    """Charge the budget of a data set with what its people have spent in those it had before.
+
+    A server that runs would go on with the old budget, and what it charges would be forgotten: so
+    it must be stopped, until the stack ends. Each old budget is charged as one promise, that of its
+    charges one by one, once for the entries that it has. What was charged, in words.
+    """
+    found = settings.dataset[name]
+    former = sorted(set(_former(ledger, settings, name, found, table)))
+    if former:
+        stack.enter_context(serving_alone(ledger))
+    return tuple(filter(None, [_carry(ledger, found, each) for each in former]))
+
+
+def _former(
+    ledger: Ledger, settings: Settings, name: str, found: DatasetSettings, table: Table
+) -> Iterator[str]:
+    """Give the other budgets of this data set, or of one that is gone and was the same table."""
+    statement = "SELECT id, config_digest, budget, fingerprint FROM @.hushed_s_datasets"
+    with reading(ledger) as connection:
+        known = fetch_all(connection, statement)
+    seen = fingerprint(table)
+    for each in known:
+        gone = each["id"] not in settings.dataset
+        same = bool(seen) and each["fingerprint"].partition(" ")[0] == seen
+        alike = digest_of(found.model_copy(update={"budget": each["budget"]}))
+        same = same or alike == each["config_digest"]
+        if each["budget"] != found.budget and (each["id"] == name or (gone and same)):
+            yield each["budget"]
+
+
+def _carry(ledger: Ledger, found: DatasetSettings, old: str) -> str:
+    balance = ledger.balance(old)
+    key = f"carried {hashlib.sha256(old.encode()).hexdigest()[:32]} {balance.entries}"
+    if not balance.entries or has_key(ledger, found.budget, key):
+        return ""
+    spent = _spent(ledger, old, balance.spent.gamma)
+    limit = ledger.balance(found.budget).budget.limit
+    told = f"epsilon {format_up(spent.epsilon)}, delta {format_up(spent.delta)}"
+    told += f", gamma {format_up(spent.gamma)}" if spent.gamma else ""
+    told = f"{told} was spent of budget {old!r}"
+    way = (
+        "take a larger budget, or, if the rows are of other people, run hushed serve confirm "
+        "--other-people"
+    )
+    if spent.unit != limit.unit:
+        raise Refusal(
+            f"{told}, which protects {spent.unit}s: it cannot be charged to {found.budget!r}, "
+            f"which protects {limit.unit}s; keep the budget {old!r}, or, if the rows are of other "
+            "people, run hushed serve confirm --other-people"
+        )
+    try:
+        note = f"spent of budget {old} before this data set had this one"
+        ledger.charge(found.budget, spent, note=note, key=key)
+    except Overspent:
+        raise Refusal(
+            f"{told}, and does not fit into budget {found.budget!r}, which the same people have "
+            f"from now on: {way}"
+        ) from None
+    return f"{told}, and is charged to {found.budget!r}, because the people are the same"
+
+
+def _spent(ledger: Ledger, budget: str, gamma: float) -> Guarantee:
+    """Add up the charges one by one, which holds in whatever order and way they were chosen."""
+    with reading(ledger) as connection:
+        told = Tally().count(connection)[budget]
+    limit = ledger.balance(budget).budget.limit
+    epsilon, delta = stated_above(told.epsilon), stated_above(told.delta)
+    return replace(limit, epsilon=epsilon, delta=delta, gamma=gamma)

@@ -1,0 +1,117 @@
+"""What was spent on people is not forgotten when another budget counts for them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.server.conftest import make_folder
+
+from hushed import Guarantee
+from hushed.errors import LedgerUnavailable, Refusal
+from hushed.ledger import Ledger
+from hushed.server._adding import add_dataset, confirm_dataset
+from hushed.server._alone import serving_alone
+from hushed.server._opening import open_own
+from hushed.server._setup import check_server, read_trail
+
+LIMIT = Guarantee(epsilon=3.0, neighbours="add-remove", unit="user")
+
+
+def charge(folder, budget, epsilon, **more):
+    with open_own(folder)[1] as ledger:
+        ledger.charge(
+            budget, Guarantee(epsilon=epsilon, neighbours="add-remove", unit="user", **more)
+        )
+
+
+def left(folder, budget):
+    with open_own(folder)[1] as ledger:
+        return ledger.balance(budget).epsilon_left
+
+
+def name_budget(folder, old, new):
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().replace(f'budget = "{old}"', f'budget = "{new}"'))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A data set of which 0.3 in two charges is spent, and a second one of the same table."""
+    make_folder(tmp_path)
+    place = tmp_path / "stats"
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    assert "charges there what more has spent" in add_dataset(place, "more", told, LIMIT)
+    for epsilon in (0.1, 0.2):
+        charge(place, "stays", epsilon)
+    charge(place, "more", 1.0)
+    return place
+
+
+def test_another_budget_is_charged_with_what_was_spent(folder):
+    name_budget(folder, "stays", "more")
+    found = confirm_dataset(folder, "stays")
+    assert found.carried == (
+        "epsilon 0.3, delta 0 was spent of budget 'stays', and is charged to 'more', because the "
+        "people are the same",
+    )
+    assert left(folder, "more") == 1.7
+    assert confirm_dataset(folder, "stays").carried == ()
+    assert left(folder, "more") == 1.7
+    assert not check_server(folder).problems
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_confirmed(folder):
+    name_budget(folder, "more", "stays")
+    with pytest.raises(
+        Refusal, match=r"epsilon 1, delta 0 was spent of budget 'more', and does not"
+    ):
+        confirm_dataset(folder, "more")
+    assert left(folder, "stays") == 0.7
+    assert any("its description was changed" in each for each in check_server(folder).problems)
+    assert confirm_dataset(folder, "more", other_people=True).carried == ()
+    assert left(folder, "stays") == 0.7
+    told = read_trail(folder, None, 1)[0][0]
+    assert told["action"] == "confirmed a data set of other people"
+
+
+def test_gamma_that_the_new_budget_lacks_is_refused(folder, tmp_path):
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    add_dataset(
+        folder, "third", told, Guarantee(epsilon=1, gamma=0.1, neighbours="add-remove", unit="user")
+    )
+    charge(folder, "third", 0.1, gamma=0.05)
+    name_budget(folder, "third", "more")
+    with pytest.raises(Refusal, match=r"gamma 0\.05 was spent of budget 'third'"):
+        confirm_dataset(folder, "third")
+
+
+def test_a_server_that_runs_goes_on_with_the_old_budget_and_is_stopped_first(folder):
+    name_budget(folder, "stays", "more")
+    refused = pytest.raises(LedgerUnavailable, match="stop it first")
+    with open_own(folder)[1] as ledger, serving_alone(ledger), refused:
+        confirm_dataset(folder, "stays")
+    assert left(folder, "more") == 2.0
+
+
+def test_a_table_that_was_taken_out_and_comes_again_brings_what_was_spent(folder, tmp_path):
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.more]")])
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_dataset(
+        folder, "new", told, LIMIT
+    )
+    assert left(folder, "new") == 2.0
+
+
+def test_a_name_that_is_added_again_brings_what_was_spent_of_another_budget(folder, tmp_path):
+    name_budget(folder, "stays", "more")
+    confirm_dataset(folder, "stays")
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.")])
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    limit = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+    with pytest.raises(Refusal, match="was spent of budget 'more'"):
+        add_dataset(folder, "stays", told, limit)
+    with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
+        assert ledger.balance("stays").epsilon_left == 0.7
