@@ -52,7 +52,8 @@ def movement_figure(certificate: Certificate) -> Any:
     MissingExtra
         If the extra ``hushed[plot]`` is not installed.
     """
-    if isinstance(certificate, Sensitivity):
+    given: object = certificate
+    if isinstance(given, Sensitivity):
         raise ParameterError(
             "certificate must be a Certificate, got Sensitivity: release with it, and give "
             "released.certificate",
