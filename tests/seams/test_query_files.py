@@ -38,7 +38,7 @@ def test_a_notebook_runs_whatever_type_its_epsilon_has(epsilon):
     """NumPy's own way to write a number is no number where NumPy is not imported."""
     cells = json.loads(COUNT.to_notebook("rows.csv", epsilon=epsilon))["cells"]
     assert cells[2]["source"] == "query.quote(epsilon=0.5)"
-    assert "epsilon 0.5 whenever" in cells[0]["source"]
+    assert "costs epsilon 0.5 again" in cells[0]["source"]
 
 
 @pytest.mark.parametrize("epsilon", ["1); import os", float("nan"), 0.0, -1.0, True])
