@@ -328,3 +328,19 @@ def test_a_token_for_a_day_is_said_to_be_one(tmp_path):
     done = run(folder, "invite", "eve", "--days", "1")
     assert done.exit_code == 0, done.output
     assert "this is a token for a day, for eve" in done.stderr
+
+
+def test_a_share_that_comes_back_is_told_and_can_be_taken_away(tmp_path):
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    assert run(folder, "revoke", "ana").exit_code == 0
+    said = " ".join(run(folder, "invite", "ana").stderr.split())
+    assert "ana has a share of stays, too, as before: hushed serve revoke ana --share stays" in said
+    refused = run(folder, "invite", "ana", "--share", "stays=0")
+    assert "revoke NAME --share DATASET takes one away" in " ".join(refused.stderr.split())
+    taken = run(folder, "revoke", "ana", "--share", "stays")
+    assert taken.stdout == "ana has no share of stays any more\n"
+    assert "too, as before" not in run(folder, "invite", "ana").stderr
+    again = run(folder, "revoke", "ana", "--share", "stays")
+    assert "has no share of 'stays'" in " ".join(again.stderr.split())
+    assert run(folder, "invite", "ana", "--share", "stays=0.6").exit_code == 0

@@ -65,6 +65,7 @@ def invite(
     """Let somebody in, and print the token, or an address for a browser: it is shown this once."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._setup import invite as let_in  # noqa: PLC0415
+        from hushed.server._setup import list_shares_of  # noqa: PLC0415
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
         shares = [(name, _cap(told)) for name, told in read_pairs("--share", share, "stays=2")]
@@ -95,6 +96,11 @@ def invite(
             for each in given:
                 for line in _say_share(person, each):
                     print_note(line)
+            for other in sorted({*list_shares_of(folder, person)} - {name for name, _ in shares}):
+                print_note(
+                    f"{person} has a share of {other}, too, as before: hushed serve revoke "
+                    f"{person} --share {other} takes it away"
+                )
 
 
 def _show_share(given: Given) -> dict[str, object]:
@@ -142,6 +148,11 @@ def _epsilon(text: str) -> float:
 def _cap(text: str) -> Guarantee:
     epsilon, _, delta = text.partition(":")
     try:
+        if read_number(epsilon.strip()) == 0:
+            raise ParameterError(
+                "a share is an epsilon above 0; hushed serve revoke NAME --share DATASET takes one "
+                "away"
+            )
         return Guarantee(
             epsilon=read_number(epsilon.strip()), delta=read_number((delta or "0").strip())
         )
@@ -191,6 +202,12 @@ def revoke(
             help="Stop this one alone, as hushed serve people lists it; its person stays in.",
         ),
     ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET", help="Take the share of this data set away; its person stays in."
+        ),
+    ] = None,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -199,8 +216,17 @@ def revoke(
     What was charged is answered. To let somebody in again, invite them.
     """
     with finish(json=json, stopped=_STOPPED) as result:
-        from hushed.server._setup import stop_tokens  # noqa: PLC0415
+        from hushed.server._setup import end_share, stop_tokens  # noqa: PLC0415
 
+        if share is not None:
+            if token is not None:
+                raise ParameterError("give --token or --share, and not both")
+            end_share(folder, person, share)
+            result.update(person=person, share=share)
+            if not json:
+                print_line(f"{flat(person)} has no share of {flat(share)} any more")
+                print_note("what was spent, or set aside, stays charged to the data set")
+            return
         stopped = stop_tokens(folder, person, token)
         result.update(person=person, stopped=stopped)
         if not json:

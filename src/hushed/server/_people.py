@@ -235,6 +235,25 @@ def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
         _tell_gone(connection, decline_gone(connection, token=token))
 
 
+def take_share(ledger: Ledger, person: str, dataset: str, *, actor: str) -> None:
+    """Take a share away: its person asks that data set no more; what was spent stays spent."""
+    with telling(ledger) as connection:
+        found = require_person(connection, person)
+        done = run(
+            connection,
+            "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person "
+            "AND dataset = :dataset AND ended IS NULL",
+            {"at": now(), "person": person, "dataset": dataset},
+        )
+        if not done.rowcount:
+            raise NotFound(
+                f"{found['name']} has no share of {dataset!r}; hushed serve people lists them"
+            )
+        about = f"{found['name']} {dataset}"
+        add_event(connection, actor=actor, action="took a share away", about=about)
+        _tell_gone(connection, decline_gone(connection, person=person, dataset=dataset))
+
+
 def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Caller | None:
     """Find who shows a token; None for any that does not count here, whatever the reason."""
     told = split_token(text)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 State = Literal["pending", "charged", "answered", "failed", "declined", "cancelled", "expired"]
 GONE = "who asked was let out, or the token was revoked"
+NO_SHARE = "the share of who asked was taken away"
 _ENDED = ("answered", "failed")  # after a charge: told when the time has come
 COLUMNS = (
     "id, person, dataset, key, digest, body, state, token, asked_at, budget, entry, quota, "
@@ -207,24 +208,30 @@ def decide(
     return bool(done.rowcount == 1)
 
 
-def decline_gone(connection: Transaction, *, token: str = "", person: str = "") -> list[str]:
-    """End what waits of somebody who is let out, or was asked with a token that is stopped."""
+def decline_gone(
+    connection: Transaction, *, token: str = "", person: str = "", dataset: str = ""
+) -> list[str]:
+    """End what waits of a token that is stopped, or of somebody let out, as of one data set."""
     statement = (
         "SELECT id FROM @.hushed_s_requests WHERE state = 'pending' "
-        "AND (token = :token OR person = :person)"
+        "AND (token = :token OR person = :person) AND (:dataset = '' OR dataset = :dataset)"
     )
-    return _decline_found(connection, fetch_all(connection, statement, token=token, person=person))
+    values = {"token": token, "person": person, "dataset": dataset}
+    reason = NO_SHARE if dataset else GONE
+    return _decline_found(connection, fetch_all(connection, statement, **values), reason)
 
 
 def decline_all(connection: Transaction) -> list[str]:
     """End all that waits, where no token counts any more."""
     statement = "SELECT id FROM @.hushed_s_requests WHERE state = 'pending'"
-    return _decline_found(connection, fetch_all(connection, statement))
+    return _decline_found(connection, fetch_all(connection, statement), GONE)
 
 
-def _decline_found(connection: Transaction, found: Sequence[dict[str, Any]]) -> list[str]:
+def _decline_found(
+    connection: Transaction, found: Sequence[dict[str, Any]], reason: str
+) -> list[str]:
     ended = [each["id"] for each in found]
-    return [each for each in ended if decide(connection, each, "declined", reason=GONE)]
+    return [each for each in ended if decide(connection, each, "declined", reason=reason)]
 
 
 def charge_pending(connection: Transaction, request: Request) -> bool:

@@ -41,10 +41,12 @@ from hushed.server._people import (
     check_days,
     check_person,
     insert_person,
+    list_grants,
     list_people,
     require_person,
     revoke_token,
     set_active,
+    take_share,
     tell_token,
     write_active,
 )
@@ -252,6 +254,24 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
             )
         revoke_token(ledger, token, actor=MACHINE)
         return [token]
+
+
+def end_share(folder: Path, name: str, dataset: str) -> None:
+    """Take a share of somebody away."""
+    _, ledger = open_server(folder)
+    with ledger:
+        person = next((each for each in list_people(ledger) if each["name"] == name), None)
+        if person is None:
+            raise NotFound("there is nobody of that name; hushed serve people lists all")
+        take_share(ledger, person["id"], dataset, actor=MACHINE)
+
+
+def list_shares_of(folder: Path, name: str) -> tuple[str, ...]:
+    """List the data sets of which somebody has a share."""
+    _, ledger = open_server(folder)
+    with ledger:
+        found = [each["id"] for each in list_people(ledger) if each["name"] == name]
+        return tuple(each.dataset for one in found for each in list_grants(ledger, one))
 
 
 def read_trail(folder: Path, after: int | None, most: int) -> tuple[list[dict[str, Any]], str]:
