@@ -318,7 +318,7 @@ def test_an_approval_that_finds_no_process_is_told_as_documented(team, monkeypat
         raise Problem("busy", wait=2)
 
     with monkeypatch.context() as busy:
-        busy.setattr(type(team.desk.workers), "ask", refuse)
+        busy.setattr(type(team.desk.workers), "judge", refuse)
         team.desk.verdicts = Verdicts()  # that of who asked is forgotten by now
         found = decide(team, team.sam, made)  # `send` compares it with the document
         assert (found.status_code, found.json()["code"]) == (503, "busy")

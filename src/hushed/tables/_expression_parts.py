@@ -60,7 +60,7 @@ def excerpt(node: ast.expr) -> str:
 def say_no_time(text: str, kind: ColumnType) -> str:
     """Say why a text is no date or time."""
     if _STARTS_AS_DAY.match(text):
-        return f"there is no day or time {brief(text)}"
+        return f"there is no day or time {brief(text)} in the years 1 to 9999 of UTC"
     more = " or 'YYYY-MM-DD HH:MM'" if kind == "timestamp" else ""
     return f"{brief(text)} is no {kind}: write 'YYYY-MM-DD'{more}"
 
