@@ -247,7 +247,7 @@ class TestTimes:
         frame = pa.table({"m": pa.array([MOMENT], pa.timestamp("us")), "d": [MOMENT.date()]})
         table = hs.table(frame)
         for text in ("10000-01-01", "9999-12-31T23:00:00-05:00", "0001-01-01T00:00:00+02:00"):
-            with pytest.raises(ParameterError, match="is no timestamp|in the years 1 to 9999"):
+            with pytest.raises(ParameterError, match=r"is no timestamp|in the years 1 to 9999"):
                 table.filter(f"m < '{text}'")
         assert counts(table.filter("m == '2020-01-01T02:00:00+02:00'").count()) == [1]
         assert counts(table.filter("d == '20200101'").count()) == [1]
