@@ -113,6 +113,20 @@ def test_a_range_of_what_is_no_number_is_refused_before_a_budget_is_opened(made,
     assert "77712" not in refused.output
 
 
+@pytest.mark.parametrize("option", ["--range days=0:50", "--type days=float", "--keys days=1,2"])
+def test_a_column_that_is_declared_twice_is_refused(made, tmp_path, option):
+    """The last one counted, in silence."""
+    folder, _ = made
+    source = tmp_path / "days.csv"
+    source.write_text("who,days\nP1,7\n")
+    words = ["serve", "add", "d", str(source), "--epsilon", "1", "--folder", str(folder)]
+    once = ["--type", "days=int", "--range", "days=0:100", "--keys", "days=1,2,3"]
+    refused = CliRunner().invoke(app, [*words, *once, *option.split()])
+    assert refused.exit_code == 2
+    said = f"{option.split()[0]} names days twice: give it once"
+    assert said in " ".join(refused.output.split())
+
+
 @pytest.mark.slow
 def test_a_file_that_was_replaced_is_not_told_as_open(tmp_path):
     """And the refusal names its code, and whom to ask."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hushed._ground.numerals import read_number
-from hushed._ground.printing import flat, format_down, format_up
+from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import finish, print_line, print_note
 from hushed.errors import ParameterError
@@ -169,6 +169,10 @@ def read_pairs(
     found = [each.partition("=") for each in given or ()]
     if not all(name and sign and rest for name, sign, rest in found):
         raise ParameterError(f"{option} is NAME=..., such as {option} {such_as}")
+    names = [name for name, _, _ in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"{option} names {shown(name)} twice: give it once")
     return [(name, rest) for name, _, rest in found]
 
 
