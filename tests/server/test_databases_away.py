@@ -14,12 +14,21 @@ from tests.server.conftest import open_team
 from tests.server.test_web_processes import Pair, make, open_pair
 
 from hushed import Guarantee
+from hushed.server import _app
 from hushed.server._adding import add_dataset, confirm_dataset
 from hushed.server._app import sweep
 from hushed.server._setup import check_server, invite, make_server
 from hushed.server._tokens import Scope
 
 LIMIT = Guarantee(epsilon=1.0, neighbours="add-remove", unit="user")
+
+
+@pytest.fixture(autouse=True)
+def only_this_one_sweeps(monkeypatch):
+    """The server itself looks at its start alone, and not beside the test."""
+    monkeypatch.setattr(_app, "SWEEP_SECONDS", 3600.0)
+
+
 HOLD = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print('held', flush=True); input()"
 
 
