@@ -921,7 +921,7 @@ def test_19_people_together_whose_questions_wait_keep_no_steward_out(team):
     class Hanging:
         ended = 0
 
-        def ask(self, *_):
+        def turn(self, *_):
             waiting.release()
             go.wait()
             raise Problem("busy")
