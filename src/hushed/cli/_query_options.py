@@ -92,6 +92,7 @@ class Asked:
             "Allow --join by the column of the users, where everybody may know who they are and "
             "what the file says of each.",
             QUERY,
+            "--users-are-public",
         ),
     ] = False
     join_users: Annotated[
