@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
 from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -367,8 +367,8 @@ def _globals(function: FunctionType, names: Any) -> Iterator[tuple[str, Any]]:
     """Give globals and modules that the code of a function looks up."""
     known = function.__globals__
     texts = list_texts(function)
-    # Code that was run by exec may have its own.
-    built_in: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined]
+    # Code that was run by exec may have its own. mypy knows this attribute with a cold cache only.
+    built_in: dict[str, Any] = cast(Any, function).__builtins__
     for name in sorted(list_asked(function) | texts):
         if name in known or name in built_in:
             yield name, known[name] if name in known else built_in[name]
