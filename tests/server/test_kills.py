@@ -28,6 +28,7 @@ from tests.server.test_on_postgres import make
 
 from hushed import Ledger
 from hushed.client import Client, ServedAnswer, connect
+from hushed.client._sending import NotTaken
 from hushed.errors import EngineUnavailable, LedgerUnavailable, QueryFailed
 from hushed.ledger._entries import Entry
 from hushed.server._life import MOST_ATTEMPTS
@@ -136,8 +137,8 @@ class Asker:
                     self.seen[key] = asked.release(epsilon=epsilon, key=key, timeout=5)
                 except QueryFailed:
                     self.failed.add(key)
-                except (LedgerUnavailable, EngineUnavailable):
-                    continue
+                except (LedgerUnavailable, EngineUnavailable, NotTaken):
+                    continue  # not taken: what would judge it was killed, or is not up yet
 
 
 def client_of(process: Process, token: str) -> Client:
