@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -134,7 +135,7 @@ def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
     """Say where a number lies, or what it is where an interval holds one double alone."""
     found = _list_intervals(edges, inside)
     alone = [
-        low == high or (np.nextafter(low, np.inf) == high and not whole)
+        low == high or (math.nextafter(low, math.inf) == high and not whole)
         for low, high, whole in found
     ]
     values = [low for (low, _, _), one in zip(found, alone, strict=True) if one]
