@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -99,7 +99,7 @@ def invite(
                 print_note(line)
 
 
-def _say_others(folder: Path, person: str, named: Set[str]) -> Iterator[str]:
+def _say_others(folder: Path, person: str, named: set[str]) -> Iterator[str]:
     """Say which shares somebody has besides; the invitation is done, whatever this finds."""
     from hushed.server._setup import list_shares_of  # noqa: PLC0415
 
