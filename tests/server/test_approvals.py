@@ -17,8 +17,9 @@ from hushed.ledger._rows import run
 from hushed.server import _approving
 from hushed.server._audit import telling
 from hushed.server._desk import Desk
+from hushed.server._people import MACHINE, take_share
 from hushed.server._problems import Problem
-from hushed.server._requests import find_request
+from hushed.server._requests import NO_SHARE, find_request
 from hushed.server._setup import invite, stop_tokens
 from hushed.server._tokens import Scope, split_token
 from hushed.server._verdicts import Verdicts
@@ -349,3 +350,16 @@ def test_a_token_that_counts_no_more_is_named_before_budgets(team):
         statement = "UPDATE @.hushed_s_tokens SET revoked = NULL WHERE id = :id"
         run(connection, statement, {"id": split_token(team.sam)[0]})
     assert "token that it was asked with" in decide(team, team.sam, made).json()["detail"]
+
+
+def test_what_waits_of_a_share_that_is_taken_away_is_declined(team):
+    """In the transaction that takes it, with its reason; that of others waits on."""
+    made, other = (team.ask(each, "dear", epsilon=0.3).json()["id"] for each in (team.ana, team.bo))
+    take_share(team.desk.ledger, team.person("ana"), "stays", actor=MACHINE)
+    found = team.send("GET", f"/v1/requests/{made}", team.ana).json()
+    assert (found["state"], found["reason"]) == ("declined", NO_SHARE)
+    assert actions(team)[-2:] == [(MACHINE, "took a share away"), ("server", "declined")]
+    assert find_request(team.desk.ledger, other).state == "pending"
+    assert decide(team, team.sam, made).json()["code"] == "not_pending"
+    assert team.ask(team.ana, "cheap", epsilon=0.1).json()["code"] == "not_found"
+    assert team.charges() == 0

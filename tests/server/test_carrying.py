@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.server.conftest import make_folder
 
-from hushed import Guarantee
+from hushed import Guarantee, privacy_loss
 from hushed.errors import LedgerUnavailable, Refusal
 from hushed.ledger import Ledger
 from hushed.server._adding import add_dataset, confirm_dataset
@@ -115,3 +117,70 @@ def test_a_name_that_is_added_again_brings_what_was_spent_of_another_budget(fold
         add_dataset(folder, "stays", told, limit)
     with Ledger(f"sqlite:///{folder}/hushed.db", create=False) as ledger:
         assert ledger.balance("stays").epsilon_left == 0.7
+
+
+def take_out(folder):
+    """Take all data sets out of the file."""
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.")])
+
+
+def test_a_table_that_comes_under_one_name_after_another_brings_each_charge_once(folder, tmp_path):
+    """What the second had was charged with the first one's, which is no charge of the third."""
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    limit = Guarantee(epsilon=9.0, neighbours="add-remove", unit="user")
+    for name in ("one", "two", "three"):
+        take_out(folder)
+        add_dataset(folder, name, told, limit)
+        assert left(folder, name) == 7.7  # 0.3 of stays and 1 of more
+        confirm_dataset(folder, name)
+        assert left(folder, name) == 7.7
+    charge(folder, "two", 0.7)  # spent elsewhere since
+    confirm_dataset(folder, "three")
+    assert left(folder, "three") == 5.7  # all of two again: 2.0
+
+
+def test_no_more_is_charged_than_the_old_limit_which_holds_for_all_of_it(folder, tmp_path):
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
+    limit = Guarantee(epsilon=3.0, delta=1e-5, neighbours="add-remove", unit="user")
+    add_dataset(folder, "noisy", told, limit)
+    add_dataset(folder, "large", told, replace(limit, epsilon=4.0, delta=1e-4))
+    loss = privacy_loss.gaussian(0.05)
+    promise = replace(limit, epsilon=loss.epsilon(1e-7), delta=1e-7)
+    with open_own(folder)[1] as ledger:
+        for _ in range(60):  # 12.9 one by one
+            ledger.charge("noisy", promise, loss=loss)
+    name_budget(folder, "noisy", "large")
+    assert "epsilon 3, delta 1e-05 was spent" in confirm_dataset(folder, "noisy").carried[0]
+
+
+def test_a_budget_that_was_retired_has_nothing_to_charge(folder, tmp_path):
+    """Not even where it protects rows, and the new one people: for that it was retired."""
+    told = {"source": str(tmp_path / "stays.csv")}
+    add_dataset(folder, "rows", told, replace(LIMIT, unit="row"))
+    with open_own(folder)[1] as ledger:
+        ledger.retire_budget("rows", "the column of the people was forgotten")
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.rows]")])
+    assert "was spent" not in add_dataset(folder, "people", told | {"user": "patient"}, LIMIT)
+    assert left(folder, "people") == 3.0
+
+
+def test_a_table_whose_rows_were_spent_on_is_added_by_people_where_they_are_others(
+    folder, tmp_path
+):
+    told = {"source": str(tmp_path / "stays.csv")}
+    add_dataset(folder, "rows", told, replace(LIMIT, unit="row"))
+    with open_own(folder)[1] as ledger:
+        ledger.charge("rows", Guarantee(epsilon=0.5, neighbours="add-remove"))
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index("[dataset.rows]")])
+    told |= {"user": "patient"}
+    with pytest.raises(Refusal, match=r"protects rows: .* other people, give --other-people"):
+        add_dataset(folder, "people", told, LIMIT)
+    add_dataset(folder, "people", told, LIMIT, other_people=True)
+    assert left(folder, "people") == 3.0
+    assert read_trail(folder, None, 1)[0][0]["action"] == "confirmed a data set of other people"

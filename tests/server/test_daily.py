@@ -21,6 +21,7 @@ from hushed.ledger._rows import run
 from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import verify_trail
+from hushed.server._people import MACHINE, take_share
 from hushed.server._restoring import restore_server
 from hushed.server._schema import VERSION, fetch_all, is_older
 from hushed.server._setup import check_server, invite
@@ -121,6 +122,18 @@ def test_a_clock_that_leaps_ahead_begins_one_day_and_no_more(team, clock):
     clock.shift = 2 * DAY
     assert ask_all(team, team.ana, "xy") == [201, 201]
     assert len(charged(team)) == 6
+
+
+def test_a_limit_outlives_a_share_that_was_taken_away(team):
+    """It goes on with the next share, with what was charged today."""
+    assert limit(team, "ana", 0.2).status_code == 200
+    assert ask_all(team, team.ana, "abc") == [201, 201, "day_exceeded"]
+    path, ana = "/v1/datasets/stays/quotas", team.person("ana")
+    take_share(team.desk.ledger, ana, "stays", actor=MACHINE)
+    assert ask_all(team, team.ana, ["c"]) == ["not_found"]
+    given = team.send("PUT", f"{path}/{ana}", team.sam, json={"epsilon": 0.6}).json()
+    assert (given["per_day"], given["left_today"], given["spent_before"]) == (0.2, 0.0, 0.2)
+    assert ask_all(team, team.ana, ["c"]) == ["day_exceeded"]
 
 
 def test_a_limit_counts_what_was_charged_before_it_and_outlives_a_share(team, clock):

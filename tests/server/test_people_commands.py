@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from hushed.cli import app
 from hushed.client._sending import read_problem
 from hushed.errors import LedgerUnavailable
-from hushed.server import _giving
+from hushed.server import _giving, _setup
 from hushed.server._config import read_settings
 
 
@@ -344,3 +344,15 @@ def test_a_share_that_comes_back_is_told_and_can_be_taken_away(tmp_path):
     again = run(folder, "revoke", "ana", "--share", "stays")
     assert "has no share of 'stays'" in " ".join(again.stderr.split())
     assert run(folder, "invite", "ana", "--share", "stays=0.6").exit_code == 0
+
+
+def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monkeypatch):
+    def fail(*_):
+        raise LedgerUnavailable("it is busy")
+
+    make_folder(tmp_path)
+    monkeypatch.setattr(_setup, "list_shares_of", fail)
+    done = run(tmp_path / "stats", "invite", "ana")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("hsh_")
+    assert "other shares of ana could not be read: hushed serve people" in done.stderr

@@ -32,6 +32,14 @@ RequestArgument = Annotated[
 ]
 _SENT = "stopped; hushed serve waiting tells whether the request still waits"
 NameArgument = Annotated[str, typer.Argument(metavar="DATASET", help="Name of the data set.")]
+OtherPeopleOption = Annotated[
+    bool,
+    typer.Option(
+        "--other-people",
+        help="The rows are of people who were in none before: of another budget, what was spent "
+        "before is not charged.",
+    ),
+]
 
 
 def run_server(
@@ -111,6 +119,7 @@ def add(
             help="Rows of each person that count, for all who ask; a question names them."
         ),
     ] = None,
+    other_people: OtherPeopleOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -138,7 +147,7 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        problem = add_dataset(folder, name, section | told_all, limit)
+        problem = add_dataset(folder, name, section | told_all, limit, other_people=other_people)
         result.update(dataset=name)
         if problem:
             result.update(problem=problem)
@@ -180,14 +189,7 @@ def confirm(
             "another way.",
         ),
     ] = False,
-    other_people: Annotated[
-        bool,
-        typer.Option(
-            "--other-people",
-            help="The rows are of people who were in none before: of another budget, what was "
-            "spent before is not charged.",
-        ),
-    ] = False,
+    other_people: OtherPeopleOption = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:

@@ -13,7 +13,7 @@ from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.cli._options import JsonOption
 from hushed.cli._outcome import finish, print_line, print_note
-from hushed.errors import ParameterError
+from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def invite(
     """Let somebody in, and print the token, or an address for a browser: it is shown this once."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._setup import invite as let_in  # noqa: PLC0415
-        from hushed.server._setup import list_shares_of  # noqa: PLC0415
         from hushed.server._tokens import Scope  # noqa: PLC0415
 
         shares = [(name, _cap(told)) for name, told in read_pairs("--share", share, "stays=2")]
@@ -96,11 +95,24 @@ def invite(
             for each in given:
                 for line in _say_share(person, each):
                     print_note(line)
-            for other in sorted({*list_shares_of(folder, person)} - {name for name, _ in shares}):
-                print_note(
-                    f"{person} has a share of {other}, too, as before: hushed serve revoke "
-                    f"{person} --share {other} takes it away"
-                )
+            for line in _say_others(folder, person, {name for name, _ in shares}):
+                print_note(line)
+
+
+def _say_others(folder: Path, person: str, named: set[str]) -> Iterator[str]:
+    """Say which shares somebody has besides; the invitation is done, whatever this finds."""
+    from hushed.server._setup import list_shares_of  # noqa: PLC0415
+
+    try:
+        others = sorted({*list_shares_of(folder, person)} - named)
+    except HushedError:
+        yield f"other shares of {person} could not be read: hushed serve people lists them"
+        return
+    for each in others:
+        yield (
+            f"{person} has a share of {each}, too, as before: hushed serve revoke {person} "
+            f"--share {each} takes it away"
+        )
 
 
 def _show_share(given: Given) -> dict[str, object]:

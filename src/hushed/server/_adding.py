@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from hushed.tables import Table
 
 
-def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarantee) -> str:
+def add_dataset(
+    folder: Path,
+    name: str,
+    told: Mapping[str, Any],
+    limit: Guarantee,
+    *,
+    other_people: bool = False,
+) -> str:
     """Describe a data set in the file, with a budget of its own; opened first, to see that it can.
 
     A relative path is written as it is from the folder of the server on. What is wrong with its
@@ -59,8 +66,8 @@ def add_dataset(folder: Path, name: str, told: Mapping[str, Any], limit: Guarant
                 "give these numbers, or choose another name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
-        carried = carry_spent(ledger, stack, now_are, name, table)
-        register(ledger, name, found, table, MACHINE)
+        carried = () if other_people else carry_spent(ledger, stack, now_are, name, table)
+        register(ledger, name, found, table, MACHINE, other_people=other_people)
         more = "; ".join(
             [*carried, *filter(None, [_say_problem(folder, settings, name, found, table)])]
         )

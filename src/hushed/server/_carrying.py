@@ -30,14 +30,27 @@ def carry_spent(
     """Charge the budget of a data set with what its people have spent in those it had before.
 
     A server that runs would go on with the old budget, and what it charges would be forgotten: so
-    it must be stopped, until the stack ends. Each old budget is charged as one promise, that of its
-    charges one by one, once for the entries that it has. What was charged, in words.
+    it must be stopped, until the stack ends. Each old budget is charged as one promise, once for
+    the entries that it has, and not where another old one was charged with it. What was charged, in
+    words.
     """
     found = settings.dataset[name]
     former = sorted(set(_former(ledger, settings, name, found, table)))
     if former:
         stack.enter_context(serving_alone(ledger))
-    return tuple(filter(None, [_carry(ledger, found, each) for each in former]))
+    keys = {each: _key(ledger, each) for each in former}
+    told = [
+        _carry(ledger, found, each, key)
+        for each, key in keys.items()
+        if not any(has_key(ledger, other, key) for other in (*former, found.budget))
+    ]
+    return tuple(filter(None, told))
+
+
+def _key(ledger: Ledger, budget: str) -> str:
+    """Name the charge with what was spent of a budget, by its entries: more is another charge."""
+    named = hashlib.sha256(budget.encode()).hexdigest()[:32]
+    return f"carried {named} {ledger.balance(budget).entries}"
 
 
 def _former(
@@ -57,25 +70,19 @@ def _former(
             yield each["budget"]
 
 
-def _carry(ledger: Ledger, found: DatasetSettings, old: str) -> str:
-    balance = ledger.balance(old)
-    key = f"carried {hashlib.sha256(old.encode()).hexdigest()[:32]} {balance.entries}"
-    if not balance.entries or has_key(ledger, found.budget, key):
+def _carry(ledger: Ledger, found: DatasetSettings, old: str, key: str) -> str:
+    spent = _spent(ledger, old)
+    if not (spent.epsilon or spent.delta or spent.gamma):
         return ""
-    spent = _spent(ledger, old, balance.spent.gamma)
     limit = ledger.balance(found.budget).budget.limit
     told = f"epsilon {format_up(spent.epsilon)}, delta {format_up(spent.delta)}"
     told += f", gamma {format_up(spent.gamma)}" if spent.gamma else ""
     told = f"{told} was spent of budget {old!r}"
-    way = (
-        "take a larger budget, or, if the rows are of other people, run hushed serve confirm "
-        "--other-people"
-    )
+    other = "if the rows are of other people, give --other-people"
     if spent.unit != limit.unit:
         raise Refusal(
             f"{told}, which protects {spent.unit}s: it cannot be charged to {found.budget!r}, "
-            f"which protects {limit.unit}s; keep the budget {old!r}, or, if the rows are of other "
-            "people, run hushed serve confirm --other-people"
+            f"which protects {limit.unit}s; keep the budget {old!r}, or, {other}"
         )
     try:
         note = f"spent of budget {old} before this data set had this one"
@@ -83,15 +90,21 @@ def _carry(ledger: Ledger, found: DatasetSettings, old: str) -> str:
     except Overspent:
         raise Refusal(
             f"{told}, and does not fit into budget {found.budget!r}, which the same people have "
-            f"from now on: {way}"
+            f"from now on: take a larger budget, or, {other}"
         ) from None
     return f"{told}, and is charged to {found.budget!r}, because the people are the same"
 
 
-def _spent(ledger: Ledger, budget: str, gamma: float) -> Guarantee:
-    """Add up the charges one by one, which holds in whatever order and way they were chosen."""
+def _spent(ledger: Ledger, budget: str) -> Guarantee:
+    """Add up the charges one by one, which holds in whatever order and way they were chosen.
+
+    So does the limit, which may be less: noise of a Gaussian adds up to less than its prices.
+    """
     with reading(ledger) as connection:
         told = Tally().count(connection)[budget]
-    limit = ledger.balance(budget).budget.limit
+    balance = ledger.balance(budget)
+    limit, gamma = balance.budget.limit, balance.spent.gamma
     epsilon, delta = stated_above(told.epsilon), stated_above(told.delta)
+    if epsilon > limit.epsilon or delta > limit.delta:
+        return replace(limit, gamma=gamma)
     return replace(limit, epsilon=epsilon, delta=delta, gamma=gamma)

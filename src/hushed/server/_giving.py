@@ -259,11 +259,16 @@ def _write_share(connection: Transaction, person: str, name: str, plan: _Plan, a
     told = {"person": person, "dataset": wanted.dataset, "last": plan.last}
     if fetch_one(connection, statement, **told) or not open_within(connection, plan.budget):
         raise _Taken
-    counts = "WHERE person = :person AND dataset = :dataset AND ended IS NULL"
-    look = f"SELECT per_day, day, day_spent FROM @.hushed_s_grants {counts}"  # noqa: S608
-    told = {"person": person, "dataset": wanted.dataset}
+    look = (  # of the last share, also where that was taken away
+        "SELECT per_day, day, day_spent FROM @.hushed_s_grants WHERE person = :person "
+        "AND dataset = :dataset AND number = :last"
+    )
     daily = fetch_one(connection, look, **told) or dict.fromkeys(("per_day", "day", "day_spent"))
-    run(connection, f"UPDATE @.hushed_s_grants SET ended = :at {counts}", values)  # noqa: S608
+    statement = (
+        "UPDATE @.hushed_s_grants SET ended = :at WHERE person = :person AND dataset = :dataset "
+        "AND ended IS NULL"
+    )
+    run(connection, statement, values)
     kept = {"number": plan.number, "budget": plan.budget.name, "reserved": int(wanted.reserve)}
     run(
         connection,

@@ -235,9 +235,7 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
     """Let somebody out, with all tokens and sessions, or stop one of them; the ids."""
     _, ledger = open_server(folder)
     with ledger:
-        person = next((each for each in list_people(ledger) if each["name"] == name), None)
-        if person is None:
-            raise NotFound("there is nobody of that name; hushed serve people lists all")
+        person = _find_person(ledger, name)
         now = datetime.now(UTC)
         open_ones = [
             each["id"]
@@ -260,18 +258,22 @@ def end_share(folder: Path, name: str, dataset: str) -> None:
     """Take a share of somebody away."""
     _, ledger = open_server(folder)
     with ledger:
-        person = next((each for each in list_people(ledger) if each["name"] == name), None)
-        if person is None:
-            raise NotFound("there is nobody of that name; hushed serve people lists all")
-        take_share(ledger, person["id"], dataset, actor=MACHINE)
+        take_share(ledger, _find_person(ledger, name)["id"], dataset, actor=MACHINE)
 
 
 def list_shares_of(folder: Path, name: str) -> tuple[str, ...]:
     """List the data sets of which somebody has a share."""
     _, ledger = open_server(folder)
     with ledger:
-        found = [each["id"] for each in list_people(ledger) if each["name"] == name]
-        return tuple(each.dataset for one in found for each in list_grants(ledger, one))
+        found = list_grants(ledger, _find_person(ledger, name)["id"])
+        return tuple(each.dataset for each in found)
+
+
+def _find_person(ledger: Ledger, name: str) -> dict[str, Any]:
+    for each in list_people(ledger):
+        if each["name"] == name:
+            return each
+    raise NotFound("there is nobody of that name; hushed serve people lists all")
 
 
 def read_trail(folder: Path, after: int | None, most: int) -> tuple[list[dict[str, Any]], str]:

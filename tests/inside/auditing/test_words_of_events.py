@@ -100,6 +100,7 @@ def test_equal_numbers_of_two_types_are_told_apart_and_the_words_say_why(one, ot
         ([1.0, 2.0], [0, 0, 1, 0], "lies in [2, inf]"),  # its last bin holds what is infinite
         ([1.0, np.inf], [0, 1, 0, 0], "lies in [1, inf)"),
         ([1.0, np.inf], [0, 0, 1, 0], "is inf"),
+        ([np.finfo(float).max], [0, 1, 0], "lies in [1.79769e+308, inf]"),
         ([1.0, 1.0000001], [0, 1, 0, 0], "lies in [1.0, 1.0000001)"),
         ([1.0, 2.0], [1, 1, 1, 1], "lies in [-inf, inf] or is NaN"),
     ],

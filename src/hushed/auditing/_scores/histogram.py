@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -133,7 +134,10 @@ def _join_bins(family: list[Histograms], number: int) -> tuple[Floats, list[tupl
 def _describe_intervals(edges: Floats, inside: NDArray[np.bool_]) -> str:
     """Say where a number lies, or what it is where an interval holds one double alone."""
     found = _list_intervals(edges, inside)
-    alone = [np.nextafter(low, np.inf) == high for low, high, _ in found]
+    alone = [
+        low == high or (math.nextafter(low, math.inf) == high and not whole)
+        for low, high, whole in found
+    ]
     values = [low for (low, _, _), one in zip(found, alone, strict=True) if one]
     wide = [each for each, one in zip(found, alone, strict=True) if not one]
     parts = [_write_interval(*each) for each in wide[:4]]
