@@ -111,6 +111,14 @@ def add(
             help="Rows of each person that count, for all who ask; a question names them."
         ),
     ] = None,
+    other_people: Annotated[
+        bool,
+        typer.Option(
+            "--other-people",
+            help="The rows are of people who were in none before, though they lie where those of "
+            "a data set that is gone did: what that has spent is not charged.",
+        ),
+    ] = False,
     folder: FolderOption = Path(),
     json: JsonOption = False,
 ) -> None:
@@ -138,7 +146,7 @@ def add(
             neighbours="add-remove",
             unit="row" if user is None else "user",
         )
-        problem = add_dataset(folder, name, section | told_all, limit)
+        problem = add_dataset(folder, name, section | told_all, limit, other_people=other_people)
         result.update(dataset=name)
         if problem:
             result.update(problem=problem)

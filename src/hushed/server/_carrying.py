@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import has_key, reading
 from hushed.server._alone import serving_alone
 from hushed.server._config import DatasetSettings, Settings, digest_of
+from hushed.server._layouts import read_places
 from hushed.server._mark import Tally
 from hushed.server._schema import fetch_all
 from hushed.server._sources import fingerprint
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 
 def carry_spent(
-    ledger: Ledger, stack: ExitStack, settings: Settings, name: str, table: Table
+    ledger: Ledger,
+    stack: ExitStack,
+    settings: Settings,
+    name: str,
+    table: Table,
+    places: Sequence[str],
 ) -> tuple[str, ...]:
     """Charge the budget of a data set with what its people have spent in those it had before.
 
@@ -34,23 +40,28 @@ def carry_spent(
     charges one by one, once for the entries that it has. What was charged, in words.
     """
     found = settings.dataset[name]
-    former = sorted(set(_former(ledger, settings, name, found, table)))
+    former = sorted(set(_former(ledger, settings, name, fingerprint(table), places)))
     if former:
         stack.enter_context(serving_alone(ledger))
     return tuple(filter(None, [_carry(ledger, found, each) for each in former]))
 
 
 def _former(
-    ledger: Ledger, settings: Settings, name: str, found: DatasetSettings, table: Table
+    ledger: Ledger, settings: Settings, name: str, seen: str, places: Sequence[str]
 ) -> Iterator[str]:
-    """Give the other budgets of this data set, or of one that is gone and was the same table."""
+    """Give the other budgets of this data set, or of one that is gone and was the same table.
+
+    The same is the same file, or whatever lies at the same place: a file that is replaced each
+    night has the same people, and so has a table of a database that is described in other words.
+    """
+    found = settings.dataset[name]
     statement = "SELECT id, config_digest, budget, fingerprint FROM @.hushed_s_datasets"
     with reading(ledger) as connection:
         known = fetch_all(connection, statement)
-    seen = fingerprint(table)
     for each in known:
         gone = each["id"] not in settings.dataset
-        same = bool(seen) and each["fingerprint"].partition(" ")[0] == seen
+        was, _, layout = each["fingerprint"].partition(" ")
+        same = (bool(seen) and was == seen) or not read_places(layout).isdisjoint(places)
         alike = digest_of(found.model_copy(update={"budget": each["budget"]}))
         same = same or alike == each["config_digest"]
         if each["budget"] != found.budget and (each["id"] == name or (gone and same)):
@@ -67,15 +78,12 @@ def _carry(ledger: Ledger, found: DatasetSettings, old: str) -> str:
     told = f"epsilon {format_up(spent.epsilon)}, delta {format_up(spent.delta)}"
     told += f", gamma {format_up(spent.gamma)}" if spent.gamma else ""
     told = f"{told} was spent of budget {old!r}"
-    way = (
-        "take a larger budget, or, if the rows are of other people, run hushed serve confirm "
-        "--other-people"
-    )
+    way = "take a larger budget, or, if the rows are of other people, say so with --other-people"
     if spent.unit != limit.unit:
         raise Refusal(
             f"{told}, which protects {spent.unit}s: it cannot be charged to {found.budget!r}, "
             f"which protects {limit.unit}s; keep the budget {old!r}, or, if the rows are of other "
-            "people, run hushed serve confirm --other-people"
+            "people, say so with --other-people"
         )
     try:
         note = f"spent of budget {old} before this data set had this one"
