@@ -260,7 +260,10 @@ def _write_share(connection: Transaction, person: str, name: str, plan: _Plan, a
     if fetch_one(connection, statement, **told) or not open_within(connection, plan.budget):
         raise _Taken
     counts = "WHERE person = :person AND dataset = :dataset AND ended IS NULL"
-    look = f"SELECT per_day, day, day_spent FROM @.hushed_s_grants {counts}"  # noqa: S608
+    look = (  # of the last one, which may have been taken away: its limit by the day goes on
+        "SELECT per_day, day, day_spent FROM @.hushed_s_grants WHERE person = :person "
+        "AND dataset = :dataset ORDER BY number DESC LIMIT 1"
+    )
     told = {"person": person, "dataset": wanted.dataset}
     daily = fetch_one(connection, look, **told) or dict.fromkeys(("per_day", "day", "day_spent"))
     run(connection, f"UPDATE @.hushed_s_grants SET ended = :at {counts}", values)  # noqa: S608
