@@ -105,6 +105,52 @@ def test_a_table_that_was_taken_out_and_comes_again_brings_what_was_spent(folder
     assert left(folder, "new") == 2.0
 
 
+def take_out(folder, name):
+    """Take the last data set out of the settings."""
+    file = folder / "hushed.toml"
+    text = file.read_text()
+    file.write_text(text[: text.index(f"[dataset.{name}]")])
+
+
+@pytest.fixture
+def replaced(folder, tmp_path):
+    """Data set "more" is gone, and its file was replaced since it was confirmed."""
+    take_out(folder, "more")
+    rows = tmp_path / "stays.csv"
+    new = tmp_path / "tonight.csv"
+    new.write_text(f"{rows.read_text()}P100,A,3\n")
+    new.rename(rows)
+    column = {"cost": {"kind": "float"}}  # and it is described in other words
+    return {"source": str(rows), "user": "patient", "column": column}
+
+
+def test_a_file_that_was_replaced_meanwhile_has_the_same_people(folder, replaced):
+    assert "epsilon 1, delta 0 was spent of budget 'more'" in add_dataset(
+        folder, "new", replaced, LIMIT
+    )
+    assert left(folder, "new") == 2.0
+
+
+def test_whoever_adds_rows_of_other_people_says_so(folder, replaced):
+    assert "was spent" not in add_dataset(folder, "new", replaced, LIMIT, other_people=True)
+    assert left(folder, "new") == 3.0
+    told = read_trail(folder, None, 1)[0][0]
+    assert told["action"] == "confirmed a data set of other people"
+
+
+@pytest.mark.slow
+def test_a_table_of_a_database_is_known_under_any_description_and_login(folder, source):
+    told = {"source": source, "table": "stays", "user": "patient"}
+    add_dataset(folder, "there", told, LIMIT)
+    charge(folder, "there", 0.5)
+    take_out(folder, "there")
+    other = told | {"source": f"{source}?application_name=other", "max_rows_per_user": 3}
+    assert "epsilon 0.5, delta 0 was spent of budget 'there'" in add_dataset(
+        folder, "new", other, LIMIT
+    )
+    assert left(folder, "new") == 2.5
+
+
 def test_a_name_that_is_added_again_brings_what_was_spent_of_another_budget(folder, tmp_path):
     name_budget(folder, "stays", "more")
     confirm_dataset(folder, "stays")

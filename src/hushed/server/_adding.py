@@ -17,6 +17,7 @@ from hushed.server._carrying import carry_spent
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
+    list_places,
     open_dataset,
     register,
     require_budget,
@@ -28,7 +29,6 @@ from hushed.server._datasets import (
 )
 from hushed.server._layouts import list_changes, require_read_alike
 from hushed.server._opening import open_own
-from hushed.server._people import MACHINE
 
 if TYPE_CHECKING:
     from hushed.tables import Table
@@ -66,8 +66,9 @@ def add_dataset(
                 "give these numbers, or choose another name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
-        carried = () if other_people else carry_spent(ledger, stack, now_are, name, table)
-        register(ledger, name, found, table, MACHINE, other_people=other_people)
+        places = list_places(folder, found, table)
+        carried = () if other_people else carry_spent(ledger, stack, now_are, name, table, places)
+        register(ledger, name, found, table, places, other_people=other_people)
         more = "; ".join(
             [*carried, *filter(None, [_say_problem(folder, settings, name, found, table)])]
         )
@@ -136,8 +137,9 @@ def confirm_dataset(
         changes = list_changes(layout, table)
         if described and not accept_change:  # else a change of the description is what was meant
             require_read_alike(name, found, layout, table, changes)
-        carried = () if other_people else carry_spent(ledger, stack, settings, name, table)
-        register(ledger, name, found, table, MACHINE, other_people=other_people)
+        places = list_places(folder, found, table)
+        carried = () if other_people else carry_spent(ledger, stack, settings, name, table, places)
+        register(ledger, name, found, table, places, other_people=other_people)
     return Confirmed(
         carried=carried,
         budget=found.budget,

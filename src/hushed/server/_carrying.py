@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import has_key, reading
 from hushed.server._alone import serving_alone
 from hushed.server._config import DatasetSettings, Settings, digest_of
+from hushed.server._layouts import read_places
 from hushed.server._mark import Tally
 from hushed.server._schema import fetch_all
 from hushed.server._sources import fingerprint
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
 
 
 def carry_spent(
-    ledger: Ledger, stack: ExitStack, settings: Settings, name: str, table: Table
+    ledger: Ledger,
+    stack: ExitStack,
+    settings: Settings,
+    name: str,
+    table: Table,
+    places: Sequence[str],
 ) -> tuple[str, ...]:
     """Charge the budget of a data set with what its people have spent in those it had before.
 
@@ -35,7 +41,7 @@ def carry_spent(
     words.
     """
     found = settings.dataset[name]
-    former = sorted(set(_former(ledger, settings, name, found, table)))
+    former = sorted(set(_former(ledger, settings, name, fingerprint(table), places)))
     if former:
         stack.enter_context(serving_alone(ledger))
     keys = {each: _key(ledger, each) for each in former}
@@ -54,16 +60,21 @@ def _key(ledger: Ledger, budget: str) -> str:
 
 
 def _former(
-    ledger: Ledger, settings: Settings, name: str, found: DatasetSettings, table: Table
+    ledger: Ledger, settings: Settings, name: str, seen: str, places: Sequence[str]
 ) -> Iterator[str]:
-    """Give the other budgets of this data set, or of one that is gone and was the same table."""
+    """Give the other budgets of this data set, or of one that is gone and was the same table.
+
+    The same is the same file, or whatever lies at the same place: a file that is replaced each
+    night has the same people, and so has a table of a database that is described in other words.
+    """
+    found = settings.dataset[name]
     statement = "SELECT id, config_digest, budget, fingerprint FROM @.hushed_s_datasets"
     with reading(ledger) as connection:
         known = fetch_all(connection, statement)
-    seen = fingerprint(table)
     for each in known:
         gone = each["id"] not in settings.dataset
-        same = bool(seen) and each["fingerprint"].partition(" ")[0] == seen
+        was, _, layout = each["fingerprint"].partition(" ")
+        same = (bool(seen) and was == seen) or not read_places(layout).isdisjoint(places)
         alike = digest_of(found.model_copy(update={"budget": each["budget"]}))
         same = same or alike == each["config_digest"]
         if each["budget"] != found.budget and (each["id"] == name or (gone and same)):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from hushed._ground.numerals import read_whole
 from hushed._ground.printing import brief, suggest
@@ -27,6 +29,7 @@ from hushed.server._config import (
     source_of,
 )
 from hushed.server._layouts import write_layout
+from hushed.server._people import MACHINE
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
 from hushed.tables import Table
@@ -235,6 +238,16 @@ def _is_identified(folder: Path, settings: DatasetSettings, identity: str) -> bo
     return False
 
 
+def list_places(folder: Path, settings: DatasetSettings, table: Table) -> list[str]:
+    """Digest where a table lies, whoever logs in there and whatever rows it has now."""
+    address, name = _place_of(folder, settings)
+    parts = urlsplit(address) if "://" in address else None
+    if parts is not None:
+        address = f"{parts.netloc.rpartition('@')[2]}{parts.path}?{parts.query}"
+    told = [f"{address} {name}", *filter(None, [_identify(table)])]
+    return [hashlib.sha256(each.encode()).hexdigest() for each in told]
+
+
 def _place_of(folder: Path, settings: DatasetSettings) -> tuple[str, str]:
     source = source_of(folder, settings.source)
     prefix = DUCKDB if source.startswith(DUCKDB) else ""
@@ -249,7 +262,7 @@ def register(
     name: str,
     settings: DatasetSettings,
     table: Table,
-    actor: str,
+    places: Sequence[str],
     *,
     other_people: bool = False,
 ) -> None:
@@ -258,7 +271,7 @@ def register(
         "id": name,
         "digest": digest_of(settings),
         "budget": settings.budget,
-        "print": f"{fingerprint(table)} {write_layout(table)}",
+        "print": f"{fingerprint(table)} {write_layout(table, places)}",
     }
     with telling(ledger) as connection:
         run(
@@ -269,7 +282,7 @@ def register(
             values,
         )
         action = "confirmed a data set" + (" of other people" if other_people else "")
-        add_event(connection, actor=actor, action=action, about=name)
+        add_event(connection, actor=MACHINE, action=action, about=name)
 
 
 def require_dataset(settings: Settings, name: str) -> DatasetSettings:

@@ -9,14 +9,22 @@ from hushed._ground.printing import shown
 from hushed.errors import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hushed.server._config import DatasetSettings
     from hushed.tables import Table
 
 
-def write_layout(table: Table) -> str:
-    """Write down the columns, in order with their types, and what separates the cells."""
+def write_layout(table: Table, places: Sequence[str] = ()) -> str:
+    """Write down the columns, in order with their types, what separates the cells, and where."""
     found = table.connection
-    return json.dumps({"columns": [*found.columns.items()], "delimiter": found.delimiter})
+    told: dict[str, Any] = {"columns": [*found.columns.items()], "delimiter": found.delimiter}
+    return json.dumps(told | ({"places": [*places]} if places else {}))
+
+
+def read_places(layout: str) -> set[str]:
+    """Read where a table lay; of one that an older version wrote down nothing is known."""
+    return set(json.loads(layout).get("places", ())) if layout else set()
 
 
 def list_changes(before: str, table: Table) -> tuple[str, ...]:
