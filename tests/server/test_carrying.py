@@ -165,7 +165,7 @@ def test_a_name_that_is_added_again_brings_what_was_spent_of_another_budget(fold
         assert ledger.balance("stays").epsilon_left == 0.7
 
 
-def take_out(folder):
+def take_all_out(folder):
     """Take all data sets out of the file."""
     file = folder / "hushed.toml"
     text = file.read_text()
@@ -177,7 +177,7 @@ def test_a_table_that_comes_under_one_name_after_another_brings_each_charge_once
     told = {"source": str(tmp_path / "stays.csv"), "user": "patient"}
     limit = Guarantee(epsilon=9.0, neighbours="add-remove", unit="user")
     for name in ("one", "two", "three"):
-        take_out(folder)
+        take_all_out(folder)
         add_dataset(folder, name, told, limit)
         assert left(folder, name) == 7.7  # 0.3 of stays and 1 of more
         confirm_dataset(folder, name)

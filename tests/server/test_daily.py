@@ -220,19 +220,6 @@ def test_prices_pages_and_the_client_tell_it(team, monkeypatch, tmp_path):
     assert told in shown.output
 
 
-def test_a_limit_outlives_a_share_that_was_taken_away(team):
-    """One that is given again, whatever its size, has the limit and what was spent of the day."""
-    limit(team, "ana", 0.1)
-    assert ask_all(team, team.ana, "a") == [201]
-    rest = ["ana", "--folder", str(team.folder), "--share"]
-    for share in ("stays=0.6", "stays=0.5"):
-        assert CliRunner().invoke(app, ["serve", "revoke", *rest, "stays"]).exit_code == 0
-        assert CliRunner().invoke(app, ["serve", "invite", *rest, share]).exit_code == 0
-        found = share_of(team, team.ana)
-        assert (found["per_day"], found["left_today"]) == (0.1, 0.0)
-        assert ask_all(team, team.ana, "b") == ["day_exceeded"]
-
-
 def test_a_limit_is_given_at_the_machine_and_on_the_page(team):
     """`--per-day` beside its share; alone, or no number, it is refused and nothing changes."""
     run = ["serve", "invite", "ana", "--folder", str(team.folder), "--json"]
