@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 
 import duckdb
@@ -458,6 +459,17 @@ class TestQueryFile:
             assert ended.exit_code == 2
         assert "priv.csv exists and is not an earlier query" in " ".join(ended.stderr.split())
         assert other.read_bytes() == held.encode("latin-1")
+
+    def test_a_query_is_written_into_a_pipe(self, run, tmp_path):
+        """It holds nothing, and is not read first, which would wait for ever."""
+        os.mkfifo(pipe := tmp_path / "pipe")
+        reader = os.open(pipe, os.O_RDWR)
+        try:
+            words = ("--count", "--epsilon", 1, "--quote", "--save", pipe, "--force")
+            assert run(*words).exit_code == 0
+            assert os.read(reader, 10_000).startswith(b'format = "hushed query')
+        finally:
+            os.close(reader)
 
     @pytest.mark.parametrize(
         "words",

@@ -288,7 +288,7 @@ class TestKnownSensitivities:
         with pytest.raises(ParameterError, match="norm='l1'"):
             Need(error=1.0, sensitivity=norm, dims=2)
         added = hs.proven_sensitivity(1.0, argument="a count", neighbours="add-remove")
-        with pytest.raises(ParameterError, match="different neighbours"):
+        with pytest.raises(ParameterError, match="different neighbour relations"):
             plan([Need(error=1.0, sensitivity=s) for s in (added, sampled())])
         box = hs.populations.Uniform(low=0, high=1)
         drawn = [
@@ -298,3 +298,30 @@ class TestKnownSensitivities:
         several = [Need(error=1.0, sensitivity=each) for each in drawn]
         with pytest.raises(ParameterError, match="add up to 1"):
             plan(several)
+
+    @pytest.mark.parametrize("norm", ["l1", "l2", "sup"])
+    def test_one_of_several_numbers_is_for_so_many(self, norm):
+        """In another norm the level of one number would be too small, and promise too much."""
+        box = hs.populations.Uniform(low=[0, 0], high=[1, 1])
+        terms = {"rows": 20, "gamma": 0.1, "symmetric": True, "seed": 1, "norm": norm}
+        s = hs.sample_sensitivity(lambda rows: rows.sum(axis=0), box, **terms)
+        with pytest.raises(ParameterError, match=r"answers with 2 numbers.*give dims=2"):
+            Need(error=1.0, sensitivity=s)
+        if norm == "l1":
+            assert plan([Need(error=1.0, sensitivity=s, dims=2)]).epsilon >= s.value
+        with pytest.raises(ParameterError, match=r"answers with 1 number.*give dims=1"):
+            Need(error=1.0, sensitivity=sampled(), dims=2)
+
+    def test_a_plan_speaks_of_people_only_where_they_were_declared(self):
+        """As a certificate does; a number is for whatever its caller means."""
+        for unit, told in {"row": "a change of one row", "person": "one person's record"}.items():
+            s = hs.proven_sensitivity(1.0, argument="a count", unit=unit)
+            sentence = plan([Need(error=1.0, sensitivity=s)]).sentence
+            assert f"{told} would multiply" in sentence
+            assert ("person" in sentence) == (unit == "person")
+
+    def test_scopes_are_joined_as_they_are_of_releases(self):
+        """What was sampled with two protect= is planned, too: for the weaker of both."""
+        scopes = [sampled(), sampled(protect="everyone")]
+        found = plan([Need(error=1.0, sensitivity=each) for each in scopes])
+        assert found.gamma == 0.1

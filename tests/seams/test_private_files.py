@@ -423,3 +423,17 @@ def test_no_two_users_with_large_numbers_are_one(tmp_path, frame, ending):
     ):
         names = found.rows[:, 0] if frame == "numpy" else found.rows["who"]
         assert len(set(names)) == 9
+
+
+def test_no_two_users_whose_names_are_one_number_are_one(tmp_path):
+    """Nor one whose name is the number that stands for another: each is covered alone."""
+    first = ["7", "007", "7.0", "+7", "7e0", "-1", "\uff17", "0", "00", "-0"]
+    path = tmp_path / "rows.csv"
+
+    def numbers(users):
+        path.write_text("who,cost\n" + "".join(f"{each},1.5\n" for each in users))
+        return read_private_table(path, header=True, user="who").rows[:, 0]
+
+    users = [*first, "anna", *(f"{abs(each):.0f}" for each in numbers(["anna"]) + 1)]
+    assert len(set(numbers(users))) == len(users)
+    assert numbers(["7", "", "x"])[0] == 7

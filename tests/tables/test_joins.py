@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from datetime import date
+from decimal import Decimal
 
 import duckdb
 import pandas as pd
@@ -220,7 +221,7 @@ def test_numbers_of_both_kinds_are_a_default():
     assert table.columns["a"] == "float"
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, pd.NaT])
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NaT, pd.NA, Decimal("sNaN")])
 def test_a_missing_key_of_a_public_table_is_told_with_its_row(missing):
     """And what to do with the row."""
     public = {"city": ["Rome", missing], "a": [1, 2]}
@@ -326,3 +327,16 @@ class TestTablesByUsers:
         assert "users_are_public" not in hs.Query.of(other).to_python("visits.parquet")
         answer = asked.release(epsilon=1.0)
         assert hs.verify(hs.certify(answer).to_json()).reproduced
+
+    @pytest.mark.parametrize(
+        ("user", "text", "told"),
+        [('a "b', 'floor(column("a \\"b") / 1)', True), ("n", "floor(line / 1)", False)],
+    )
+    def test_exported_python_knows_what_is_computed_from_the_users(self, user, text, told):
+        """By columns, and not by letters: of one it would be refused, of another say too much."""
+        steps = [
+            {"derive": "key", "expression": text},
+            {"join": "key", "keys": [1], "columns": {"born": [1980]}},
+        ]
+        data = hs.Query(user=user, steps=steps, aggregates=[{"kind": "count"}])
+        assert ("users_are_public=True" in data.to_python("visits.parquet")) == told

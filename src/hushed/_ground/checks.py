@@ -26,8 +26,8 @@ _MOST = 2**63 - 1  # NumPy has no larger sizes
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
-    """Whether a value is an integer, NumPy's among them."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    """Whether a value is an integer, NumPy's among them, which has durations among its own."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
 def plain_number(value: Any) -> Any:

@@ -50,7 +50,8 @@ def _converted(name: str, value: Any, *, up: bool) -> float:
     """Read what is no plain float."""
     if isinstance(value, float) or (isinstance(value, np.floating) and value == float(value)):
         return float(value)
-    refused = bool | np.bool_ | np.complexfloating  # of which a double takes the real part alone
+    # Of a complex number a double takes the real part alone, and of a time its number of units.
+    refused = bool | np.bool_ | np.complexfloating | np.timedelta64
     if isinstance(value, refused) or not isinstance(value, Real | Decimal | np.number):
         raise ParameterError(
             f"{name} must be a real number, got {type(value).__name__}", parameter=name

@@ -12,7 +12,7 @@ import numpy as np
 
 from hushed._functions._trials import seed_from
 from hushed._ground.calls import called_as
-from hushed._ground.checks import is_real
+from hushed._ground.checks import is_real, is_whole
 from hushed._ground.printing import as_given
 from hushed._ground.progress import read_progress, show_words
 from hushed.auditing._bounds import Counts
@@ -350,7 +350,7 @@ def allowed_error(confidence: float) -> float:
 
 
 def _check_samples(samples: int) -> int:
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
+    if not is_whole(samples) or samples < 1:
         raise ParameterError(
             f"samples must be an integer of 1 or more, got {as_given(samples)}", parameter="samples"
         )

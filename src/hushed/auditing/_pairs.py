@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hushed._ground.calls import called_as
-from hushed._ground.checks import read_array, require_count
+from hushed._ground.checks import is_whole, read_array, require_count
 from hushed._ground.printing import as_given
 from hushed._rows import _containers as containers
 from hushed.errors import BadRows, ParameterError
@@ -121,7 +121,7 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
             "extreme_pairs(low, high, rows), or a list of (rows, neighbour)",
             parameter="pairs",
         )
-    if isinstance(answers, bool) or not isinstance(answers, int | np.integer) or answers < 1:
+    if not is_whole(answers) or answers < 1:
         raise ParameterError(
             f"answers must be an integer of 1 or more, got {as_given(answers)}", parameter="answers"
         )

@@ -197,13 +197,15 @@ def _show_plan(
     record.update(asdict(found), exit_code=REFUSED if found.feasible is False else 0)
     if quiet:
         return
+    from hushed.cost._need import known_how, movement_of  # noqa: PLC0415
+
     print_table(
         f"epsilon = {format_up(found.epsilon)}, delta = {format_up(found.delta)}",
         ["release", "sensitivity", "mechanism", "scale", "epsilon", "tolerated error"],
         [
             [
                 c.need.name,
-                f"{format_up(c.need.moves)} ({c.need.known_how()})",
+                f"{format_up(movement_of(c.need))} ({known_how(c.need)})",
                 c.mechanism,
                 format_down(c.scale),
                 format_up(c.epsilon),

@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -281,6 +280,7 @@ def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[A
 
 # What is not UTF-8 becomes a private-use character for each byte, so that different texts differ.
 # Such a character in a text is written as its three bytes are, too.
+_WHOLE = re.compile("0|[1-9][0-9]{0,14}")
 _BROKEN: dict[int, int | str] = {0xDC00 + byte: 0xEF00 + byte for byte in range(0x80, 0x100)}
 _BROKEN |= {
     each: "".join(chr(0xEF00 + byte) for byte in chr(each).encode())
@@ -315,36 +315,22 @@ def _make_table(
         elif place in others:
             read[name] = _take_others(cells, frame, others[place])
         else:
-            read[name] = _take_numbers(_encode_users(cells) if place == coded else cells)
+            read[name] = _take_numbers(map(_number_user, cells) if place == coded else cells)
     return Table(rows=make_frame(read, frame), columns=held.columns)
 
 
-def _encode_users(cells: list[Any]) -> list[Any]:
-    """Write numbers for the names of users, each by its own name alone.
+def _number_user(cell: Any) -> int | None:
+    """Give a user a number by the own name alone, which no other name has.
 
-    A number that tells of the rows above it would carry one user's rows to all others.
+    A number that tells of the rows above it would carry one user's rows to all others. A double is
+    near to many large whole numbers, and 7 and 007 may be two users: a name that is no whole number
+    of at most 15 digits, in its usual spelling, has a digest below 0.
     """
-    found = list(cells)
-    for place, cell in enumerate(cells):
-        name = name_user(cell)
-        if name is not None and not _is_exact(name):
-            digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
-            found[place] = int.from_bytes(digest)
-    return found
-
-
-def _is_exact(name: str) -> bool:
-    """Whether a double is this number and no other one: else two users would be one; Nan is a name.
-
-    Of large whole numbers, as 64 bits hold them, many have the same double.
-    """
-    number = read_number(name)
-    if number is None or not np.isfinite(number):
-        return False
-    try:
-        return Decimal(repr(float(number))) == Decimal(name)
-    except InvalidOperation:
-        return False
+    name = name_user(cell)
+    if name is None or _WHOLE.fullmatch(name):
+        return None if name is None else int(name)
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
+    return -1 - int.from_bytes(digest)
 
 
 def _take_numbers(cells: list[Any]) -> Any:

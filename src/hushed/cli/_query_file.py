@@ -99,7 +99,7 @@ def check_files(
             else f"--out takes a file that ends in {', '.join(SUFFIXES)}, got {plain_path(out)}"
         )
     check_targets({"--save": save, "--out": out}, inputs, force=force, former=None)
-    if save is not None and save.exists() and not _is_question(save):
+    if save is not None and save.is_file() and not _is_question(save):  # a pipe holds nothing
         raise ParameterError(
             f"--save {plain_path(save)} exists and is not an earlier query, so that even --force "
             "does not replace it; name another file, or remove it"

@@ -10,9 +10,10 @@ from hushed._ground.calls import called_as
 from hushed._ground.decimals import decimal_of, read, stated_below
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat, format_down, format_up
+from hushed.accounting import joined
 from hushed.cost._model import epsilon_for_error
 from hushed.errors import ParameterError
-from hushed.guarantee import Guarantee, union_gamma
+from hushed.guarantee import Guarantee
 from hushed.sensitivity import Sensitivity
 
 
@@ -33,14 +34,16 @@ class Need(Shown):
         is assumed to be right. That of `hushed.proven_sensitivity` is proven, and that of
         `hushed.sample_sensitivity` brings its gamma into the plan.
     dims : int, default 1
-        Coordinates of the answer that must all keep the error.
+        Coordinates of the answer that must all keep the error; of a sampled sensitivity all that
+        the function answers with.
     name : str, default "the answer"
         What to call it in the report.
 
     Raises
     ------
     ParameterError
-        If a number is out of range or NaN, or a sensitivity is in a norm that does not fit.
+        If a number is out of range or NaN, or a sensitivity is in a norm, or of a number of
+        coordinates, that does not fit.
     """
 
     error: float
@@ -50,49 +53,30 @@ class Need(Shown):
     name: str = "the answer"
 
     def _card(self) -> Card:
-        moved = (
-            f"by {format_up(self.moves)} at most, in the unit of the answer ({self.known_how()})"
-        )
-        facts = [("error", f"{self.accuracy()}, in the unit of the answer")]
+        unit = "in the unit of the answer"
+        facts = [("error", f"{self.accuracy()}, {unit}")]
         facts += [("numbers", str(self.dims))] if self.dims > 1 else []
-        return card_of_facts(f"Need of {flat(self.name)}", [*facts, ("one person moves it", moved)])
+        facts += [("sensitivity", f"{format_up(movement_of(self))}, {unit} ({known_how(self)})")]
+        return card_of_facts(f"Need of {flat(self.name)}", facts)
 
     def __post_init__(self) -> None:
         numbers = [("error", False), *[("beta", False)] * (self.beta is not None)]
         if isinstance(self.sensitivity, Sensitivity):
-            _require_norm(self.sensitivity, self.dims)
+            _require_fit(self.sensitivity, self.dims)
         else:
             numbers.append(("sensitivity", True))
         for name, up in numbers:
             object.__setattr__(self, name, read(name, getattr(self, name), up=up))
-        if math.isinf(self.error) or math.isinf(self.moves):
+        if math.isinf(self.error) or math.isinf(movement_of(self)):
             raise ParameterError("error and sensitivity must be finite")
         level = epsilon_for_error(
-            self.error, sensitivity=self.moves, beta=self.beta, dims=self.dims
+            self.error, sensitivity=movement_of(self), beta=self.beta, dims=self.dims
         )
         if not 1e-300 < level < 1e300 or self.error < 1e-300:
             raise ParameterError(
-                f"an error of {self.error!r} at a sensitivity of {self.moves!r} needs a "
+                f"an error of {self.error!r} at a sensitivity of {movement_of(self)!r} needs a "
                 "level that doubles cannot hold: use another unit"
             )
-
-    @property
-    def moves(self) -> float:
-        """How far the answer can move, as a number."""
-        given = self.sensitivity
-        return given.value if isinstance(given, Sensitivity) else given
-
-    def known_how(self) -> str:
-        """Say how the sensitivity is known.
-
-        Returns
-        -------
-        str
-            ``"assumed"``, ``"proven"`` or ``"sampled"``.
-        """
-        if not isinstance(self.sensitivity, Sensitivity):
-            return "assumed"
-        return "proven" if self.sensitivity.sampling is None else "sampled"
 
     def accuracy(self) -> str:
         """Say the tolerated error in words.
@@ -112,8 +96,34 @@ class Need(Shown):
         return f"{all_of}within {format_up(self.error)} of {exact} with probability {kept}"
 
 
-def _require_norm(given: Sensitivity, dims: int) -> None:
-    """Refuse a movement that does not bound the sum of those of the coordinates."""
+def movement_of(need: Need) -> float:
+    """How far the answer can move, as a number."""
+    given = need.sensitivity
+    return given.value if isinstance(given, Sensitivity) else given
+
+
+def known_how(need: Need) -> str:
+    """Say how the sensitivity is known."""
+    if not isinstance(need.sensitivity, Sensitivity):
+        return "assumed"
+    return "proven" if need.sensitivity.sampling is None else "sampled"
+
+
+def unit_of(need: Need) -> str:
+    """Name what moves the answer: a person by a number, or where each row is declared to be one."""
+    given = need.sensitivity
+    return "person" if not isinstance(given, Sensitivity) or given.person else given.unit
+
+
+def _require_fit(given: Sensitivity, dims: int) -> None:
+    """Refuse a movement of other coordinates, or one that does not bound the sum of theirs."""
+    if given.sampling is not None and math.prod(given.sampling.shape) != dims:
+        met = math.prod(given.sampling.shape)
+        raise ParameterError(
+            f"the sampled function answers with {met} {'number' if met == 1 else 'numbers'}, and "
+            f"dims is {dims}: give dims={met}",
+            parameter="dims",
+        )
     if given.norm != "l1" and (dims != 1 or given.norm == "range"):
         raise ParameterError(
             f"a plan needs a sensitivity in the norm 'l1', got one in {given.norm!r}: measure it, "
@@ -125,35 +135,4 @@ def _require_norm(given: Sensitivity, dims: int) -> None:
 def join_promises(needs: Sequence[Need]) -> Guarantee:
     """Join what the sensitivities say of gamma and of neighbours; epsilon is not theirs."""
     told = [n.sensitivity.guarantee(0.0) for n in needs if isinstance(n.sensitivity, Sensitivity)]
-    if not told:
-        return Guarantee(epsilon=0.0)
-    if len({(g.neighbours, g.unit, g.distance) for g in told}) > 1:
-        raise ParameterError(
-            "the sensitivities of a plan are for different neighbours: plan the releases of each "
-            "relation by themselves",
-            parameter="needs",
-        )
-    if len({g.protect for g in told if g.gamma}) > 1:
-        raise ParameterError(
-            "the sensitivities of a plan differ in protect=, so that their gammas are about "
-            "different events: sample all with the same protect=",
-            parameter="needs",
-        )
-    gamma = union_gamma(told)
-    if gamma >= 1:
-        raise ParameterError(
-            f"the gammas of the sensitivities add up to {gamma}, and nothing is promised: sample "
-            "with smaller ones",
-            parameter="needs",
-        )
-    one = told[0]
-    return Guarantee(
-        epsilon=0.0,
-        gamma=gamma,
-        neighbours=one.neighbours,
-        unit=one.unit,
-        distance=one.distance,
-        protect=next((g.protect for g in told if g.gamma), "record"),
-        estimates=tuple(sorted({each for g in told for each in g.estimates})),
-        data_dependent=any(g.data_dependent for g in told),
-    )
+    return joined(told or [Guarantee(epsilon=0.0)], 0.0, 0.0)

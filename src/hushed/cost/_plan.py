@@ -23,7 +23,7 @@ from hushed._ground.printing import (
 )
 from hushed.accounting._joint import say_once
 from hushed.cost._model import CURRENCY, CostModel, epsilon_for_error
-from hushed.cost._need import Need, join_promises
+from hushed.cost._need import Need, join_promises, known_how, movement_of, unit_of
 from hushed.errors import NotFeasible, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.privacy_loss import PrivacyProfile
@@ -256,10 +256,12 @@ def _beyond(joint: PrivacyProfile, epsilon: float) -> float:
 
 
 def _laplace(need: Need) -> Choice:
-    level = epsilon_for_error(need.error, sensitivity=need.moves, beta=need.beta, dims=need.dims)
+    level = epsilon_for_error(
+        need.error, sensitivity=movement_of(need), beta=need.beta, dims=need.dims
+    )
     level = round_up(level)
     return Choice(
-        need=need, mechanism="Laplace", scale=need.moves / level, epsilon=level, delta=0.0
+        need=need, mechanism="Laplace", scale=movement_of(need) / level, epsilon=level, delta=0.0
     )
 
 
@@ -277,7 +279,7 @@ def _gaussian(need: Need, delta: float) -> Choice:
 
 
 def _normal(need: Need, sigma: float) -> PrivacyProfile:
-    return privacy_loss.gaussian(round_up(need.moves / sigma))
+    return privacy_loss.gaussian(round_up(movement_of(need) / sigma))
 
 
 def _cheapest(
@@ -317,8 +319,8 @@ def _sentence(
     parts = "; ".join(
         f"{flat(c.need.name)} with {c.mechanism} noise of "
         f"{'scale' if c.mechanism == 'Laplace' else 'standard deviation'} "
-        f"{format_down(c.scale, 4)} for a sensitivity of {format_up(c.need.moves, 4)}, "
-        f"{c.need.known_how()} ({c.need.accuracy()})"
+        f"{format_down(c.scale, 4)} for a sensitivity of {format_up(movement_of(c.need), 4)}, "
+        f"{known_how(c.need)} ({c.need.accuracy()})"
         for c in choices[:8]
     )
     if len(choices) > 8:
@@ -327,12 +329,13 @@ def _sentence(
     slack += f", gamma = {format_up(promise.gamma)}" if promise.gamma else ""
     level_said = f"epsilon = {format_up(epsilon, 4)}{slack}"
     limit = risk.belief(epsilon)
+    change, whose = _name_change(choices, promise)
     nominal = "In name only, as a population was made from private rows: " * promise.data_dependent
     text = (
         f"{nominal}We plan to release {parts}. {_condition(choices)} would satisfy "
-        f"differential privacy with {level_said}: {_but_for(beyond)}{_whose(promise)} would "
+        f"differential privacy with {level_said}: {_but_for(beyond)}{change} would "
         f"multiply the odds of any conclusion by at most {_factor(epsilon)}, so that someone who "
-        "thought a fact about a person as likely as not can come to believe it to at most "
+        f"thought a fact about {whose} as likely as not can come to believe it to at most "
         f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %{_may_fail(promise, len(choices))}"
     )
     if cost is None or model is None:
@@ -346,7 +349,7 @@ def _sentence(
 
 def _condition(choices: tuple[Choice, ...]) -> str:
     """Say what the promise of a plan rests on, and what it is a promise of."""
-    assumed = sum(c.need.known_how() == "assumed" for c in choices)
+    assumed = sum(known_how(c.need) == "assumed" for c in choices)
     what = "together these" if len(choices) > 1 else "this"
     if not assumed:
         return what.capitalize()
@@ -354,10 +357,13 @@ def _condition(choices: tuple[Choice, ...]) -> str:
     return f"If the assumed {which} right, {what}"
 
 
-def _whose(promise: Guarantee) -> str:
-    if promise.unit == "row" and promise.distance == 1:
-        return "one person's record"
-    return f"a change of {name_changed(promise.unit, promise.distance)}"
+def _name_change(choices: Sequence[Choice], promise: Guarantee) -> tuple[str, str]:
+    """Name what may change, and whose fact it is: of a person only where each row is said to be."""
+    if promise.distance > 1:
+        return f"a change of {name_changed(promise.unit, promise.distance)}", "any of them"
+    if all(unit_of(c.need) == "person" for c in choices):
+        return "one person's record", "a person"
+    return f"a change of one {promise.unit}", f"that {promise.unit}"
 
 
 def _may_fail(promise: Guarantee, releases: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hushed._functions._fingerprints.code import is_library
-from hushed._ground.checks import is_real
+from hushed._ground.checks import is_real, is_whole
 from hushed._ground.types import Floats
 from hushed.errors import ParameterError
 from hushed.sklearn._families import Axes, Bayes, Centres, Family, Linear, Points
@@ -217,7 +217,7 @@ def _count_centres(estimator: Any, features: int) -> int:
 
 def _count_axes(estimator: Any, features: int) -> int:
     count = estimator.n_components
-    if not isinstance(count, int | np.integer) or isinstance(count, bool):
+    if not is_whole(count):
         raise ParameterError(
             "PCA needs n_components as a whole number: how many axes explain a share is an answer "
             "about the rows",

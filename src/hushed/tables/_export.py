@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from hushed._ground.checks import read_epsilon, require_one_of, require_within
 from hushed._ground.decimals import read
 from hushed.statistics._candidates import CANDIDATES
+from hushed.tables._expressions import names_in
 from hushed.tables._plan import NoiseName
 from hushed.tables._question_parts import Derive
 
@@ -160,10 +161,10 @@ def _calls(query: Query) -> list[tuple[str, str]]:
 
 
 def _find_users(query: Query) -> set[str]:
-    """Find the user column and what may be computed from it: by name, which may be one too many."""
+    """Find the user column and what is computed from it."""
     found = set() if query.user is None else {query.user}
     for step in query.steps:
-        if isinstance(step, Derive) and any(name in step.expression for name in found):
+        if isinstance(step, Derive) and names_in(step.expression) & found:
             found.add(step.derive)
     return found
 

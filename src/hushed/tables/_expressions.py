@@ -332,3 +332,13 @@ def columns_in(node: ast.expr) -> set[str]:
         return {name}
     below = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
     return {each for child in below if isinstance(child, ast.expr) for each in columns_in(child)}
+
+
+def names_in(text: str) -> set[str]:
+    """Names of the columns in the text of an expression; none where it is no expression."""
+    with suppress(RecursionError, MemoryError, ParameterError):
+        tree = _tree(text) if len(text) <= _LONGEST else None
+        if tree is not None:
+            _require_small(tree)
+            return columns_in(tree)
+    return set()

@@ -158,10 +158,16 @@ def _read_row(place: int, key: Any, kind: ColumnType, on: str) -> Any:
     try:
         return read_key(key, kind, on)
     except ParameterError as error:
-        missing = key is None or (np.ndim(key) == 0 and key != key)  # noqa: PLR0124  (NaN)
-        rest = "; leave that row out: no private row meets it" if missing else ""
+        rest = "; leave that row out: no private row meets it" if _is_missing(key) else ""
         words = f"row {place} of the public table: {error.message}{rest}"
         raise ParameterError(words, parameter="public") from None
+
+
+def _is_missing(key: Any) -> bool:
+    """Whether a key is None, or NaN of whatever kind: some of them are compared with nothing."""
+    with suppress(TypeError, ArithmeticError):
+        return key is None or (np.ndim(key) == 0 and bool(key != key))  # noqa: PLR0124
+    return True
 
 
 def _require_one_row(keys: Sequence[Any], on: str) -> None:
