@@ -254,3 +254,34 @@ def test_no_likelihood_is_bounded_by_a_statistic():
     mode = hs.global_sensitivity(hs.statistics.mode(["a", "b"], rows=9), "range")
     with pytest.raises(ParameterError, match="bounds no log likelihood"):
         hs.Posterior(lambda row, p: p, [0.25, 0.75], epsilon=1.0, sensitivity=mode)
+
+
+def test_no_gamma_is_said_to_hold_for_a_function_that_an_answer_led_to(tmp_path):
+    """Counts tell so much of a table that a function can be made which moves far on it alone."""
+    private, rows = np.random.default_rng(1).random(2000), {"rows": 2000, "gamma": 0.3}
+
+    def count(rows):
+        return np.histogram(rows, bins=16, range=(0, 1))[0]
+
+    options = {"symmetric": True, "workers": 1, **rows}
+    counted = hs.sample_sensitivity(count, UNIT, norm="l1", **options)
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=2, gamma=0.6))
+        first = hs.release(count, private, hs.Laplace(counted, epsilon=1.0), ledger, budget="b")
+
+        def steered(rows):
+            near = abs(count(rows) - first.value).sum() < 80
+            return rows.sum() if near else rows.mean()
+
+        moves = hs.sample_sensitivity(steered, UNIT, **options)
+        second = hs.release(steered, private, hs.Laplace(moves, epsilon=1.0), ledger, budget="b")
+        balance = ledger.balance("b").explain()
+    neighbour = np.append(private[1:], 0.0)
+    assert abs(steered(neighbour) - steered(private)) > 100 * moves.value  # and gamma is 0.3
+    exception = "Gamma does not hold for a function that was chosen, or sampled, because of an"
+    assert exception in balance
+    assert "hold for one that an answer led to" in second.certificate.explain()
+    together = hs.compose([first.certificate.guarantee, second.certificate.guarantee])
+    assert exception in together.explain()
+    study = hs.certify_study([hs.certify(first), hs.certify(second)])
+    assert exception in study.explain()

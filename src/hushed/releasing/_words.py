@@ -507,6 +507,8 @@ def _of_population(sampling: SamplingRecord) -> list[str]:
         else "the population was made from the private rows, so none of this protects them",
         "the sampler's seed was fixed in advance: trying several and keeping the smallest "
         "sensitivity voids gamma",
+        "no earlier answer about these rows decided which function was sampled, or how: gamma does "
+        "not hold for one that an answer led to",
         "the function is deterministic, and keeps nothing of the rows for its next call (what "
         "it keeps in files, databases or other processes, in modules of installed packages, in "
         "the subclasses, registered classes or declared fields of a class, or under names that "
