@@ -6,6 +6,7 @@ import pytest
 
 import hushed as hs
 from hushed import transformations as t
+from hushed._web.sentences import say_meaning
 from hushed.errors import ParameterError
 from hushed.measurements import chain_sensitivity
 from hushed.plots import budget_figure
@@ -285,3 +286,22 @@ def test_no_gamma_is_said_to_hold_for_a_function_that_an_answer_led_to(tmp_path)
     assert exception in together.explain()
     study = hs.certify_study([hs.certify(first), hs.certify(second)])
     assert exception in study.explain()
+
+
+def test_a_bound_on_a_belief_names_who_believes_and_what():
+    """An answer moves beliefs about people by what holds for all, and a value by two changes.
+
+    Of two cells of a histogram that says l1 1 for one row more or less, the value of a row that is
+    surely there is told apart by twice the epsilon.
+    """
+    need = {"error": 2.0, "beta": 0.05}
+    sentences = {}
+    for neighbours in ("add-remove", "replace-one"):
+        proven = hs.proven_sensitivity(1.0, "l1", argument="a cell more", neighbours=neighbours)
+        found = hs.cost.plan([hs.cost.Need(sensitivity=proven, **need)])
+        sentences[neighbours] = found.sentence
+        assert "someone who knows all other records" in found.sentence
+    assert "the presence of this one as likely as not" in sentences["add-remove"]
+    assert "a fact about" not in sentences["add-remove"]
+    assert "a fact about this one as likely as not" in sentences["replace-one"]
+    assert say_meaning(1.0, 0.0, "user").startswith("Someone who knows everything else")

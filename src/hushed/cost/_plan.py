@@ -332,7 +332,8 @@ def _sentence(
         f"{nominal}We plan to release {parts}. {_condition(choices)} would satisfy "
         f"differential privacy with {level_said}: {_but_for(beyond)}{_whose(promise)} would "
         f"multiply the odds of any conclusion by at most {_factor(epsilon)}, so that someone who "
-        "thought a fact about a person as likely as not can come to believe it to at most "
+        f"knows all other records, and thought {_fact(promise)} as likely as not, can come to "
+        "believe it to at most "
         f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %{_may_fail(promise, len(choices))}"
     )
     if cost is None or model is None:
@@ -358,6 +359,12 @@ def _whose(promise: Guarantee) -> str:
     if promise.unit == "row" and promise.distance == 1:
         return "one person's record"
     return f"a change of {name_changed(promise.unit, promise.distance)}"
+
+
+def _fact(promise: Guarantee) -> str:
+    """Say what the odds are about: of a record that is surely there, twice epsilon may be told."""
+    told = "the presence of" if promise.neighbours == "add-remove" else "a fact about"
+    return f"{told} {'this one' if promise.distance == 1 else 'these'}"
 
 
 def _may_fail(promise: Guarantee, releases: int) -> str:
