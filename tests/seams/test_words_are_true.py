@@ -305,3 +305,28 @@ def test_a_bound_on_a_belief_names_who_believes_and_what():
     assert "a fact about" not in sentences["add-remove"]
     assert "a fact about this one as likely as not" in sentences["replace-one"]
     assert say_meaning(1.0, 0.0, "user").startswith("Someone who knows everything else")
+
+
+def test_every_release_of_a_table_assumes_that_its_rows_were_made_each_from_itself():
+    """Scaled by all rows, all rows of a table tell of one: a bound for one row is none for them."""
+    rows = np.linspace(20, 40, 200)
+    scaled = [(each - each.mean()) / each.std() for each in (rows, np.append(rows[1:], 1e9))]
+    median = hs.statistics.median(rows=200, low=-1, high=1)
+    apart = abs(median.value(scaled[0]) - median.value(scaled[1]))
+    assert np.sum(scaled[0] != scaled[1]) == 200
+    assert apart > 0.05  # with 200 rows of which each is its own, a row moves it by 0.01
+    proven = hs.proven_sensitivity(1.0, argument="a count")
+    released = [
+        hs.release(median, scaled[0], hs.InverseSensitivity(median, epsilon=1.0)),
+        hs.release(len, rows, hs.Laplace(proven, epsilon=1.0)),
+        hs.find_bound(rows, epsilon=1.0),
+        hs.release(np.mean, rows, hs.Blocks(low=0, high=1, epsilon=1.0)),
+    ]
+    said = "no private row was made from those of others"
+    for each in released:
+        assert said in each.certificate.explain()
+    checked = hs.check_population(rows / 40, UNIT, epsilon=1.0)
+    assert said in hs.certify(checked).explain()
+    asked = hs.AboveThreshold(5.0, epsilon=1.0).certificate.explain()
+    assert "every answer that was asked moves by at most 1" in asked
+    assert said not in asked

@@ -23,6 +23,7 @@ from hushed.releasing._blocks import (
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
+    ROWS_ALONE,
     describe_change,
     describe_reach,
     doubt_average,
@@ -464,6 +465,7 @@ def _of_release(certificate: Certificate) -> list[str]:
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
+        *([ROWS_ALONE] if record.name != "above-threshold" else []),
     ]
     if _is_monotone(record) and record.name != "above-threshold":
         lines.append(
