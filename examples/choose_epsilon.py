@@ -24,7 +24,7 @@ def main() -> None:
     for choice in found.choices:
         print(f"  {choice.mechanism}, epsilon {choice.epsilon:.3f}")
 
-    print("what that lets somebody learn about one person, at most:")
+    print("what that lets somebody who knows all others learn about one person, at most:")
     for prior in (0.01, 0.1, 0.5):
         print(f"  belief {prior:.2f} can become {risk.belief(found.epsilon, prior=prior):.3f}")
 

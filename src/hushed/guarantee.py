@@ -32,6 +32,13 @@ SAME_EVENT: dict[str, str] = {
     "user": "the same table with the rows of each person in the same order",
 }
 
+# Gammas add up for a fixed list of functions. An answer may tell so much of the table that a
+# function which follows from it moves far on this table, and hardly ever on sampled ones.
+CHOSEN_FIRST = (
+    "Gamma does not hold for a function that was chosen, or sampled, because of an answer about "
+    "the same rows."
+)
+
 _LARGEST_EXPONENT = 700.0  # beyond it exp() overflows
 
 Neighbours = Literal["replace-one", "add-remove"]

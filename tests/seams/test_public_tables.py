@@ -114,6 +114,24 @@ class TestCoverage:
         found = failures(f, 5, 100, promise="table", **settings)
         assert not believable(found, 100, 0.05)
 
+    def test_a_function_that_was_fitted_to_the_public_rows_is_not_covered(self):
+        """The error of a model is small on the rows that it was fitted to; words say so."""
+        rng = np.random.default_rng(1)
+        public = rng.normal(size=2400)
+
+        def error(rows):  # of a rule that gives 0.01 x where it learned the row, and x elsewhere
+            known = np.isin(rows, public)
+            return float(np.where(known, 0.01 * rows, rows).mean())
+
+        s = hs.sample_sensitivity(
+            error, Table(public), rows=20, gamma=0.05, symmetric=True, workers=1
+        )
+        fresh = rng.normal(size=(200, 21))
+        moves = [abs(error(each[:20]) - error(each[1:])) for each in fresh]
+        assert np.mean(np.array(moves) > s.value) > 0.5
+        released = hs.release(error, fresh[0, :20], hs.Laplace(s, epsilon=1.0))
+        assert "chosen without looking at these public" in released.certificate.explain()
+
     @pytest.mark.slow
     def test_luck_of_the_sampler(self):
         """At most the stated sampling error of the samples covers less than a share of pairs.
@@ -557,6 +575,7 @@ class TestCertificates:
                     "the law that the public rows were drawn from",
                     "none was left out for being equal to another",
                     "no person of the private table is in the public one",
+                    "chosen without looking at these public rows: one that was fitted to them",
                 ],
                 ["WEAKER", "ONLY", "average of"],
             ),
@@ -567,6 +586,7 @@ class TestCertificates:
                     "the other 99 were drawn from the same 176 public rows for every pair, without",
                     "Nothing is promised for a table whose other rows look different",
                     "no person of the private table is in the public one",
+                    "chosen without looking at these public rows: one that was fitted to them",
                     "of somebody with several, one alone is covered",
                 ],
                 ["dealt", "average of", "gamma again"],
@@ -578,7 +598,7 @@ class TestCertificates:
                     "no gamma is established",
                     "draws from the rows of the public table",
                 ],
-                ["shuffled", "WEAKER"],
+                ["shuffled", "WEAKER", "chosen without looking at these public rows"],
             ),
             (
                 "blocks",

@@ -6,6 +6,7 @@ import pytest
 
 import hushed as hs
 from hushed import transformations as t
+from hushed._web.sentences import say_meaning
 from hushed.errors import ParameterError
 from hushed.measurements import chain_sensitivity
 from hushed.plots import budget_figure
@@ -254,3 +255,78 @@ def test_no_likelihood_is_bounded_by_a_statistic():
     mode = hs.global_sensitivity(hs.statistics.mode(["a", "b"], rows=9), "range")
     with pytest.raises(ParameterError, match="bounds no log likelihood"):
         hs.Posterior(lambda row, p: p, [0.25, 0.75], epsilon=1.0, sensitivity=mode)
+
+
+def test_no_gamma_is_said_to_hold_for_a_function_that_an_answer_led_to(tmp_path):
+    """Counts tell so much of a table that a function can be made which moves far on it alone."""
+    private, rows = np.random.default_rng(1).random(2000), {"rows": 2000, "gamma": 0.3}
+
+    def count(rows):
+        return np.histogram(rows, bins=16, range=(0, 1))[0]
+
+    options = {"symmetric": True, "workers": 1, **rows}
+    counted = hs.sample_sensitivity(count, UNIT, norm="l1", **options)
+    with hs.Ledger(f"sqlite:///{tmp_path}/budget.db") as ledger:
+        ledger.open_budget("b", hs.Guarantee(epsilon=2, gamma=0.6))
+        first = hs.release(count, private, hs.Laplace(counted, epsilon=1.0), ledger, budget="b")
+
+        def steered(rows):
+            near = abs(count(rows) - first.value).sum() < 80
+            return rows.sum() if near else rows.mean()
+
+        moves = hs.sample_sensitivity(steered, UNIT, **options)
+        second = hs.release(steered, private, hs.Laplace(moves, epsilon=1.0), ledger, budget="b")
+        balance = ledger.balance("b").explain()
+    neighbour = np.append(private[1:], 0.0)
+    assert abs(steered(neighbour) - steered(private)) > 100 * moves.value  # and gamma is 0.3
+    exception = "Gamma does not hold for a function that was chosen, or sampled, because of an"
+    assert exception in balance
+    assert "hold for one that an answer led to" in second.certificate.explain()
+    together = hs.compose([first.certificate.guarantee, second.certificate.guarantee])
+    assert exception in together.explain()
+    study = hs.certify_study([hs.certify(first), hs.certify(second)])
+    assert exception in study.explain()
+
+
+def test_a_bound_on_a_belief_names_who_believes_and_what():
+    """An answer moves beliefs about people by what holds for all, and a value by two changes.
+
+    Of two cells of a histogram that says l1 1 for one row more or less, the value of a row that is
+    surely there is told apart by twice the epsilon.
+    """
+    need = {"error": 2.0, "beta": 0.05}
+    sentences = {}
+    for neighbours in ("add-remove", "replace-one"):
+        proven = hs.proven_sensitivity(1.0, "l1", argument="a cell more", neighbours=neighbours)
+        found = hs.cost.plan([hs.cost.Need(sensitivity=proven, **need)])
+        sentences[neighbours] = found.sentence
+        assert "someone who knows all other records" in found.sentence
+    assert "the presence of that row as likely as not" in sentences["add-remove"]
+    assert "a fact about" not in sentences["add-remove"]
+    assert "a fact about that row as likely as not" in sentences["replace-one"]
+    assert say_meaning(1.0, 0.0, "user").startswith("Someone who knows everything else")
+
+
+def test_every_release_of_a_table_assumes_that_its_rows_were_made_each_from_itself():
+    """Scaled by all rows, all rows of a table tell of one: a bound for one row is none for them."""
+    rows = np.linspace(20, 40, 200)
+    scaled = [(each - each.mean()) / each.std() for each in (rows, np.append(rows[1:], 1e9))]
+    median = hs.statistics.median(rows=200, low=-1, high=1)
+    apart = abs(median.value(scaled[0]) - median.value(scaled[1]))
+    assert np.sum(scaled[0] != scaled[1]) == 200
+    assert apart > 0.05  # with 200 rows of which each is its own, a row moves it by 0.01
+    proven = hs.proven_sensitivity(1.0, argument="a count")
+    released = [
+        hs.release(median, scaled[0], hs.InverseSensitivity(median, epsilon=1.0)),
+        hs.release(len, rows, hs.Laplace(proven, epsilon=1.0)),
+        hs.find_bound(rows, epsilon=1.0),
+        hs.release(np.mean, rows, hs.Blocks(low=0, high=1, epsilon=1.0)),
+    ]
+    said = "no private row was made from those of others"
+    for each in released:
+        assert said in each.certificate.explain()
+    checked = hs.check_population(rows / 40, UNIT, epsilon=1.0)
+    assert said in hs.certify(checked).explain()
+    asked = hs.AboveThreshold(5.0, epsilon=1.0).certificate.explain()
+    assert "every answer that was asked moves by at most 1" in asked
+    assert said not in asked

@@ -18,8 +18,8 @@ def say_meaning(epsilon: float, delta: float, unit: str) -> str:
     who = "a certain person is" if unit == "user" else "a certain row is"
     rare = ", but for rare cases, which delta limits" if delta else ""
     return (
-        f"Someone who thinks it as likely as not (50 %) that {who} in the table could become at "
-        f"most {sure} % sure{rare}."
+        f"Someone who knows everything else, and thinks it as likely as not (50 %) that {who} in "
+        f"the table, could become at most {sure} % sure{rare}."
     )
 
 

@@ -34,7 +34,7 @@ from hushed.accounting._theorems import (
     renyi_conversion,
 )
 from hushed.errors import ParameterError
-from hushed.guarantee import SAME_EVENT, Guarantee, Neighbours, Unit
+from hushed.guarantee import CHOSEN_FIRST, SAME_EVENT, Guarantee, Neighbours, Unit
 from hushed.privacy_loss import Bracket, PrivacyProfile
 
 # What every theorem here rests on; the filters of a ledger do not.
@@ -42,6 +42,13 @@ FIXED = (
     "This holds if the number of releases, and how much each may lose, was fixed before the first "
     "answer. If answers decided it, a budget covers it, and no sum afterwards."
 )
+
+
+def say_of_gamma(promise: Guarantee | None) -> str:
+    """Say what the sum of several gammas rests on; nothing where there is none."""
+    if promise is None or not promise.gamma:
+        return ""
+    return f"{CHOSEN_FIRST} {say_once(promise)}".strip()
 
 
 def say_once(promise: Guarantee | None) -> str:
@@ -153,7 +160,7 @@ class Composition(Shown):
         ]
         if self.releases > 1:
             lines.append(FIXED)
-            lines += [say_once(g)] * bool(say_once(g))
+            lines += [say_of_gamma(g)] * bool(say_of_gamma(g))
         if g is not None and g.protect == "table" and self.releases > 1:
             lines.append(
                 "Together they are about those new rows only that every sampled one of them was "

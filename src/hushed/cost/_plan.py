@@ -335,7 +335,8 @@ def _sentence(
         f"{nominal}We plan to release {parts}. {_condition(choices)} would satisfy "
         f"differential privacy with {level_said}: {_but_for(beyond)}{change} would "
         f"multiply the odds of any conclusion by at most {_factor(epsilon)}, so that someone who "
-        f"thought a fact about {whose} as likely as not can come to believe it to at most "
+        f"knows all other records, and thought {_fact(promise, whose)} as likely as not, can "
+        "come to believe it to at most "
         f"{format_up(round_up(100 * limit, ceiling=100.0), 4)} %{_may_fail(promise, len(choices))}"
     )
     if cost is None or model is None:
@@ -362,8 +363,14 @@ def _name_change(choices: Sequence[Choice], promise: Guarantee) -> tuple[str, st
     if promise.distance > 1:
         return f"a change of {name_changed(promise.unit, promise.distance)}", "any of them"
     if all(unit_of(c.need) == "person" for c in choices):
-        return "one person's record", "a person"
+        return "one person's record", "that person"
     return f"a change of one {promise.unit}", f"that {promise.unit}"
+
+
+def _fact(promise: Guarantee, whose: str) -> str:
+    """Say what the odds are about: of a record that is surely there, twice epsilon may be told."""
+    told = "the presence of" if promise.neighbours == "add-remove" else "a fact about"
+    return f"{told} {whose}"
 
 
 def _may_fail(promise: Guarantee, releases: int) -> str:

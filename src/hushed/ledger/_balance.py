@@ -16,7 +16,7 @@ from hushed._ground.printing import (
     percent_up,
     show_time,
 )
-from hushed.guarantee import SAME_EVENT, Guarantee
+from hushed.guarantee import CHOSEN_FIRST, SAME_EVENT, Guarantee
 from hushed.ledger._entries import Budget
 
 _ENDED = "The budget is retired: nothing was charged to it, and nothing will be."
@@ -54,10 +54,11 @@ def assumption(budget: Budget) -> str:
     """Say what the limit of a budget rests on."""
     nominal = _NOMINAL if budget.limit.data_dependent else ""
     once = _ONE_ORDER if budget.limit.unit == "user" else _ONE_TABLE
+    sampled = f" {CHOSEN_FIRST}{once}"
     return (
         nominal
         + _ASSUMPTIONS.get(budget.method, _ASSUMPTIONS["adaptive"])
-        + once * (budget.limit.gamma > 0)
+        + sampled * (budget.limit.gamma > 0)
         + _ONE_GIVEN * (budget.limit.protect == "table")
     )
 

@@ -74,9 +74,10 @@ class PublicTable(Shown):
     promise : {"population", "given-the-rest", "table"}, default "population"
         What a sampled sensitivity is about. ``"population"``: the law that public and private
         rows come from; every sampled pair is made of rows of its own, so that the number of rows
-        limits how small gamma can be. ``"given-the-rest"``: the weaker promise for tables whose
-        other rows are drawn from these rows; only the record replaced and its replacement are
-        fresh. ``"table"``: tables drawn with replacement from these very rows, and nothing else.
+        limits how small gamma can be. The function must not be fitted to these rows.
+        ``"given-the-rest"``: the weaker promise for tables whose other rows are drawn from these
+        rows; only the record replaced and its replacement are fresh. ``"table"``: tables drawn
+        with replacement from these very rows, and nothing else.
     bounds : mapping, pair or sequence of pairs, optional
         Public range of columns of numbers, into which private rows are moved before a release:
         ``{"age": (0, 120)}``, ``(0, 1)`` where a row is one number, or a pair for each column of

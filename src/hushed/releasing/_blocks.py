@@ -17,6 +17,7 @@ from hushed.blocks import Blocks, Limits
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.mechanisms._inverse import WIDTH, rows_astray
+from hushed.releasing._neighbour_words import ROWS_ALONE
 from hushed.releasing._population_words import describe_search
 from hushed.releasing._record_checks import (
     FINGERPRINT,
@@ -271,6 +272,7 @@ def explain_blocks_assumptions(certificate: Certificate) -> str:
     lines = [
         "the function, the candidates, the number of blocks and all settings were chosen without "
         "looking at the private rows; so were the types of the columns, such as whole numbers",
+        ROWS_ALONE,
         "calls tell each other nothing: each was in a fresh process and a folder of its own, with "
         f"{stated['cpu_seconds']:g} seconds of processor time, {stated['idle_seconds']:g} seconds "
         f"of waiting, {_size(stated['memory'])} of memory and {_size(stated['disk'])} on disk; "

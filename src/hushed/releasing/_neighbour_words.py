@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from hushed.releasing._certificate import SamplingRecord
 
 
+# One row then changes one row of the table that is released from: else it may change them all.
+ROWS_ALONE = (
+    "no private row was made from those of others, as by filling missing cells with a mean, by "
+    "ranks, or by a scaler that was fitted to all rows"
+)
+
+
 def describe_reach(sampling: SamplingRecord, gamma: float, rows: str) -> str:
     """Say for whom the promise holds, and with which probability."""
     if sampling.protect == "table":

@@ -147,6 +147,8 @@ def describe_drawing(sampling: SamplingRecord) -> list[str]:
         f"the public {units} are independent draws from that law, and all of them are there: none "
         "was left out for being equal to another",
         "no person of the private table is in the public one",
+        f"the function was chosen without looking at these public {units}: one that was fitted to "
+        "them, as a model that is judged, may move less on them than on others of that law",
     ]
 
 

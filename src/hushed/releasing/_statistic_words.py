@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import flat, format_down, format_exactly, format_up
 from hushed.mechanisms import InverseSensitivity, ProposeTest, Smooth, StableMode
+from hushed.releasing._neighbour_words import ROWS_ALONE
 from hushed.releasing._statistics import rebuild
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def explain_assumptions() -> str:
     lines = [
         "the range, the candidates and all settings were chosen without looking at the private "
         "rows",
+        ROWS_ALONE,
         "the released answer is the only output: not the running time",
     ]
     return "What is assumed:\n" + "\n".join(f"  - {line}" for line in lines)

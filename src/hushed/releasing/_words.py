@@ -23,6 +23,7 @@ from hushed.releasing._blocks import (
 from hushed.releasing._consistency import rebuild_mechanism
 from hushed.releasing._factor_words import describe_factor
 from hushed.releasing._neighbour_words import (
+    ROWS_ALONE,
     describe_change,
     describe_reach,
     doubt_average,
@@ -464,6 +465,7 @@ def _of_release(certificate: Certificate) -> list[str]:
         "the released answer is the function's only output: not its running time, its messages or "
         "whether it fails",
         "the function and all settings were chosen without looking at the private rows",
+        *([ROWS_ALONE] if record.name != "above-threshold" else []),
     ]
     if _is_monotone(record) and record.name != "above-threshold":
         lines.append(
@@ -507,6 +509,8 @@ def _of_population(sampling: SamplingRecord) -> list[str]:
         else "the population was made from the private rows, so none of this protects them",
         "the sampler's seed was fixed in advance: trying several and keeping the smallest "
         "sensitivity voids gamma",
+        "no earlier answer about these rows decided which function was sampled, or how: gamma does "
+        "not hold for one that an answer led to",
         "the function is deterministic, and keeps nothing of the rows for its next call (what "
         "it keeps in files, databases or other processes, in modules of installed packages, in "
         "the subclasses, registered classes or declared fields of a class, or under names that "

@@ -145,14 +145,15 @@ def crossing(epsilon0: float) -> float | None:
 
 @called_as("hs.risk.belief(1.0, prior=0.1)")
 def belief(epsilon: float, prior: float = 0.5) -> float:
-    """Largest probability that anyone can come to give to a fact about one record.
+    """Largest probability that somebody who knows all other records comes to give to a fact.
 
     Parameters
     ----------
     epsilon : float
-        Level of the release, in nats; 0 or more.
+        Level of the release, in nats; 0 or more. For a fact about a record that is surely there,
+        that of replaced records: a promise for one more or less gives twice its epsilon.
     prior : float, default 0.5
-        Probability given to the fact before the release; in (0, 1).
+        Probability given to the fact, about one record, before the release; in (0, 1).
 
     Returns
     -------
@@ -167,7 +168,8 @@ def belief(epsilon: float, prior: float = 0.5) -> float:
     Notes
     -----
     Bayes' rule with the likelihood ratio bounded by ``e^epsilon``: Wasserman and Zhou, *A
-    Statistical Framework for Differential Privacy*, JASA 105, 2010.
+    Statistical Framework for Differential Privacy*, JASA 105, 2010. Whoever does not know the other
+    records may learn more: the answer tells of all together, and thereby of people like them.
     """
     epsilon, prior = read("epsilon", epsilon, up=True), read_rate("prior", prior, up=True)
     require_least("epsilon", epsilon)

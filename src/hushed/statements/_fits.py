@@ -9,6 +9,7 @@ from hushed._ground.printing import flat, format_down, format_up
 from hushed.fitting import MovementCheck, PopulationCheck
 from hushed.fitting._agreement import check_agreement
 from hushed.guarantee import Guarantee
+from hushed.releasing._neighbour_words import ROWS_ALONE
 from hushed.statements._readings import Kind, Reading, Table
 from hushed.statements._releases import find_loss
 from hushed.statements._words import IF_PEOPLE, describe_outsider, describe_promise, name_unit
@@ -16,7 +17,8 @@ from hushed.statements._words import IF_PEOPLE, describe_outsider, describe_prom
 _ASSUMED = (
     "The p-value and the bounds take the private rows for independent draws; the promise does not. "
     "The number of private rows is public. The population and all settings were chosen without "
-    "looking at the private rows; how long the check took was told to nobody outside."
+    "looking at the private rows; how long the check took was told to nobody outside; "
+    f"{ROWS_ALONE}."
 )
 _NOT_CHANGED = ("that these numbers were released, and not changed since",)
 _RESTS = "the function keeping nothing of one pair of tables for another"

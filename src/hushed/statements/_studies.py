@@ -10,7 +10,7 @@ from typing import Any
 
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.accounting import Composition, compose
-from hushed.accounting._joint import FIXED, say_once
+from hushed.accounting._joint import FIXED, say_of_gamma
 from hushed.errors import DamagedLedger, ParameterError
 from hushed.guarantee import Guarantee
 from hushed.ledger._entries import read_promise, write_promise
@@ -223,8 +223,9 @@ def _assume(study: Study) -> str:
         "checked one by one, and named by their digests."
     )
     if len(study.parts) > 1:
-        once = say_once(study.composition.guarantee)
-        told += f" {FIXED}{' ' * bool(once)}{once}{assume_same_person(study.parts[0].guarantee)}"
+        sampled = say_of_gamma(study.composition.guarantee)
+        told += f" {FIXED}{' ' * bool(sampled)}{sampled}"
+        told += f"{assume_same_person(study.parts[0].guarantee)}"
     if len(named) > 1:
         told += f" Their data sets have different names: {', '.join(named)}."
     return told
