@@ -235,9 +235,9 @@ class _Checker:
             return "string"
         if isinstance(value, int):
             raise self.refuse(
-                f"a whole number in an expression is from -2**63 to 2**63 - 1 = {2**63 - 1}; with a "
-                "decimal point it is a double, and longer ones of a column that is declared string are "
-                "compared as strings"
+                "a whole number in an expression is from -2**63 to 2**63 - 1 = "
+                f"{2**63 - 1}; with a decimal point it is a double, and longer ones of a column "
+                "that is declared string are compared as strings"
             )
         raise self.refuse("a constant must be a finite number, a string, True or False")
 
