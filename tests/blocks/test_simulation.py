@@ -47,6 +47,41 @@ def test_the_same_seed_gives_the_same_errors():
     assert "in one process" in str(first)
 
 
+def test_a_function_that_fails_at_every_call_is_told_of_early():
+    """After 8 blocks of the first of many tables, with what it raises on them."""
+    asked = []
+
+    def wants_many(rows):
+        asked.append(len(rows))
+        if len(rows) < 300:
+            raise ValueError("too few")
+        return rows.mean()
+
+    with pytest.raises(BadFunction, match=r"first 8 blocks.*ValueError.*too few"):
+        MADE.simulate(wants_many, PEOPLE, 400, trials=1000, isolated=False)
+    assert len(asked) == 10  # the table, 8 blocks, and the first of them for its words
+
+
+def test_a_function_that_fails_in_processes_of_its_own_is_told_of_early(tmp_path, monkeypatch):
+    """In this process it answers, and what differs there is said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "weights.txt").write_text("1")
+
+    def reads(rows):
+        with open("weights.txt") as file:
+            return rows.mean() * float(file.read())
+
+    with pytest.raises(BadFunction, match=r"In this process the function answers.*empty folder"):
+        MADE.simulate(reads, PEOPLE, 400, trials=1000)
+
+
+def test_the_first_table_is_asked_as_the_others(monkeypatch):
+    """The blocks that are asked early are asked once, each with its own seed."""
+    whole = MADE.simulate(np.mean, PEOPLE, 400, trials=2, seed=3)
+    monkeypatch.setattr("hushed.blocks._simulation._FEW", MADE.blocks)
+    assert MADE.simulate(np.mean, PEOPLE, 400, trials=2, seed=3) == whole
+
+
 def test_failed_calls_are_counted():
     """A release says nothing of them, so this is where they are seen."""
 

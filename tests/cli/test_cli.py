@@ -236,6 +236,7 @@ class TestRelease:
             ("age,income\n30,1\n31,\n", ["'income'", "row 2", "missing"]),
             ("age,income\n30,1\n31,Alice\n", ["'income'", "row 2", "text"]),
             ("age,income\n30,1\n31,nan\n", ["'income'", "row 2", "NaN"]),
+            ("age,income\n30,1\n31,inf\n", ["'income'", "row 2", "infinity"]),
             ("age,income\n30,1\n31\n", ["row 2", "1 cells"]),
             ("age,income\n", ["no rows"]),
             ("age,age\n1,2\n", ["twice"]),

@@ -610,6 +610,7 @@ def test_a_population_of_people_is_refused_with_what_takes_it():
         hs.compare(np.mean, people, rows=20)
 
 
+@pytest.mark.filterwarnings("ignore:the column holds objects")
 @pytest.mark.parametrize(
     "cells", [[np.nan] * 40, ["a", "b"] * 20, [7.0, 9.0] * 20], ids=["nan", "texts", "outside"]
 )

@@ -129,3 +129,17 @@ def test_the_command(url):
     again = run(app, ["ledger", "open", url, "b", "--epsilon", "3"])
     assert again.exit_code == 2
     assert "hushed ledger retire" in again.stderr
+
+
+def test_the_history_says_that_it_was_retired_and_counts_no_charge(url):
+    """In the ledger and in the report of the budget, which said "after charge 1"."""
+    with hs.Ledger(url) as book:
+        book.open_budget("b", hs.Guarantee(epsilon=3.0))
+        book.retire_budget("b", "the limit was wrong")
+        report = hs.certify_budget(book, "b").subject
+        for history in (book.history("b"), report.history):
+            opened, ended = history
+            assert "when it was opened: 0 %" in str(opened)
+            assert "when it was retired: the limit was wrong: 0 %" in str(ended)
+            assert "after charge" not in str(ended)
+            assert ended.number == 0

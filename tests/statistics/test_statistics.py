@@ -13,7 +13,9 @@ import polars as pl
 import pytest
 
 import hushed as hs
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, HushedWarning, ParameterError
+from hushed.sensitivity import global_sensitivity
+from hushed.statistics._values import only_column
 
 ROWS = [1, 2, 4, 7, 11, 16, 22]
 KEYS = ("a", "b", "c")
@@ -536,6 +538,7 @@ def test_trimmed_means_are_exact():
     ],
     ids=["list", "array", "column", "nullable", "objects", "polars"],
 )
+@pytest.mark.filterwarnings("ignore:the column holds objects")
 def test_each_row_is_moved_into_the_range_by_itself(rows):
     """What is not a number counts as the low end, in every container."""
     s = hs.statistics.median(rows=6, low=0, high=100)
@@ -564,6 +567,24 @@ def test_a_column_of_texts_is_refused_by_its_type(name):
         hs.statistics.median(rows=3, low=0, high=9).value(TEXTS[name])
 
 
+OBJECTS = {
+    "numpy": np.array(["1", "2", "3"], dtype=object),
+    "pandas": pd.DataFrame({"x": ["1", "2", "3"]}, dtype=object),
+    "polars": pl.DataFrame({"x": pl.Series(["1", "2", "3"], dtype=pl.Object)}),
+    "numbers": np.array([1, 2, 3], dtype=object),  # the same words: what it holds is private
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_column_of_objects_is_warned_of_by_its_type(name):
+    """Texts in it count as the low end; the warning is the same whatever it holds."""
+    median = hs.statistics.median(rows=3, low=0, high=9)
+    with pytest.warns(HushedWarning, match="counts as the low end of the range"):
+        hs.release(median, OBJECTS[name], hs.Laplace(global_sensitivity(median), epsilon=1))
+    with pytest.warns(HushedWarning, match="as within every bound"):
+        hs.find_bound(only_column(OBJECTS[name]), epsilon=1.0)
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -574,6 +595,7 @@ def test_a_column_of_texts_is_refused_by_its_type(name):
     ],
     ids=["nullable", "objects", "floats", "list"],
 )
+@pytest.mark.filterwarnings("ignore:the column holds objects")
 def test_a_column_that_may_hold_numbers_is_read(rows):
     """Also where a cell is a text: that it is one is private."""
     assert hs.statistics.median(rows=3, low=0, high=9).value(rows) in (3, 4)

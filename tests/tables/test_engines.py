@@ -224,6 +224,10 @@ class TestEngines:
         wanted = {
             f"n < {small}": 2, f"n < -{small}": 1, f"n in [{small}, 0]": 1, f"n == {small}": 0,
             f"{small} <= n": 1, f"-{small} < n < {small}": 1, f"n not in [{small}]": 3,
+            "n == -9223372036854775808": 1,
+            "n in [-9223372036854775808, 4]": 1,
+            "n < -9223372036854775807": 1,
+            "-9223372036854775808 * m < 0": 4,
             "1e-308 - 9223372036854775807 < n": 2,
         }  # fmt: skip
         for i, text in enumerate(wanted):

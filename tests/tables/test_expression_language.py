@@ -68,7 +68,7 @@ def test_a_function_that_is_not_on_the_page_is_refused() -> None:
         ("seen < 'noon'", "is no timestamp: write 'YYYY-MM-DD' or 'YYYY-MM-DD HH:MM'"),
         ("born == date('2024-03-01')", "a date or time is written as a string, 'YYYY-MM-DD'"),
         ("seen == timestamp('2024')", "a date or time is written as a string, 'YYYY-MM-DD'"),
-        ("wide == 9223372036854775813", "below 2**63 = 9223372036854775808 in size"),
+        ("wide == 9223372036854775813", "from -2**63 to 2**63 - 1 = 9223372036854775807"),
         ("born < 2024", "allowed are columns, numbers, strings, dates as 'YYYY-MM-DD'"),
     ],
 )

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hushed.blocks._mechanism import Blocks
 
 _DRAWS = 200  # of the noise for each table
+_FEW = 8  # blocks that tell early whether every call fails
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -117,16 +118,41 @@ class _TableTrial:
             ask = partial(ask_here, self.mechanism, self.function) if calls is None else calls.call
             return np.array([self._measure(ask, generators.trial) for _ in generators])
 
-    def _measure(self, ask: Callable[[list[Any]], Floats], trial: int) -> list[float]:
+    def _measure(self, ask: Callable[..., Floats], trial: int) -> list[float]:
         """Count calls that failed; the error without noise, and errors with it."""
         mechanism, drawn = self.mechanism, self.mechanism.aggregation
         rng = np.random.default_rng([self.seed, trial])
         table = draw_shown(self.population, rng, self.rows)
         whole = _read_whole(mechanism, ask_once(mechanism, self.function, table))
-        answers = ask(_split(mechanism, table, rng))
+        parts = _split(mechanism, table, rng)
+        answers = self._ask_first(ask, parts) if trial == 0 else ask(parts)
         failed = int(np.isnan(answers.reshape(len(answers), -1)).any(axis=1).sum())
         noisy = [_distance(each, whole) for each in drawn.imitate(answers, rng, _DRAWS)]
         return [failed, _distance(drawn.middle(answers), whole), *noisy]
+
+    def _ask_first(self, ask: Callable[..., Floats], parts: list[Any]) -> Floats:
+        """Ask about the blocks of the first table; refuse a function that fails on the first 8."""
+        few, rest = parts[:_FEW], parts[_FEW:]
+        answers = ask(few)
+        if len(few) == _FEW and np.isnan(answers.reshape(_FEW, -1)).any(axis=1).all():
+            self._refuse_silent(few[0])
+        if not rest:
+            return answers
+        seeds = {"seeds": range(_FEW, len(parts))} if self.isolated else {}
+        return np.concatenate([answers, ask(rest, **seeds)])
+
+    def _refuse_silent(self, part: Any) -> NoReturn:
+        """Say why each call failed on public blocks, as far as this process can tell."""
+        silent = f"each call on the first {_FEW} blocks of a public table failed"
+        try:
+            ask_once(self.mechanism, self.function, part)
+        except BadFunction as failure:
+            raise BadFunction(f"{silent}: {failure}") from failure
+        raise BadFunction(
+            f"{silent}, or gave no answer of the right shape. In this process the function answers "
+            "(isolated=False asks here): a call of its own has limits (limits=), an empty folder, "
+            "and nothing that was made in this process meanwhile"
+        )
 
 
 def simulate(

@@ -24,6 +24,7 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import print_line, print_table
 from hushed.cli._private_tables import read_private_table
+from hushed.cli._public_cells import MISSING_ALONE, Missing
 from hushed.cli._records import Account, Container, Output, take_records
 from hushed.cli._tables import Table, check_columns, name_user_column
 from hushed.cli._written import inputs_of
@@ -47,7 +48,7 @@ def blocks(
     """Release the answer of any function for any table: from its answers on blocks of rows."""
     inputs = inputs_of(data, function, trial.prior_population, trial.simulate)
     with deliver(inputs, account, output) as delivery:
-        _check(asked, trial, account, output)
+        _check(asked, trial, account, output, container.missing)
         made = asked.make(limits, guessed=bool(trial.prior_population))
         if trial.prior_population and not made.values:
             raise ParameterError("--prior-population is for candidates and for votes")
@@ -79,7 +80,9 @@ def blocks(
             delivery.released = hs.release(f, held, made, **account.charge(charged))
 
 
-def _check(asked: Aggregation, trial: Trial, account: Account, output: Output) -> None:
+def _check(
+    asked: Aggregation, trial: Trial, account: Account, output: Output, missing: Missing | None
+) -> None:
     """Refuse options that do not go together."""
     if trial.simulate is not None:
         _refuse_with_simulation(ledger=account.ledger, out=output.out, html=output.html)
@@ -90,6 +93,8 @@ def _check(asked: Aggregation, trial: Trial, account: Account, output: Output) -
         )
     public_count = not asked.private_count and asked.user is None
     wanted = trial.simulate or trial.prior_population
+    if missing is not None and not wanted:
+        raise ParameterError(MISSING_ALONE.format("--simulate or --prior-population"))
     _check_rows(trial.rows, wanted=wanted, public_count=public_count)
 
 
@@ -130,6 +135,7 @@ class _Public:
             spec,
             self.container.frame,
             header=self.container.header,
+            missing=self.container.missing,
             promise=self.promise,
             user=user,
             private=self.data,

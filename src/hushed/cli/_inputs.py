@@ -9,6 +9,7 @@ from typing import Any
 from hushed._functions._loading import read_function
 from hushed._ground.numerals import is_whole_number, read_number
 from hushed._ground.printing import plain_path, suggest_path
+from hushed.cli._public_cells import Missing, name_rows
 from hushed.cli._tables import Frame, read_table
 from hushed.cli._written import shares_files
 from hushed.errors import NotFound, ParameterError, PrivateRowsAsPopulation
@@ -75,6 +76,7 @@ def read_population(
     frame: Frame = "numpy",
     *,
     header: bool | None = None,
+    missing: Missing | None = None,
     promise: Promise | None = None,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     user: str | None = None,
@@ -87,8 +89,9 @@ def read_population(
     """
     kind, colon, rest = spec.partition(":")
     distribution = kind in ("uniform", "normal", "exponential") and colon
-    if promise is not None and (distribution or ".py:" in spec):
-        raise ParameterError("--promise goes with a file of public rows as --population")
+    for name, value in (("promise", promise), ("missing", missing)):
+        if value is not None and (distribution or ".py:" in spec):
+            raise ParameterError(f"--{name} goes with a file of public rows as --population")
     if distribution:
         return _without(bounds, spec, _distribution(kind, rest, spec)), None
     if ".py:" in spec:
@@ -108,10 +111,13 @@ def read_population(
             f"the public population {plain_path(spec)} holds the private rows, and whatever "
             f"follows from it leaks about them; give public rows, a range or a simulator{admission}"
         )
-    table = read_table(path, frame, header=header, user=user)
+    table = read_table(path, frame, header=header, user=user, missing=missing)
     ranges = _by_place(bounds, table.columns) if frame == "numpy" else bounds
     public = PublicTable(
-        table.rows, name=path.name, promise=promise or "population", bounds=ranges or None
+        table.rows,
+        name=name_rows(path, missing),
+        promise=promise or "population",
+        bounds=ranges or None,
     )
     return public, table.columns
 

@@ -117,6 +117,8 @@ def _for_sampled(given: Compared, chosen: hs.ComparedRoute) -> list[str]:
         words += ["--bounds", each]
     if public.promise is not None:
         words += ["--promise", public.promise]
+    if public.missing is not None:
+        words += ["--missing", public.missing]
     words += ["--gamma", format_exactly(chosen.guarantee.gamma)]
     words += ["--mechanism", _SAMPLED[chosen.name]]
     return words + ([] if averaged is None else ["--block-rows", str(averaged)])

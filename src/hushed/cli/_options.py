@@ -10,6 +10,7 @@ import typer
 from hushed._functions._gate import Outside
 from hushed._ground.numerals import read_whole
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS, SAMPLING
+from hushed.cli._public_cells import Missing
 from hushed.cli._tables import Frame
 from hushed.errors import ParameterError
 from hushed.guarantee import Neighbours, Protect, RowUnit
@@ -158,6 +159,16 @@ HeaderOption = Annotated[
         "has to be said, unless a column is called by its name or the public file has a header.",
         ROWS,
         "--header/--no-header",
+    ),
+]
+MissingOption = Annotated[
+    Missing | None,
+    option(
+        "What becomes of missing cells in a file of public rows: drop leaves their rows out, and "
+        "what is promised is about tables without them; keep gives the function NaN for a number "
+        "and None for a text, as it gets them for private rows.",
+        ROWS,
+        "--missing",
     ),
 ]
 ColumnsOption = Annotated[

@@ -26,6 +26,7 @@ from hushed.cli._options import (
 )
 from hushed.cli._panels import NOISE, ROWS
 from hushed.cli._private_tables import read_private_table
+from hushed.cli._public_cells import MISSING_ALONE
 from hushed.cli._records import Account, Container, Output, take_records
 from hushed.cli._tables import name_user_column
 from hushed.cli._written import inputs_of
@@ -112,8 +113,12 @@ def _read_grid(text: str) -> list[float]:
 def _read_public(spec: str | None, data: Path, container: Container) -> Any:
     """Read public rows for a trial, which are not those of the private file."""
     if spec is None:
+        if container.missing is not None:
+            raise ParameterError(MISSING_ALONE.format("--population"))
         return None
-    source, _ = read_population(spec, container.frame, header=container.header, private=data)
+    source, _ = read_population(
+        spec, container.frame, header=container.header, missing=container.missing, private=data
+    )
     if isinstance(source, PublicTable):
         return source.frame
     return source.draw(np.random.default_rng(0), _TRIED)

@@ -23,6 +23,7 @@ from hushed._ground.checks import is_utf16
 from hushed._ground.numerals import is_whole_number
 from hushed._rows import _containers as containers
 from hushed.cli._outcome import print_note
+from hushed.cli._public_cells import read_number
 from hushed.cli._tables import (
     Frame,
     Table,
@@ -32,7 +33,6 @@ from hushed.cli._tables import (
     make_frame,
     name_user,
     number_columns,
-    read_number,
     read_parquet,
     require_table,
 )

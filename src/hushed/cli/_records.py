@@ -114,6 +114,7 @@ class Container:
 
     frame: options.FrameOption = "numpy"
     header: options.HeaderOption = None
+    missing: options.MissingOption = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,7 @@ class Public(Container):
             self.population,
             self.frame,
             header=self.header,
+            missing=self.missing,
             bounds=read_bounds(self.bounds),
             user=user,
             **more,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hushed._ground.printing import plain_path
-from hushed.cli._options import option
+from hushed.cli._options import MissingOption, option
 from hushed.cli._panels import NOISE, SAMPLING, STATISTICS
 from hushed.cli._records import Source
 from hushed.cli._statistic_options import Described, read_statistic_population
@@ -117,12 +117,14 @@ class Chosen:
             "--promise",
         ),
     ] = None
+    missing: MissingOption = None
 
     def read_population(self, described: Described, data: str) -> Population | None:
         """Read the public rows by which smooth noise is chosen, before any private one."""
         if self.public is None:
-            if self.promise is not None:
-                raise ParameterError("--promise goes with --population, a file of public rows")
+            for name, value in (("promise", self.promise), ("missing", self.missing)):
+                if value is not None:
+                    raise ParameterError(f"--{name} goes with --population, a file of public rows")
             return None
         if self.mechanism != "smooth":
             raise ParameterError("--population goes with --mechanism smooth")
@@ -141,7 +143,7 @@ class Chosen:
                 "whatever follows from it leaks about them; give public rows, a range or a "
                 "simulator"
             )
-        source = Source(population=self.public, promise=self.promise)
+        source = Source(population=self.public, promise=self.promise, missing=self.missing)
         return read_statistic_population(described, source)
 
     def make(self, statistic: Statistic, population: Population | None = None) -> Any:

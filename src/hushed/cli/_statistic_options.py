@@ -12,6 +12,7 @@ from hushed._ground.printing import plain_path, suggest
 from hushed.cli._inputs import read_population
 from hushed.cli._options import PrivateCountOption, option
 from hushed.cli._panels import ROWS, STATISTICS
+from hushed.cli._public_cells import name_rows
 from hushed.cli._records import Source
 from hushed.cli._tables import read_column
 from hushed.errors import ParameterError
@@ -134,8 +135,13 @@ def read_statistic_population(given: Described, public: Source) -> hs.population
     if made or not Path(spec).is_file():
         if made and given.column is not None:
             raise ParameterError("--column goes with a file")
-        return read_population(spec, header=public.header, promise=public.promise)[0]
-    rows = read_column(Path(spec), given.column, header=public.header, text=given.holds_text)
+        return read_population(
+            spec, header=public.header, missing=public.missing, promise=public.promise
+        )[0]
+    path = Path(spec)
+    rows = read_column(
+        path, given.column, header=public.header, text=given.holds_text, missing=public.missing
+    )
     return hs.populations.PublicTable(
-        rows, name=Path(spec).name, promise=public.promise or "population"
+        rows, name=name_rows(path, public.missing), promise=public.promise or "population"
     )

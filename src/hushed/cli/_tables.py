@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hushed._ground.numerals import is_whole_number, read_cell
+from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import SAVE_AS_CSV, SPREADSHEETS, name_missing, suggest
 from hushed.cli._outcome import print_note
+from hushed.cli._public_cells import Missing, drop_rows, read_number, read_public_cells
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
 Frame = Literal["numpy", "pandas", "polars"]
@@ -66,6 +67,7 @@ def read_table(
     *,
     header: bool | None = None,
     user: str | None = None,
+    missing: Missing | None = None,
 ) -> Table:
     """Read a CSV or Parquet file; users are numbered, unless a frame has their texts."""
     columns, cells = read_cells(path, header)
@@ -77,14 +79,17 @@ def read_table(
             if number is not None:
                 row[place] = number
     read: dict[str, Any] = {}
-    nested = find_nested(path, frame)
     for i, name in enumerate(names):
         shown, found = _shown(i, columns), [row[i] for row in cells]
-        read[name] = _column(path, shown, found, _FRAMES, text=frame != "numpy")
-        if name == user and read[name] is not found:  # as doubles two large ones may be one
+        read[name], text = read_public_cells(
+            path, shown, found, _FRAMES, text=frame != "numpy", missing=missing
+        )
+        if name == user and not text:  # as doubles two large ones may be one
             read[name] = _number_users(found)
-        if name in nested:
-            read[name] = importlib.import_module(frame).Series(found, dtype=nested[name])
+    if missing == "drop":
+        read = drop_rows(path, read)
+    for name, dtype in find_nested(path, frame).items():
+        read[name] = importlib.import_module(frame).Series(read[name], dtype=dtype)
     return Table(rows=make_frame(read, frame), columns=columns)
 
 
@@ -98,10 +103,26 @@ def read_cells(path: Path, header: bool | None) -> tuple[tuple[str, ...], list[l
     return columns, cells
 
 
-def read_column(path: Path, column: str | None, *, header: bool | None, text: bool) -> Any:
+def read_column(
+    path: Path,
+    column: str | None,
+    *,
+    header: bool | None,
+    text: bool,
+    missing: Missing | None = None,
+) -> Any:
     """Read one public column of a file: an array of numbers, or a list of texts."""
     columns, cells = read_cells(path, header)
-    return _cells_of(path, find_column(path, column, columns, len(cells[0])), columns, cells, text)
+    place = find_column(path, column, columns, len(cells[0]))
+    found = [row[place] for row in cells]
+    if not text:
+        shown = _shown(place, columns)
+        found, _ = read_public_cells(path, shown, found, _MODE, text=False, missing=missing)
+    if missing == "drop":
+        found = drop_rows(path, {"": found})[""]
+    if text:
+        return ["" if cell is None else str(cell) for cell in found]
+    return np.array(found, dtype=np.float64)
 
 
 def require_table(path: Path) -> None:
@@ -143,16 +164,6 @@ def _number_users(cells: Sequence[Any]) -> list[int | None]:
 def number_columns(width: int) -> tuple[str, ...]:
     """Name columns by their places."""
     return tuple(f"column {i + 1}" for i in range(width))
-
-
-def _cells_of(
-    path: Path, place: int, columns: Sequence[str], cells: list[list[Any]], text: bool
-) -> Any:
-    found = [row[place] for row in cells]
-    if text:
-        return [str(cell) for cell in found]
-    read = _column(path, _shown(place, columns), found, _MODE, text=False)
-    return np.array(read, dtype=np.float64)
 
 
 def find_column(
@@ -245,12 +256,10 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
     if any(read_number(cell) is not None for cell in first):
         print_note(f"no header found in {path.name}: its first row counts as a record")
         return False
-    if any(
-        all(i < len(row) and read_number(row[i]) is not None for row in below)
-        for i in range(len(first))
-        if below
-    ):
-        return True
+    for place in range(len(first)):
+        cells = [row[place] for row in below if place < len(row) and row[place].strip()]
+        if cells and all(read_number(cell) is not None for cell in cells):
+            return True
     found = "there is no column of numbers" if below else "there are no rows"
     raise ParameterError(
         f"{path.name}: the first row holds no number, and {found} below it, so it may be a header "
@@ -287,6 +296,7 @@ def _check_rectangular(path: Path, width: int, cells: list[list[Any]]) -> None:
 
 
 _FRAMES = "use --frame pandas or polars for columns of text"
+_MODE = "of texts there is a mode, with --category for each"
 
 
 def find_nested(path: Path, frame: Frame) -> dict[str, Any]:
@@ -305,44 +315,6 @@ def find_nested(path: Path, frame: Frame) -> dict[str, Any]:
         if dtype.is_nested():
             found[name] = dtype
     return found
-
-
-_MODE = "of texts there is a mode, with --category for each"
-
-
-def _column(path: Path, shown: str, cells: list[Any], cure: str, *, text: bool) -> list[Any]:
-    """Numbers of a column; its texts, if none is a number and texts are allowed."""
-    for number, cell in enumerate(cells, start=1):
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            raise BadRows(
-                f"{path.name}: {shown} has a missing cell in row {number}; "
-                "fill it or leave the row out"
-            )
-    numbers = [read_number(cell) for cell in cells]
-    if text and all(value is None for value in numbers):
-        return cells
-    for number, value in enumerate(numbers, start=1):
-        if value is None:
-            hint = "" if text else f"; {cure}"
-            raise BadRows(
-                f"{path.name}: {shown} holds text in row {number} where a number is expected{hint}"
-            )
-        if not np.isfinite(value):
-            raise BadRows(
-                f"{path.name}: {shown} holds NaN or infinity in row {number}; "
-                "fill it or leave the row out"
-            )
-    return numbers
-
-
-def read_number(cell: Any) -> float | None:
-    """Read a cell as a number, None where it is none."""
-    if isinstance(cell, str):
-        return read_cell(cell)
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
 
 
 def make_frame(columns: dict[str, list[Any]], frame: Frame) -> Any:

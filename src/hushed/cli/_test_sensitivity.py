@@ -14,6 +14,7 @@ from hushed.cli._options import (
     HeaderOption,
     JsonOption,
     KeepOption,
+    MissingOption,
     PopulationOption,
     PromiseOption,
     UserOption,
@@ -43,6 +44,7 @@ def test_sensitivity(
     promise: PromiseOption = None,
     frame: FrameOption = "numpy",
     header: HeaderOption = None,
+    missing: MissingOption = None,
     user: UserOption = None,
     symmetric: Annotated[
         bool, option("The order of the rows has no effect.", PAIRS, "--symmetric")
@@ -57,7 +59,12 @@ def test_sensitivity(
     # 1 says that a bound is refuted: whatever keeps the test from running is a 2.
     with finish(json=json, stopped="stopped; there is no verdict", refused=BAD_USE) as result:
         source, columns = read_population(
-            population, frame, header=header, promise=promise, bounds=read_bounds(bounds)
+            population,
+            frame,
+            header=header,
+            missing=missing,
+            promise=promise,
+            bounds=read_bounds(bounds),
         )
         found = judge(
             read_function(function),

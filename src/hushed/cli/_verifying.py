@@ -22,12 +22,14 @@ from hushed.cli._options import (
     JsonOption,
     KeepOption,
     KeepPrivateOption,
+    MissingOption,
     WorkersOption,
     option,
     read_keep,
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS
+from hushed.cli._public_cells import Missing
 from hushed.cli._record_files import read_record
 from hushed.cli._tables import Frame
 from hushed.cli._written import files_of, inputs_of
@@ -69,6 +71,7 @@ def verify(
         ),
     ] = None,
     header: HeaderOption = None,
+    missing: MissingOption = None,
     accept_rounding: Annotated[
         bool,
         typer.Option(
@@ -110,18 +113,18 @@ def verify(
         known = _read_certificate(text, pem)
         inner = known.subject.certificate if _is_release(known) else known
         f = None if function is None else read_function(function)
-        source, missing = None, ""
+        source, lacking = None, ""
         if isinstance(inner, hs.Certificate):
-            missing = say_missing(inner) if function is None and population is None else ""
+            lacking = say_missing(inner) if function is None and population is None else ""
             f = None if f is None else _as_released(f, inner)
             held = frame or _frame_of(inner)
-            source = _read_named(population, inner, held, header) if population else None
+            source = _read_named(population, inner, held, header, missing) if population else None
         elif population is not None:
             raise ParameterError(f"the certificate of {known.kind} has no population")
         with _open(ledger) as book:
             found: Verification | StatementCheck
-            if missing:
-                found = check_alone(text, missing, ledger=book, key=pem)
+            if lacking:
+                found = check_alone(text, lacking, ledger=book, key=pem)
             else:
                 found = hs.verify(
                     text,
@@ -135,7 +138,7 @@ def verify(
                 )
         result.update(asdict(found))
         accepted = ("bits", "rounding") if accept_rounding else ("bits",)
-        whole = BAD_USE if missing else 0  # what was checked holds, and it was not all
+        whole = BAD_USE if lacking else 0  # what was checked holds, and it was not all
         result["exit_code"] = whole if found.agreement in accepted else REFUSED
         if not json:
             print_line(found.explain())
@@ -199,12 +202,16 @@ def _frame_of(known: hs.Certificate) -> Frame:
 
 
 def _read_named(
-    spec: str, known: hs.Certificate, frame: Frame, header: bool | None
+    spec: str,
+    known: hs.Certificate,
+    frame: Frame,
+    header: bool | None,
+    missing: Missing | None,
 ) -> hs.populations.Population:
     """Read a population that a certificate names, with the ranges that it states."""
     whose = None if known.sampling is None else known.sampling.user
     user = whose if whose is None or isinstance(whose, str) else str(whose + 1)
-    source, _ = read_population(spec, frame, header=header, user=user)
+    source, _ = read_population(spec, frame, header=header, missing=missing, user=user)
     if known.sampling is None or not isinstance(source, PublicTable | Simulator):
         return source
     ends = {

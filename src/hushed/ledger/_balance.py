@@ -99,7 +99,7 @@ class Moment(Shown):
     used : float
         Share used, in [0, 1]; rounded up.
     note : str
-        Remark of the last charge.
+        Remark of the last charge; before any ``"opened"``, or ``"retired"`` and why.
     """
 
     at: str
@@ -108,8 +108,9 @@ class Moment(Shown):
     note: str
 
     def __str__(self) -> str:
-        after = f"after charge {self.number}" if self.number else "when it was opened"
-        noted = f" ({flat(self.note)})" if self.note else ""
+        note = flat(self.note)
+        after = f"after charge {self.number}" if self.number else f"when it was {note}"
+        noted = f" ({note})" if note and self.number else ""
         return f"{show_time(self.at)}, {after}{noted}: {percent_up(self.used)} % of the budget used"
 
 

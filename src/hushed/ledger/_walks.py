@@ -14,7 +14,7 @@ from hushed.ledger._anchors import anchor, check_anchor
 from hushed.ledger._answers import answer_at, list_answered
 from hushed.ledger._balance import Moment
 from hushed.ledger._entries import Budget, Entry, write_budget, write_entry, write_promise
-from hushed.ledger._running import price_entry, start_balance
+from hushed.ledger._running import RunningBalance, price_entry, start_balance
 
 if TYPE_CHECKING:
     from hushed.ledger._rows import Transaction
@@ -30,9 +30,16 @@ def trace_balance(connection: Transaction, name: str, points: int) -> tuple[Mome
     for entry in rows.entries_after(connection, name, (0, budget.digest), head):
         running.add(entry)
         if entry.number in wanted:
-            used = running.used()
-            found.append(Moment(at=entry.at, number=entry.number, used=used, note=entry.note))
+            found.append(moment_after(entry, running))
     return tuple(found)
+
+
+def moment_after(entry: Entry, running: RunningBalance) -> Moment:
+    """Tell how much is used after an entry; one that retires the budget is no charge."""
+    number, note = entry.number, entry.note
+    if running.retired:
+        number, note = 0, f"retired: {note}" if note else "retired"
+    return Moment(at=entry.at, number=number, used=running.used(), note=note)
 
 
 def choose_moments(count: int, points: int) -> set[int]:

@@ -36,7 +36,7 @@ from hushed.ledger._failures import raise_failure
 from hushed.ledger._laws import write_law
 from hushed.ledger._running import price_entry, start_balance
 from hushed.ledger._together import reading
-from hushed.ledger._walks import choose_moments
+from hushed.ledger._walks import choose_moments, moment_after
 from hushed.statements._answers import ANSWERS
 from hushed.statements._fits import MOVEMENT_CHECKS, POPULATION_CHECKS
 from hushed.statements._limits import choose_read, find_smaller, require_priced_soon
@@ -117,8 +117,7 @@ def _read_report(text: str) -> BudgetReport:
             _check_costs(budget, entry)
             running.add(entry)
         if entry.number in shown:
-            used = running.used()
-            history.append(Moment(at=entry.at, number=entry.number, used=used, note=entry.note))
+            history.append(moment_after(entry, running))
     if not running.keeps_limit():
         raise ParameterError("the charges of the budget are more than its limit")
     return BudgetReport(

@@ -12,12 +12,18 @@ import numpy as np
 
 from hushed._ground.checks import is_a, is_one_of, read_finite
 from hushed._ground.types import Floats
+from hushed._ground.warned import warn_outside
 from hushed._rows import _containers as containers
 from hushed._rows._elements import name_type
-from hushed.errors import BadRows, ParameterError
+from hushed.errors import BadRows, HushedWarning, ParameterError
 
 _LARGEST_SPAN, _LEAST_SPAN = 1e300, 2.0**-900
 _MANTISSA, _HALF = 53, 26
+_OBJECTS = (
+    "the column holds objects of Python, and each that is no number, such as the text '12', counts "
+    "as the low end of the range, or as within every bound. Whether it holds such is private and "
+    "not looked at: cast the column to numbers first, as with .astype(float)"
+)
 
 
 def check_range(low: Any, high: Any) -> tuple[float, float]:
@@ -67,7 +73,9 @@ def read_numbers(column: Any, low: float, high: float) -> Floats:
 
 
 def check_numbers(column: Any) -> None:
-    """Refuse a column that holds no numbers by its type; lists and objects are never refused.
+    """Refuse a column that holds no numbers by its type; of objects say what becomes of texts.
+
+    Lists and objects are never refused.
 
     The type of a column is public, as its length may be; what a list holds is told by its cells
     alone, which are private.
@@ -83,6 +91,8 @@ def check_numbers(column: Any) -> None:
         kind = name_type(dtype)
         told = f"type {kind}" if kind else "another type"
         raise BadRows(f"what is needed is a column of numbers, got one of {told}: cast it")
+    if str(dtype) in ("object", "Object"):
+        warn_outside(HushedWarning(_OBJECTS))
 
 
 def _may_hold_numbers(dtype: Any) -> bool:

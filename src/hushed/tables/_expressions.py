@@ -201,8 +201,7 @@ class _Checker:
                 self.require(operand, "bool")
                 return "bool"
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                self.require(operand, *_NUMBERS)
-                return self.type_of(operand) if isinstance(operand, ast.Constant) else "float"
+                return self.infer_negative(constant_of(node), operand)
             case ast.BinOp(op=operator) if type(operator) in ARITHMETIC:
                 self.require(node.left, *_NUMBERS)
                 self.require(node.right, *_NUMBERS)
@@ -212,6 +211,12 @@ class _Checker:
             case ast.Call(func=ast.Name(id=function), args=[one], keywords=[]):
                 return self.infer_call(function, one)
         raise self.refuse("this is not part of the language")
+
+    def infer_negative(self, value: object, operand: ast.expr) -> ColumnType:
+        if type(value) is int and value == -(2**63):  # without its sign it has more than 64 bits
+            return "int"
+        self.require(operand, *_NUMBERS)
+        return self.type_of(operand) if isinstance(operand, ast.Constant) else "float"
 
     def infer_column(self, name: str) -> ColumnType:
         found = self.columns[find_column(name, self.columns)]
@@ -230,9 +235,9 @@ class _Checker:
             return "string"
         if isinstance(value, int):
             raise self.refuse(
-                f"a whole number in an expression is below 2**63 = {2**63} in size; with a decimal "
-                "point it is a double, and longer ones of a column that is declared string are "
-                "compared as strings"
+                "a whole number in an expression is from -2**63 to 2**63 - 1 = "
+                f"{2**63 - 1}; with a decimal point it is a double, and longer ones of a column "
+                "that is declared string are compared as strings"
             )
         raise self.refuse("a constant must be a finite number, a string, True or False")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
@@ -15,7 +15,12 @@ from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, ParameterError
 from hushed.tables._engine.databases import missing_table
 from hushed.tables._engine.dialect import Dialect
-from hushed.tables._engine.normalisation import COLUMN_TYPES, ColumnCast, choose_cast
+from hushed.tables._engine.normalisation import (
+    COLUMN_TYPES,
+    ColumnCast,
+    choose_cast,
+    describe_held,
+)
 from hushed.tables._engine.parts import state_of
 from hushed.tables._expressions import find_column
 
@@ -177,18 +182,19 @@ def open_own(
     types: Mapping[str, ColumnType],
     stored: Mapping[str, str | None],
     home: str,
+    zoned: Collection[str] = (),
 ) -> Connection:
     """Open a table that was made of a file or a frame.
 
-    `stored` gives the stored name of each column, None where it is left out, and `home` where the
-    rows come from.
+    `stored` gives the stored name of each column, None where it is left out, `home` where the
+    rows come from, and `zoned` the columns whose times had a zone.
     """
     rows = _find_rows(engine, backend, name, "", name)
     return Connection(
         engine=engine,
         rows=rows,
         place=f"{home} {name}",
-        casts=_choose_casts(engine, rows, stored, types),
+        casts=_choose_casts(engine, rows, stored, types, zoned),
         stored=MappingProxyType({column: inside or "" for column, inside in stored.items()}),
         lock=engine.lock(),
         copies=[] if engine.copies else None,
@@ -226,7 +232,11 @@ def _find_rows(engine: Dialect, backend: Any, name: str, place: str, short: str)
 
 
 def _choose_casts(
-    engine: Dialect, rows: Any, stored: Mapping[str, str | None], types: Mapping[str, ColumnType]
+    engine: Dialect,
+    rows: Any,
+    stored: Mapping[str, str | None],
+    types: Mapping[str, ColumnType],
+    zoned: Collection[str] = (),
 ) -> Mapping[str, ColumnCast]:
     """Choose the total cast of each column."""
     import ibis.expr.datatypes as dt  # noqa: PLC0415
@@ -243,6 +253,10 @@ def _choose_casts(
         )
         for column, inside in stored.items()
     }
+    for column, inside in stored.items():
+        if inside:
+            known, one = column in zoned, casts[column]
+            casts[column] = replace(one, held=describe_held(schema[inside], one.type, zoned=known))
     return MappingProxyType(casts)
 
 

@@ -25,6 +25,7 @@ from hushed.tables._engine.frames import (
     from_pandas,
     from_polars,
     held_types,
+    list_zoned,
     make_readable,
     readable_schema,
     require_exact,
@@ -61,7 +62,8 @@ def open_frame(frame: Any, name: str, types: Mapping[str, ColumnType]) -> Connec
     require_exact(arrow.schema, check_types(types, stored))
     backend = open_backend()
     backend.con.register(name, make_readable(arrow).rename_columns([*stored.values()]))
-    opened = open_own(MEMORY, backend, name, types, stored, OF_A_FRAME)
+    zoned = list_zoned(arrow.schema)
+    opened = open_own(MEMORY, backend, name, types, stored, OF_A_FRAME, zoned)
     with suppress(TypeError):  # not every frame can be referred to
         return replace(opened, frame=weakref.ref(frame))
     return opened
@@ -179,7 +181,7 @@ def _open_arrow(path: Path, name: str, types: Mapping[str, ColumnType]) -> Conne
     read = pa.schema([*zip(stored.values(), held_types(schema), strict=True)])
     backend = open_backend()
     backend.con.register(name, ArrowFile(path=path, schema=read))
-    return open_own(MEMORY, backend, name, types, stored, str(path))
+    return open_own(MEMORY, backend, name, types, stored, str(path), list_zoned(schema))
 
 
 def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Connection:
@@ -207,7 +209,7 @@ def _open_parquet(path: Path, name: str, types: Mapping[str, ColumnType]) -> Con
         read = dataset.dataset([str(each) for each in files], format="parquet", schema=schema)
     backend.con.register(name, read)
     stored = {each: each if each in schema.names else None for each in found.names}
-    return open_own(DUCKDB, backend, name, types, stored, str(path))
+    return open_own(DUCKDB, backend, name, types, stored, str(path), list_zoned(found))
 
 
 def _require_readable(path: Path, schema: Any) -> None:

@@ -170,6 +170,16 @@ def _readable_type(dtype: Any) -> Any:
     return near.get(dtype, dtype) if known else None
 
 
+def list_zoned(schema: Any) -> set[str]:
+    """List the columns of times with a zone, which `readable_schema` gives without one."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    types = {field.name: getattr(field.type, "value_type", field.type) for field in schema}
+    return {
+        name for name, kind in types.items() if pa.types.is_timestamp(kind) and kind.tz is not None
+    }
+
+
 def _is_rounded(dtype: Any) -> bool:
     """Whether a decimal is read as a double, because DuckDB has none of its type."""
     import pyarrow as pa  # noqa: PLC0415

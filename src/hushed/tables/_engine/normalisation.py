@@ -22,13 +22,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect
 
 COLUMN_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool", "date", "timestamp")
+
+Held = Literal["", "zoned", "single"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,9 @@ class ColumnCast:
     type: StoredType  # its type; public
     sql: str  # the cast, in the SQL of the engine
     dtype: str  # type of the result, in the words of Ibis
+    # What the type of its cells is beside that: times with a zone, which are read in UTC, or
+    # doubles of single precision.
+    held: Held = ""
 
 
 _DTYPES: Mapping[str, str] = MappingProxyType(
@@ -77,6 +82,14 @@ def _shape(dtype: Any) -> str:  # noqa: PLR0911  (one for each)
     if dtype.is_timestamp():
         return "timestamp" if dtype.timezone is None else "zoned"
     return "string" if dtype.is_string() or dtype.is_uuid() else "other"
+
+
+def describe_held(dtype: Any, read: StoredType, *, zoned: bool) -> Held:
+    """Tell what users may not expect of a column, by its types alone."""
+    if read in ("date", "timestamp"):
+        return "zoned" if zoned or _shape(dtype) == "zoned" else ""
+    single = read == "float" and dtype.is_floating() and dtype.nbytes < 8
+    return "single" if single else ""
 
 
 def choose_cast(
