@@ -315,7 +315,7 @@ def _make_table(
         elif place in others:
             read[name] = _take_others(cells, frame, others[place])
         else:
-            read[name] = _take_numbers(map(_number_user, cells) if place == coded else cells)
+            read[name] = _take_numbers([*map(_number_user, cells)] if place == coded else cells)
     return Table(rows=make_frame(read, frame), columns=held.columns)
 
 

@@ -61,7 +61,7 @@ def _differ(column: str | None, constant: Any, held: Mapping[str, str]) -> bool:
     """Whether a constant is no number of single precision, beside a column of such."""
     if held.get(column or "") != "single" or type(constant) not in (int, float):
         return False
-    return _to_single(constant) != constant
+    return bool(_to_single(constant) != constant)
 
 
 def _say_single(column: str | None, constant: Any) -> str:
