@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,7 +333,7 @@ def _number_user(cell: Any) -> int | None:
     return -1 - int.from_bytes(digest)
 
 
-def _take_numbers(cells: list[Any]) -> Any:
+def _take_numbers(cells: Iterable[Any]) -> Any:
     """Numbers of a column, NaN where there is none."""
     numbers = [read_number(cell) for cell in cells]
     return np.array([np.nan if each is None else each for each in numbers], dtype=np.float64)
