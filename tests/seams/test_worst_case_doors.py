@@ -685,3 +685,22 @@ def test_dates_of_a_parquet_file_stay_dates(tmp_path, frame):
     words += ["--population", f"{tmp_path}/public.parquet", "--promise", "table", "--gamma", "0.3"]
     result = CliRunner().invoke(app, [*words, "--workers", "1", "--frame", frame, "--json"])
     assert result.exit_code == 0, result.output
+
+
+def test_no_setting_of_numpy_makes_a_draw_fail_for_a_row():
+    """``np.seterr(all="raise")`` makes errors of numbers that underflow: one row would be told."""
+    plain = [0.0] * 17 + [0.3] + [1e-300] * 18
+    tiny = [0.0] * 17 + [5e-324] + [1e-300] * 18
+    made = [
+        hs.statistics.median(rows=36, low=0, high=1),
+        hs.statistics.median(low=0, high=1),
+        hs.statistics.interquartile_range(rows=36, low=0, high=1),
+        hs.statistics.trimmed_mean(rows=36, low=0, high=1, trim=0.1),
+    ]
+    with np.errstate(all="raise"):
+        for statistic in made:
+            for kind in (hs.Smooth, hs.InverseSensitivity):
+                for rows in (plain, tiny):
+                    found = hs.release(statistic, rows, kind(statistic, epsilon=1.0))
+                    assert 0 <= found.value <= 1
+        assert hs.find_bound(tiny, epsilon=1.0).value > 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hushed._functions._calls import public_name
 from hushed._functions._gate import (
     Outside,
@@ -112,8 +114,9 @@ def draw_and_store(
 def _draw(draw: Callable[[], Any], what: str, *, charged: bool) -> Any:
     """Draw; what fails here fails on private rows, and stays paid for."""
     name = ""
-    # Objects in cells may say something while they are read.
-    with silence(), watch_stops() as is_stop:
+    # Objects in cells may say something while they are read, and a caller's own setting makes an
+    # error of a small number, which a single row may hold.
+    with silence(), watch_stops() as is_stop, np.errstate(all="ignore"):
         try:
             return draw()
         except BaseException as cause:
