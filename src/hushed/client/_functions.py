@@ -62,6 +62,8 @@ class ServedFunction(Shown):
         What one release may cost.
     client : Client
         The server.
+    closed : str, default ""
+        Why it cannot be asked; empty if it can.
     """
 
     name: str
@@ -74,6 +76,7 @@ class ServedFunction(Shown):
     min_epsilon: float
     max_epsilon: float
     client: Client = field(repr=False)
+    closed: str = ""
 
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
@@ -85,6 +88,7 @@ class ServedFunction(Shown):
             ("movement", flat(self.words)),
             ("an outsider", flat(self.outsider)),
             ("epsilon of a release", ends),
+            *((("cannot be asked", flat(self.closed)),) if self.closed else ()),
         )
         return card_of_facts(f"Function {flat(self.name)}", facts)
 

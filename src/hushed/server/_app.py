@@ -26,7 +26,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._approving import expire
 from hushed.server._bounds import write_bounds
-from hushed.server._callers import Callers, find_visitor
+from hushed.server._callers import ROLE, Callers, find_visitor
 from hushed.server._config import Settings
 from hushed.server._datasets import (
     Dataset,
@@ -250,6 +250,7 @@ def open_again(desk: Desk) -> None:
 
 def _handle_errors(app: FastAPI, house: House) -> None:
     def show(request: Request, problem: Problem) -> Response:
+        problem.tell(request.scope.get(ROLE, ""))
         page = is_page(request.scope["path"])
         return house.refuse(request, problem) if page else show_problem(problem)
 

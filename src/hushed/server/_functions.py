@@ -58,10 +58,12 @@ class Record(BaseModel):
     population: StrictStr  # in words
     words: StrictStr  # how far it moves, and how that is known
     outsider: StrictStr  # what an outsider could learn, at the largest epsilon
+    estimates: tuple[tuple[StrictStr, Number], ...] | None = None  # behind gamma; not told before
 
     def digest(self) -> str:
         """Digest all of it, so that a change of the file is noticed."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        told = self.model_dump_json(exclude={"estimates"} if self.estimates is None else None)
+        return hashlib.sha256(told.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

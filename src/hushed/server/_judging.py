@@ -34,7 +34,7 @@ from hushed.server._desk import Desk
 from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
-from hushed.server._refusing import require_gamma
+from hushed.server._refusing import require_gamma, say_short
 from hushed.server._sources import fingerprint, is_away
 from hushed.server._verdicts import Verdicts, key_of
 from hushed.server._workers import Unforeseen
@@ -299,7 +299,8 @@ def price_function(
     dataset = desk.datasets[function.dataset]
     require_table(dataset)
     if grant is not None:
-        require_gamma(desk.ledger, grant, function.require_record().gamma)
+        above = dataset.settings.budget
+        require_gamma(desk.ledger, above, grant, function.require_record())
     if asked.epsilon is not None:  # what is surely refused takes no process
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
@@ -391,7 +392,8 @@ def _left(ledger: Ledger, grant: Grant, judged: Judged, *, waits: bool) -> dict[
     try:
         after = ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
-        return told | {"fits": False, "left_after": None}
+        short = say_short(ledger, grant.budget, judged)
+        return told | {"fits": False, "left_after": None, "short": short}
     return told | {
         "fits": grant.daily is None
         # What waits for approval counts on the day on which it is approved.

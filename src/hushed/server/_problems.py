@@ -50,7 +50,7 @@ CODES = {
         409,
         "Your share has a limit for each day, and no room for this today. Nothing was charged.",
     ),
-    "no_gamma": (409, "Your share has no gamma, which this function costs. Nothing was charged."),
+    "no_gamma": (409, "The gamma that this function costs cannot be paid. Nothing was charged."),
     "dataset_changed": (
         409,
         "The data set is not as it was when it was described. Ask your steward to look at "
@@ -86,6 +86,23 @@ CODES = {
     ),
 }
 
+# The same to a steward, who has no share, and looks after data sets and functions.
+_TO_STEWARDS = {
+    "quota_exceeded": "The share of who asked has no room for this. Nothing was charged.",
+    "day_exceeded": (
+        "The share of who asked has a limit for each day, and no room for this today. Nothing was "
+        "charged."
+    ),
+    "dataset_changed": (
+        "The data set is not as it was when it was described: hushed serve check says more, at the "
+        "machine. Nothing was charged."
+    ),
+    "function_changed": (
+        "The function is not as it was when it was sampled: hushed serve check says more, at the "
+        "machine. Nothing was charged."
+    ),
+}
+
 
 class Problem(Exception):
     """A refusal, for the one who asked."""
@@ -106,6 +123,18 @@ class Problem(Exception):
         self.wait = wait
         self.allow = allow
         self.why = why[:_LONGEST]  # for the log, and for nobody who asks
+
+    def tell(self, role: str) -> Problem:
+        """Say it to a steward in other words, where it names a share, or a steward."""
+        if role == "steward":
+            self.title = _TO_STEWARDS.get(self.code, self.title)
+            self.detail = self.detail.replace("your share", "the share of who asked")
+        return self
+
+    @property
+    def said(self) -> str:
+        """All of it, in words."""
+        return f"{self.title} {self.detail}".strip()
 
     @property
     def headers(self) -> dict[str, str]:

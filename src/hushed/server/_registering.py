@@ -41,6 +41,7 @@ from hushed.server._judging import MOST_ANSWERED
 from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 from hushed.server._problems import Problem
+from hushed.server._refusing import why_no_gamma
 from hushed.server._sampled import calibrate, finds_people
 from hushed.server._sources import Source, fingerprint
 from hushed.server._workers import Unforeseen, Workers
@@ -221,6 +222,7 @@ def _foresee(
         "unit": promise.unit,
         "protect": promise.protect,
         "gamma": promise.gamma,
+        "estimates": promise.estimates,
         "population": describe_source(certificate.sampling),
         "words": sensitivity.explain(),
         "outsider": f"At epsilon {format_up(most)}: {tell_outsider(certificate)}",
@@ -289,7 +291,10 @@ def check_functions(
     for each in open_functions(folder, settings, ledger).values():
         dataset, why = datasets.get(each.dataset), each.stale
         if not why and dataset is not None and not dataset.stale:
-            why = _rehearse(each, dataset.settings, (dataset.source, dataset.known), settings)
+            why = why_no_gamma(ledger, dataset.settings.budget, None, each.require_record())
+            why = why or _rehearse(
+                each, dataset.settings, (dataset.source, dataset.known), settings
+            )
         if why:
             problems.append(f"function {each.id}: {why}")
         else:

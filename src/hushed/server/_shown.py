@@ -121,6 +121,7 @@ class ShownQuote(_Shown):
     left: Left | None = None
     left_after: Left | None = None
     left_today: float | None = None  # of a share with a limit for each day
+    short: str = ""  # which parts do not fit the share, and what is left of them
 
 
 class ShownRequest(_Shown):

@@ -127,11 +127,10 @@ class _Pages:
             aside = budget == grant.budget
             own = None if aside else _step(self.house, budget, f"budget '{shown(budget)}'", judged)
         except Problem as problem:
-            return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
+            return Waiting(told=told, problem=problem.tell("steward").said)
         daily, epsilon, why = grant.daily, judged.guarantee.epsilon, ""
         if daily is not None and epsilon > daily.left():
-            refused = refuse_daily(daily, epsilon)
-            why = f"{refused.title} {refused.detail}"
+            why = refuse_daily(daily, epsilon).tell("steward").said
         try:
             require_four_eyes(desk, steward, found)
         except Problem as problem:
@@ -181,8 +180,8 @@ class _Pages:
             if problem.code == "not_found":
                 raise
             now = show_request(self.house.desk, require_seen(self.house.desk, caller, identity))
-            text = f"{problem.title} {problem.detail}".strip()
-            return self.show(request, caller, problem.status, text, _say_end(now))
+            said = problem.tell("steward").said
+            return self.show(request, caller, problem.status, said, _say_end(now))
         return self.house.go("/approvals")
 
     def approve(self, caller: Caller, identity: str, seen: str) -> None:
