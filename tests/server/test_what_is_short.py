@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sqlite3
+
 import pytest
 
 pytest.importorskip("fastapi")
 
-from tests.server.conftest import QUERY, make_folder, open_team
+from tests.server.conftest import CANARY, QUERY, make_folder, open_team
 from tests.server.functions import copy_place, open_functions_team
 from tests.server.test_functions import ask, client_of
 from tests.server.test_pages import enter, price_of
 
 from hushed import Guarantee
+from hushed.server import _people
 from hushed.server._adding import confirm_dataset
 from hushed.server._opening import open_own
 from hushed.server._problems import CODES, Problem
@@ -134,3 +139,22 @@ def test_no_refusal_speaks_to_a_steward_of_a_share_or_a_steward_of_theirs():
         assert "your share" not in said
         assert code in about_steward or "your steward" not in said
     assert "Your share" in Problem("quota_exceeded").tell("analyst").said
+
+
+def test_the_log_names_what_kept_a_ledger_from_being_used(team, monkeypatch):
+    """It may have passed before anybody looks: the class, the place and the code of the driver."""
+
+    def fail(*_, **__):
+        error = sqlite3.OperationalError(f"database is locked {CANARY}")
+        error.sqlite_errorname = "SQLITE_BUSY_RECOVERY"
+        raise error
+
+    monkeypatch.setattr(_people, "fetch_one", fail)
+    refused = team.send("GET", "/v1/me", team.ana)
+    assert (refused.status_code, refused.json()["code"]) == (503, "ledger_unavailable")
+    lines = [json.loads(line) for line in team.logged.getvalue().splitlines()]
+    (told,) = [each for each in lines if each["event"] == "ledger unavailable"]
+    assert told["called"] == "SQLITE_BUSY_RECOVERY"
+    assert (told["error"], told["cause"]) == ("LedgerUnavailable", "OperationalError")
+    assert re.fullmatch(r"\w+\.py:\d+", told["place"])
+    assert CANARY not in team.logged.getvalue()

@@ -170,6 +170,7 @@ class Client(Shown):
             dataset=told["dataset"],
             client=self,
             closed=told.get("closed", ""),
+            rows=tuple(told.get("rows") or ()),
             **promised,
         )
 

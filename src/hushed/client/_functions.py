@@ -64,6 +64,8 @@ class ServedFunction(Shown):
         The server.
     closed : str, default ""
         Why it cannot be asked; empty if it can.
+    rows : tuple of int, default ()
+        Rows, or people, of the tables that the promise is for; empty if an older server tells none.
     """
 
     name: str
@@ -77,6 +79,7 @@ class ServedFunction(Shown):
     max_epsilon: float
     client: Client = field(repr=False)
     closed: str = ""
+    rows: tuple[int, ...] = ()
 
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
@@ -85,6 +88,7 @@ class ServedFunction(Shown):
             ("data set", flat(self.dataset)),
             ("gamma", format_up(self.gamma)),
             ("measured on", flat(self.population)),
+            *((("promised for tables of", " or ".join(map(str, self.rows))),) if self.rows else ()),
             ("movement", flat(self.words)),
             ("an outsider", flat(self.outsider)),
             ("epsilon of a release", ends),

@@ -162,6 +162,7 @@ class ShownFunction(_Shown):
     protect: str
     gamma: float
     population: str
+    rows: list[int] | None = None  # rows, or people, of the tables that it is promised for
     words: str
     outsider: str
     min_epsilon: float
