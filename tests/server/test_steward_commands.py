@@ -16,6 +16,7 @@ from hushed.cli import app
 from hushed.client._tokens import find_token
 from hushed.errors import ParameterError
 from hushed.server._setup import check_server, list_shares_of, show_people
+from hushed.tables._requests import read_grouping
 
 pytestmark = pytest.mark.slow
 
@@ -104,3 +105,10 @@ def test_who_has_no_token_hears_where_one_comes_from(monkeypatch):
     monkeypatch.delenv("HUSHED_TOKEN_FILE", raising=False)
     with pytest.raises(ParameterError, match=r"by hushed serve invite NAME .* HUSHED_TOKEN"):
         find_token(None, None)
+
+
+@pytest.mark.parametrize("columns", [["ward", "sex"], ("ward", "sex")])
+def test_columns_of_groups_in_a_list_are_told_how_they_are_given(columns):
+    known = {"ward": "string", "sex": "string"}
+    with pytest.raises(ParameterError, match="one after the other, and not in a list"):
+        read_grouping(known, (columns,), None, select_partitions=True)

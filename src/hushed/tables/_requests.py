@@ -263,7 +263,8 @@ def read_grouping(
 ) -> Keys:
     """Check a grouping; see `Table.group_by`."""
     if not all(isinstance(column, str) for column in columns):
-        if isinstance(columns[0], list | tuple) and set(map(type, columns[0])) == {str}:
+        first: Any = columns[0]
+        if isinstance(first, list | tuple) and {*map(type, first)} == {str}:
             raise ParameterError(
                 "group_by takes names of columns one after the other, and not in a list, as in "
                 "group_by('city', 'year', keys={'city': ['Rome', 'Oslo'], 'year': [2024, 2025]})"
