@@ -40,10 +40,11 @@ from hushed.server._life import recover
 from hushed.server._log import Log
 from hushed.server._processes import Processes
 from hushed.server._refusing import NO_GAMMA
-from hushed.server._registering import _check_order, remove_function
+from hushed.server._registering import _check_order, check_wanted, remove_function
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
 from hushed.server._sampled import judge_function, make_rows, release_function
+from hushed.server._setup import check_server
 from hushed.server._told import Told
 from hushed.server._workers import Workers
 
@@ -605,12 +606,14 @@ def test_the_command_samples_tries_and_registers(tmp_path):
         told = json.loads(found.stdout)
         assert (told["function"], told["gamma"]) == ("trimmed", 0.1)
         assert 0 < told["sensitivity"] <= 50 / 61
+        assert told["rows"] == [61]
         again = ended(*words, cwd=tmp_path)
         assert (again.returncode, "--replace" in again.stderr) == (2, True)
         private = ended(*words[:6], "stays.csv", *words[7:], "--replace", cwd=tmp_path)
         assert (private.returncode, "private rows" in private.stderr) == (1, True)
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
-    assert "function trimmed: can be asked, of stays" in checked.stdout
+    said = "its promise is for a table of 61 people, or of one more or less"
+    assert f"function trimmed: can be asked, of stays; {said}" in checked.stdout
     code = tmp_path / "fees.py"
     code.write_text(code.read_text() + "\n")
     checked = ended("serve", "check", "--folder", "stats", cwd=tmp_path)
@@ -623,6 +626,68 @@ def test_the_command_samples_tries_and_registers(tmp_path):
     assert "trimmed" not in checked.stdout + checked.stderr
     again = ended(*removing, cwd=tmp_path)
     assert (again.returncode, "there is no function 'trimmed'" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"columns": ()}, "name the columns of the table that the function is given, by --column"),
+        ({"columns": ("patient", "fee")}, "the table has no column 'fee'"),
+        ({"columns": ("cost",)}, "needs the column of the people, 'patient'"),
+        ({"gamma": 0.7}, r"allows gamma 0\.65"),
+        ({"noise": "gaussian"}, "max_delta of the data set is 0"),
+        ({"name": "mean_cost"}, "already: --replace"),
+        ({"name": "mean cost"}, "a name of letters"),
+    ],
+)
+def test_what_needs_no_sample_is_refused_before_one_is_drawn(place_without_delta, more, said):
+    wanted = {"name": "new", "columns": ("patient", "cost"), "gamma": 0.1, "noise": "laplace"}
+
+    def check(*, name, columns, gamma, noise):
+        terms, place = {"noise": noise}, place_without_delta / "stats"
+        more = {"gamma": gamma, "symmetric": True, "replace": False}
+        check_wanted(place, name, "stays", columns, terms, **more)
+
+    check(**wanted)
+    with pytest.raises(ParameterError, match=said):
+        check(**wanted | more)
+
+
+@pytest.fixture
+def place_without_delta(tmp_path):
+    copy_place(tmp_path)
+    file = tmp_path / "stats" / "hushed.toml"
+    file.write_text(file.read_text().replace("max_delta = 0.01", "max_delta = 0.0"))
+    return tmp_path
+
+
+def test_the_command_samples_nothing_that_cannot_be_registered(tmp_path):
+    """To sample may take hours: the function is not called."""
+    copy_place(tmp_path)
+    public_rows().to_csv(tmp_path / "public.csv", index=False)
+    code = "from pathlib import Path\ndef f(rows):\n    Path('called').touch()\n    return 0.0\n"
+    (tmp_path / "slow.py").write_text(code)
+    words = ["serve", "add-function", "slow", "stays", "slow.py:f", "--population", "public.csv"]
+    words += ["--rows", "61", "--gamma", "0.1", "--symmetric", "--folder", "stats"]
+    found = ended(*words, "--column", "patient", "--column", "fee", cwd=tmp_path)
+    assert (found.returncode, "the table has no column 'fee'" in found.stderr) == (2, True)
+    assert not (tmp_path / "called").exists()
+
+
+def test_a_steward_and_who_asks_are_told_for_how_many_people_it_is_promised(tmp_path, monkeypatch):
+    """No release is refused for its number of people: the words alone say what it is for."""
+    monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+    for team in open_functions_team(tmp_path):
+        said = "its promise is for a table of 61 people, or of one more or less"
+        assert (
+            f"function talking: can be asked, of stays; {said}" in check_server(team.folder).facts
+        )
+        found = client_of(team, team.ana, monkeypatch, tmp_path).function("talking")
+        assert (found.rows, "promised for tables of" in str(found._card())) == ((61,), True)
+        assert (
+            "a table of 61 people, or of one more or less"
+            in enter(team, "ana").get("functions/talking").text
+        )
 
 
 def test_what_was_paid_is_read_after_the_function_was_taken_away(tmp_path, monkeypatch):

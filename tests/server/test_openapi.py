@@ -16,6 +16,7 @@ from tests.server.conftest import QUERY
 from tests.server.documented import PROBLEM
 
 from hushed import Query
+from hushed.server import _judging
 from hushed.server._judging import check_size
 from hushed.server._problems import CODES, Problem
 
@@ -240,3 +241,38 @@ def test_a_method_that_an_address_has_not_is_told_which_it_has(quiet):
         found = quiet.send(other, re.sub(r"\{\w+\}", "x", path), quiet.sam)
         assert found.status_code == 405
         assert found.headers["allow"] == ", ".join(sorted(map(str.upper, ways)))
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_document_work(quiet):
+    """A program that sends one as it stands is answered: each is priced, or taken by its model."""
+    schemas = quiet.document["components"]["schemas"]
+    for name in ("Ask", "AskQuote", "FunctionPrice", "FunctionTerms"):
+        (example,) = schemas[name]["examples"]
+        model = getattr(_judging, name)
+        assert model.model_validate(example)
+    priced = quiet.send(
+        "POST", "/v1/datasets/stays/quote", quiet.ana, json=schemas["AskQuote"]["examples"][0]
+    )
+    assert priced.status_code == 200
+    assert schemas["Ask"]["examples"][0]["query"] == schemas["AskQuote"]["examples"][0]["query"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", [None, "ward"])
+def test_a_query_of_other_people_hears_whom_the_data_set_protects(quiet, user):
+    """Over HTTP nobody has opened a table: the words are of the query."""
+    told = {"query": {"user": user, "aggregates": [COUNT]}, "epsilon": 0.1}
+    for path in ("quote", "requests"):
+        found = quiet.send(
+            "POST",
+            f"/v1/datasets/stays/{path}",
+            quiet.ana,
+            json=told,
+            headers={"Idempotency-Key": "one"},
+        )
+        assert (found.status_code, found.json()["code"]) == (422, "bad_query")
+        assert found.json()["detail"] == (
+            "this data set protects each person, by the column 'patient': the query names it, as "
+            "user = 'patient', and max_rows_per_user, the rows of each that count"
+        )

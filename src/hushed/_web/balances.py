@@ -21,8 +21,11 @@ class Gauge:
     sentence: str
 
 
-def describe_gauge(balance: Balance) -> Gauge:
-    """Say how much of a budget is used; rounded up what is spent, down what is left."""
+def describe_gauge(balance: Balance, *most: float) -> Gauge:
+    """Say how much of a budget is used; rounded up what is spent, down what is left.
+
+    The largest epsilon that fits is none above what one request may cost, where that is given.
+    """
     spent, limit = format_up(balance.spent.epsilon, 3), format_down(balance.budget.limit.epsilon, 6)
     label = shown(balance.budget.name)
     return Gauge(
@@ -30,7 +33,7 @@ def describe_gauge(balance: Balance) -> Gauge:
         label=label,
         spent=spent,
         limit=limit,
-        left=format_down(balance.epsilon_left, 3),
+        left=format_down(min((balance.epsilon_left, *most)), 3),
         used=balance.used,
         sentence=f"privacy budget '{label}': {spent} of {limit} used",
     )

@@ -21,6 +21,7 @@ from hushed.cli._spelling import Hint, describe_error
 from hushed.errors import DoesNotHold, HushedError, Refusal
 
 REFUSED, BAD_USE, UNFORESEEN, STOPPED = 1, 2, 3, 130
+DONE = "it was done all the same"  # where the output of what is not undone cannot be written
 _ENDED = "the function ended the process, by exit() of C: nothing was found or judged"
 _OURS = Path(__file__).resolve().parents[1]
 

@@ -12,7 +12,7 @@ import typer
 from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat, format_down, format_up
 from hushed.cli._options import JsonOption
-from hushed.cli._outcome import REFUSED, finish, print_line, print_note
+from hushed.cli._outcome import DONE, REFUSED, finish, print_line, print_note, print_notes
 from hushed.cli._serving_functions import add_function, remove_function
 from hushed.cli._serving_people import (
     FolderOption,
@@ -75,7 +75,7 @@ def init(
         from hushed.server._setup import make_server  # noqa: PLC0415
 
         key = make_server(folder, ledger)
-        result.update(folder=str(folder), keyid=key)
+        result.update(folder=str(folder), keyid=key, kept=DONE)
         if not json:
             print_line(f"made {folder}; certificates are signed by key {key}")
 
@@ -126,6 +126,7 @@ def add(
     """Describe a data set and open its budget; no row is read."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import add_dataset  # noqa: PLC0415
+        from hushed.server._columns import describe_columns  # noqa: PLC0415
 
         columns: dict[str, dict[str, Any]] = {}
         for column, told in read_pairs("--type", kind):
@@ -148,7 +149,9 @@ def add(
             unit="row" if user is None else "user",
         )
         problem = add_dataset(folder, name, section | told_all, limit, other_people=other_people)
-        result.update(dataset=name)
+        result.update(dataset=name, kept=DONE)
+        notes = describe_columns(folder, name)
+        result.update(notes=list(notes))
         if problem:
             result.update(problem=problem)
         if not json:
@@ -167,6 +170,7 @@ def add(
                     f"requests may bring delta {format_down(delta / 2)} in all; the other half of "
                     f"{format_up(delta)} buys tighter sums of epsilon"
                 )
+            print_notes(notes)
             if problem:
                 print_note(f"added, but look at this: {problem}")
 
@@ -196,12 +200,15 @@ def confirm(
     """Take a data set as it is now, after its file or its description was changed."""
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import confirm_dataset  # noqa: PLC0415
+        from hushed.server._columns import describe_columns  # noqa: PLC0415
 
         found = confirm_dataset(
             folder, name, accept_change=accept_change, other_people=other_people
         )
-        result.update(dataset=name, budget=found.budget, at_once=found.at_once)
+        result.update(dataset=name, budget=found.budget, at_once=found.at_once, kept=DONE)
         result.update(changes=list(found.changes), carried=list(found.carried))
+        notes = describe_columns(folder, name)
+        result.update(notes=list(notes))
         if found.problem:
             result.update(problem=found.problem)
         if not json:
@@ -213,8 +220,7 @@ def confirm(
             print_line(f"{name} can be asked again {when}, against budget {found.budget!r}")
             for each in found.changes:
                 print_note(f"changed: {each}")
-            for each in found.carried:
-                print_note(each)
+            print_notes((*found.carried, *notes))
             if found.problem:
                 print_note(f"confirmed, but look at this: {found.problem}")
 
@@ -244,7 +250,7 @@ def rotate_key(folder: FolderOption = Path(), json: JsonOption = False) -> None:
         from hushed.server._rotating import change_key  # noqa: PLC0415
 
         old, new = change_key(folder)
-        result.update(keyid=new, former=old)
+        result.update(keyid=new, former=old, kept=DONE)
         if not json:
             print_line(f"certificates are signed by key {new} from the next start on")
             print_note(
@@ -262,7 +268,7 @@ def move(
         from hushed.server._moving import move_server  # noqa: PLC0415
 
         kept = move_server(folder, to)
-        result.update(kept=kept)
+        result.update(ledger=kept, kept=DONE)
         if not json:
             print_line(f"moved; the old ledger is {kept}, and is not served any more")
 
@@ -291,7 +297,7 @@ def restore(
         from hushed.server._restoring import restore_server  # noqa: PLC0415
 
         found = restore_server(folder, file, accept_loss=accept_loss)
-        result.update(asdict(found))
+        result.update(asdict(found) | {"before": found.kept, "kept": DONE})
         if not json:
             print_line("restored; the server can start")
             if found.kept:
@@ -354,7 +360,7 @@ def approve(request: RequestArgument, url: UrlOption, json: JsonOption = False) 
         from hushed.client import connect  # noqa: PLC0415
 
         found = connect(url).approve(request)
-        result.update(found)
+        result.update(found, kept=DONE)
         if not json:
             print_line(f"approved; charge {found['entry']} of {found['dataset']}")
 
@@ -369,7 +375,7 @@ def decline(
     with finish(json=json, stopped=_SENT) as result:
         from hushed.client import connect  # noqa: PLC0415
 
-        result.update(connect(url).decline(request, reason))
+        result.update(connect(url).decline(request, reason), kept=DONE)
         if not json:
             print_line("declined; nothing was charged")
 

@@ -13,7 +13,7 @@ from hushed._functions._loading import read_function
 from hushed._ground.printing import format_up
 from hushed.cli._inputs import find_user
 from hushed.cli._options import FunctionArgument, JsonOption
-from hushed.cli._outcome import finish, print_line
+from hushed.cli._outcome import DONE, finish, print_line, print_note
 from hushed.cli._records import Sampling, Source, take_records
 from hushed.errors import ParameterError
 from hushed.spaces import Norm
@@ -72,6 +72,7 @@ def add_function(
         from hushed.server._config import read_settings, source_of  # noqa: PLC0415
         from hushed.server._datasets import require_dataset  # noqa: PLC0415
         from hushed.server._registering import add_function as register  # noqa: PLC0415
+        from hushed.server._registering import check_wanted  # noqa: PLC0415
 
         found = require_dataset(read_settings(folder), dataset)
         sizes = asked.rows or []
@@ -87,7 +88,6 @@ def add_function(
         whose = find_user(asked.user, public.frame, columns, source)
         f = read_function(function)
         rows = sizes[0] if len(sizes) == 1 else sizes
-        s = asked.measure(f, source, rows=rows, norm=_NORMS[noise], user=whose)
         terms = {
             "noise": noise,
             "says": says,
@@ -96,12 +96,28 @@ def add_function(
             "answer_grid": answer_grid,
         }
         given = tuple(column or columns or ())
+        check_wanted(
+            folder,
+            name,
+            dataset,
+            given,
+            terms,
+            gamma=asked.gamma,
+            symmetric=asked.symmetric,
+            replace=replace,
+        )
+        s = asked.measure(f, source, rows=rows, norm=_NORMS[noise], user=whose)
         record = register(folder, name, dataset, function, s, given, terms, replace=replace)
-        result.update(function=name, gamma=record.gamma, sensitivity=s.value)
+        result.update(function=name, gamma=record.gamma, sensitivity=s.value, kept=DONE)
+        result.update(rows=list(record.rows or ()))
         if not json:
             print_line(
                 f"registered {name} of {dataset}: sensitivity {format_up(s.value)}, gamma = "
                 f"{format_up(record.gamma)}; it can be asked after the next start"
+            )
+            print_note(
+                f"its promise is for {record.say_rows()}: no release is refused if the table has "
+                "others, and nothing is promised then"
             )
 
 
@@ -115,7 +131,7 @@ def remove_function(
         from hushed.server._registering import remove_function as remove  # noqa: PLC0415
 
         remove(folder, name)
-        result.update(function=name)
+        result.update(function=name, kept=DONE)
         if not json:
             print_line(f"took {name} away; a server that runs has it until its next start")
 

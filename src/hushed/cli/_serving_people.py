@@ -12,7 +12,7 @@ import typer
 from hushed._ground.numerals import read_number
 from hushed._ground.printing import flat, format_down, format_up, shown
 from hushed.cli._options import JsonOption
-from hushed.cli._outcome import finish, print_line, print_note
+from hushed.cli._outcome import DONE, finish, print_line, print_note
 from hushed.errors import HushedError, ParameterError
 from hushed.guarantee import Guarantee
 
@@ -83,7 +83,14 @@ def invite(
             per_day=limits,
             tell=given.append,
         )
-        result.update({"person": person, "address" if page else "token": token})
+        what = "address" if page else "token"
+        result["kept"] = (
+            f"{flat(person)} is in, with all shares that were named, and the {what} is shown to "
+            f"nobody any more: hushed serve invite {flat(person)} makes another one and keeps the "
+            f"shares; hushed serve people lists the one that was lost, and hushed serve revoke "
+            f"{flat(person)} --token ID stops it"
+        )
+        result.update({"person": person, what: token})
         result.update(shares=[_show_share(each) for each in given])
         if len(given) < len(shares):
             print_note("the shares are given; what is left of them could not be read")
@@ -238,13 +245,13 @@ def revoke(
             if token is not None:
                 raise ParameterError("give --token or --share, and not both")
             end_share(folder, person, share)
-            result.update(person=person, share=share)
+            result.update(person=person, share=share, kept=DONE)
             if not json:
                 print_line(f"{flat(person)} has no share of {flat(share)} any more")
                 print_note("what was spent, or set aside, stays charged to the data set")
             return
         stopped = stop_tokens(folder, person, token)
-        result.update(person=person, stopped=stopped)
+        result.update(person=person, stopped=stopped, kept=DONE)
         if not json:
             count = "1 token" if len(stopped) == 1 else f"{len(stopped)} tokens"
             out = f"; {flat(person)} is out" if token is None else ""

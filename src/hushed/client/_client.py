@@ -165,7 +165,14 @@ class Client(Shown):
         except NotFound:
             raise _say_missing("function", name, self.functions()) from None
         promised = {each: told[each] for each in _PROMISED}
-        return ServedFunction(name=told["id"], dataset=told["dataset"], client=self, **promised)
+        return ServedFunction(
+            name=told["id"],
+            dataset=told["dataset"],
+            client=self,
+            closed=told.get("closed", ""),
+            rows=tuple(told.get("rows") or ()),
+            **promised,
+        )
 
     def requests(self) -> list[dict[str, Any]]:
         """List your requests, the newest first, at most 100.

@@ -62,6 +62,10 @@ class ServedFunction(Shown):
         What one release may cost.
     client : Client
         The server.
+    closed : str, default ""
+        Why it cannot be asked; empty if it can.
+    rows : tuple of int, default ()
+        Rows, or people, of the tables that the promise is for; empty if an older server tells none.
     """
 
     name: str
@@ -74,6 +78,8 @@ class ServedFunction(Shown):
     min_epsilon: float
     max_epsilon: float
     client: Client = field(repr=False)
+    closed: str = ""
+    rows: tuple[int, ...] = ()
 
     def _card(self) -> Card:
         ends = f"{format_up(self.min_epsilon)} to {format_down(self.max_epsilon)}"
@@ -82,9 +88,11 @@ class ServedFunction(Shown):
             ("data set", flat(self.dataset)),
             ("gamma", format_up(self.gamma)),
             ("measured on", flat(self.population)),
+            *((("promised for tables of", " or ".join(map(str, self.rows))),) if self.rows else ()),
             ("movement", flat(self.words)),
             ("an outsider", flat(self.outsider)),
             ("epsilon of a release", ends),
+            *((("cannot be asked", flat(self.closed)),) if self.closed else ()),
         )
         return card_of_facts(f"Function {flat(self.name)}", facts)
 

@@ -73,6 +73,8 @@ class ServedQuote(Shown):
         Of a function: what an outsider could learn, in words.
     left_today : float, optional
         Epsilon that is left of today (UTC), of a share with a limit for each day.
+    short : str, default ""
+        Which of epsilon, delta and gamma do not fit your share, and what is left of them.
     """
 
     epsilon: float
@@ -86,6 +88,7 @@ class ServedQuote(Shown):
     gamma: float = 0.0
     outsider: str = ""
     left_today: float | None = None
+    short: str = ""
 
     def _brief(self) -> str:
         return f"Quote of a server: epsilon {format_up(self.epsilon)}, {self._room()}"
@@ -101,7 +104,7 @@ class ServedQuote(Shown):
         left = f"epsilon {format_down(self.left['epsilon'])} is left"
         if self.left_today is not None:
             left += f", of today {format_down(self.left_today)}"
-        room = f"{self._room()}: {left}"
+        room = f"{self._room()}: {flat(self.short) or left}"
         if not self.fits:  # no steward is asked
             return f"{room}\n{self.words}"
         waits = "\na steward has to approve it first" if self.needs_approval else ""
@@ -155,6 +158,7 @@ def read_quote(body: bytes) -> ServedQuote:
         gamma=told.get("gamma", 0.0),
         outsider=told.get("outsider", ""),
         left_today=told.get("left_today"),
+        short=told.get("short", ""),
     )
 
 

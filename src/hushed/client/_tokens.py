@@ -27,7 +27,11 @@ def find_token(token: str | None, token_file: str | Path | None) -> str:
     token = (token or "").strip()  # a file that was read ends in a new line
     if not token or not token.isascii() or not token.isprintable():
         raise ParameterError(
-            "a token is needed: give token or token_file, or set HUSHED_TOKEN", parameter="token"
+            "a token is needed. A steward gets it for you, by hushed serve invite NAME at the "
+            "machine of the server; it begins with hsh_. Set the environment variable HUSHED_TOKEN "
+            "to it, or HUSHED_TOKEN_FILE to a file of it that only you may read; in Python, "
+            "token= and token_file= do the same",
+            parameter="token",
         )
     return token
 

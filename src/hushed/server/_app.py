@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._approving import expire
 from hushed.server._bounds import write_bounds
-from hushed.server._callers import Callers, find_visitor
+from hushed.server._callers import ROLE, Callers, find_visitor
 from hushed.server._config import Settings
 from hushed.server._datasets import (
     Dataset,
@@ -248,10 +249,14 @@ def open_again(desk: Desk) -> None:
             desk.log("data set cannot be asked", dataset=found.id, reason=found.stale)
 
 
+def _show(house: House, request: Request, problem: Problem) -> Response:
+    problem.tell(request.scope.get(ROLE, ""))
+    page = is_page(request.scope["path"])
+    return house.refuse(request, problem) if page else show_problem(problem)
+
+
 def _handle_errors(app: FastAPI, house: House) -> None:
-    def show(request: Request, problem: Problem) -> Response:
-        page = is_page(request.scope["path"])
-        return house.refuse(request, problem) if page else show_problem(problem)
+    show, log = partial(_show, house), house.desk.log
 
     @app.exception_handler(Problem)
     def refuse(request: Request, problem: Any) -> Response:
@@ -259,7 +264,7 @@ def _handle_errors(app: FastAPI, house: House) -> None:
 
     @app.exception_handler(HushedError)
     def translate(request: Request, error: Any) -> Response:
-        return show(request, problem_of(error))
+        return show(request, problem_of(error, log))
 
     @app.exception_handler(RequestValidationError)
     def misread(request: Request, error: Any) -> Response:
@@ -270,7 +275,7 @@ def _handle_errors(app: FastAPI, house: House) -> None:
         except Problem as problem:
             return show(request, problem)
         except HushedError as unavailable:
-            return show(request, problem_of(unavailable))
+            return show(request, problem_of(unavailable, log))
         return show(request, _problem_of_values(error))
 
     @app.exception_handler(HTTPException)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _FAILURES = 10  # wrong tokens that an address may show in a minute
 _bearer = HTTPBearer(auto_error=False, description="A token, which hushed serve invite prints.")
 _VISITOR = "hushed_visitor"  # under which who asks stands in the scope of a request
+ROLE = "hushed_role"  # the same for the role of whoever was let in
 _KNOWN = "SELECT r.id FROM @.hushed_s_requests r WHERE r.person = p.id AND r.key = :key"
 _SHARE = (
     f"SELECT {CALLER}, {GRANT}, ({_KNOWN}) AS known FROM @.hushed_s_tokens t "  # noqa: S608  (constants)
@@ -84,6 +85,7 @@ class Callers:
         if found is None:
             self.count_failure(address)
             raise Problem("not_authenticated")
+        scope[ROLE] = found.role
         if not self.count(found):
             raise Problem("too_many", wait=60)
         return found

@@ -58,10 +58,21 @@ class Record(BaseModel):
     population: StrictStr  # in words
     words: StrictStr  # how far it moves, and how that is known
     outsider: StrictStr  # what an outsider could learn, at the largest epsilon
+    # What older versions did not write down.
+    estimates: tuple[tuple[StrictStr, Number], ...] | None = None  # behind gamma
+    rows: tuple[int, ...] | None = None  # rows, or people, of the tables that the promise is for
 
     def digest(self) -> str:
         """Digest all of it, so that a change of the file is noticed."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        older = {name for name in ("estimates", "rows") if getattr(self, name) is None}
+        return hashlib.sha256(self.model_dump_json(exclude=older).encode()).hexdigest()
+
+    def say_rows(self) -> str:
+        """Say for which tables the promise is; empty where that was not written down."""
+        if not self.rows:
+            return ""
+        kind = "people" if self.unit == "user" else "rows"
+        return f"a table of {' or '.join(map(str, self.rows))} {kind}, or of one more or less"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

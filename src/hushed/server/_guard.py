@@ -73,6 +73,7 @@ class Guard:
         try:
             await self._serve(scope, receive, send)
         except asyncio.CancelledError:  # the server stops, and has waited for this long enough
+            self._log("ended unanswered")
             return Problem("ledger_unavailable", wait=1)
         except Exception as error:  # whoever serves would log its text, and the lines around it
             self._log("unforeseen", error=type(error).__name__)

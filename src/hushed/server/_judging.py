@@ -34,7 +34,7 @@ from hushed.server._desk import Desk
 from hushed.server._functions import check_function, require_function
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
-from hushed.server._refusing import require_gamma
+from hushed.server._refusing import require_gamma, say_short
 from hushed.server._sources import fingerprint, is_away
 from hushed.server._verdicts import Verdicts, key_of
 from hushed.server._workers import Unforeseen
@@ -81,8 +81,24 @@ class Terms(BaseModel):
         return self.query.digest()
 
 
+# A body as /openapi.json shows it, of a data set with the columns patient, ward and cost.
+_EXAMPLE: dict[str, Any] = {
+    "query": {
+        "user": "patient",
+        "max_rows_per_user": 1,
+        "columns": {"cost": "float", "ward": "string"},
+        "steps": [{"filter": "cost >= 1"}],
+        "groups": {"columns": ["ward"], "keys": [["A", "B"]]},
+        "aggregates": [{"kind": "count"}, {"kind": "mean", "column": "cost", "low": 0, "high": 50}],
+    },
+    "epsilon": 0.1,
+}
+
+
 class Ask(Terms):
     """A query that is going to be paid for."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE | {"note": "a report"}]})
 
     epsilon: Epsilon
     note: Note = ""
@@ -96,7 +112,9 @@ class Ask(Terms):
 class FunctionPrice(BaseModel):
     """A price that is asked: for an epsilon, or for the error that 95 % of releases keep."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"examples": [{"epsilon": 0.1}]}
+    )
 
     epsilon: Epsilon | None = None
     error: Error | None = None
@@ -112,7 +130,11 @@ class AskFunctionPrice(FunctionPrice):
 class FunctionTerms(BaseModel):
     """A function that is going to be paid for. Nothing that enters the function is among it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={"examples": [{"epsilon": 0.1, "note": "a report"}]},
+    )
 
     epsilon: Epsilon
     delta: Delta = 0.0
@@ -143,6 +165,8 @@ def read_asked(body: str) -> Asked:
 
 class AskQuote(Terms):
     """A query whose price is asked: for an epsilon, or for the errors that are wanted."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     epsilon: Epsilon | None = None
     errors: Errors | None = None
@@ -203,6 +227,23 @@ def check_size(query: Query) -> None:
         )
 
 
+def check_people(dataset: Dataset, query: Query) -> None:
+    """Refuse a query that names other people than the data set protects, or nobody."""
+    user = dataset.settings.user
+    if query.user == user:
+        return
+    if user is None:
+        raise Problem("bad_query", "this data set protects each row: leave user out of the query")
+    bound = (
+        "" if query.max_rows_per_user else ", and max_rows_per_user, the rows of each that count"
+    )
+    raise Problem(
+        "bad_query",
+        f"this data set protects each person, by the column {user!r}: the query names it, as user "
+        f"= {user!r}{bound}",
+    )
+
+
 def check_rows(dataset: Dataset, query: Query) -> None:
     """Refuse another bound on the rows of a person than the one that the steward has declared."""
     most, asked = dataset.settings.max_rows_per_user, query.max_rows_per_user
@@ -256,6 +297,7 @@ def judge(desk: Desk, person: str, dataset: Dataset, asked: Asked) -> Judged:
     found = desk.verdicts.find(dataset, asked)
     if found is None:
         check_size(asked.query)
+        check_people(dataset, asked.query)
         check_rows(dataset, asked.query)
     check_price(dataset, desk.settings.limits, asked, asked.epsilon)
     if found is None:
@@ -281,6 +323,7 @@ def price(
     found = desk.prices.find(dataset, asked)
     if found is None:
         check_size(asked.query)
+        check_people(dataset, asked.query)
         check_rows(dataset, asked.query)
         found = _ask_once(desk, person, dataset, asked, "price", desk.prices)
     check_price(dataset, desk.settings.limits, asked, found.guarantee.epsilon)
@@ -299,7 +342,8 @@ def price_function(
     dataset = desk.datasets[function.dataset]
     require_table(dataset)
     if grant is not None:
-        require_gamma(desk.ledger, grant, function.require_record().gamma)
+        above = dataset.settings.budget
+        require_gamma(desk.ledger, above, grant, function.require_record())
     if asked.epsilon is not None:  # what is surely refused takes no process
         check_function(function, asked.epsilon)
         check_price(dataset, desk.settings.limits, asked, asked.epsilon)
@@ -391,7 +435,8 @@ def _left(ledger: Ledger, grant: Grant, judged: Judged, *, waits: bool) -> dict[
     try:
         after = ledger.quote(grant.budget, judged.guarantee, loss=judged.loss)
     except Overspent:
-        return told | {"fits": False, "left_after": None}
+        short = say_short(ledger, grant.budget, judged)
+        return told | {"fits": False, "left_after": None, "short": short}
     return told | {
         "fits": grant.daily is None
         # What waits for approval counts on the day on which it is approved.

@@ -119,7 +119,8 @@ def require_payable(desk: Desk, grant: Grant, asked: Asked) -> None:
     """Refuse a function that was changed, or whose gamma a share cannot pay."""
     if asked.function is not None:
         function = require_function(desk.functions, asked.function)
-        require_gamma(desk.ledger, grant, function.require_record().gamma)
+        above = desk.datasets[grant.dataset].settings.budget
+        require_gamma(desk.ledger, above, grant, function.require_record())
 
 
 def begin(desk: Desk, request: Request) -> Request:

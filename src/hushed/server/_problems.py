@@ -5,7 +5,9 @@ No text of an engine, a driver or an exception that was not foreseen ever leaves
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from traceback import extract_tb
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +20,9 @@ from hushed.errors import (
     NotFound,
     ParameterError,
 )
+
+if TYPE_CHECKING:
+    from hushed.server._log import Log
 
 MEDIA = "application/problem+json"
 _LONGEST = 600
@@ -50,7 +55,7 @@ CODES = {
         409,
         "Your share has a limit for each day, and no room for this today. Nothing was charged.",
     ),
-    "no_gamma": (409, "Your share has no gamma, which this function costs. Nothing was charged."),
+    "no_gamma": (409, "The gamma that this function costs cannot be paid. Nothing was charged."),
     "dataset_changed": (
         409,
         "The data set is not as it was when it was described. Ask your steward to look at "
@@ -86,6 +91,23 @@ CODES = {
     ),
 }
 
+# The same to a steward, who has no share, and looks after data sets and functions.
+_TO_STEWARDS = {
+    "quota_exceeded": "The share of who asked has no room for this. Nothing was charged.",
+    "day_exceeded": (
+        "The share of who asked has a limit for each day, and no room for this today. Nothing was "
+        "charged."
+    ),
+    "dataset_changed": (
+        "The data set is not as it was when it was described: hushed serve check says more, at the "
+        "machine. Nothing was charged."
+    ),
+    "function_changed": (
+        "The function is not as it was when it was sampled: hushed serve check says more, at the "
+        "machine. Nothing was charged."
+    ),
+}
+
 
 class Problem(Exception):
     """A refusal, for the one who asked."""
@@ -107,6 +129,18 @@ class Problem(Exception):
         self.allow = allow
         self.why = why[:_LONGEST]  # for the log, and for nobody who asks
 
+    def tell(self, role: str) -> Problem:
+        """Say it to a steward in other words, where it names a share, or a steward."""
+        if role == "steward":
+            self.title = _TO_STEWARDS.get(self.code, self.title)
+            self.detail = self.detail.replace("your share", "the share of who asked")
+        return self
+
+    @property
+    def said(self) -> str:
+        """All of it, in words."""
+        return f"{self.title} {self.detail}".strip()
+
     @property
     def headers(self) -> dict[str, str]:
         """Say in headers when to come again, how to sign in, or what is done with this address."""
@@ -124,8 +158,18 @@ class Problem(Exception):
         return told | ({"request_id": request} if request else {})
 
 
-def problem_of(error: HushedError) -> Problem:
-    """Say in a fixed text what the library refused; a mistake of the caller in its own words."""
+def problem_of(error: HushedError, log: Log) -> Problem:
+    """Say in a fixed text what the library refused; a mistake of the caller in its own words.
+
+    What is no such mistake is named in the log: it may have passed before anybody looks.
+    """
+    found = _find_problem(error)
+    if found.status >= 500:
+        log(found.code.replace("_", " "), **_name_cause(error))
+    return found
+
+
+def _find_problem(error: HushedError) -> Problem:
     if isinstance(error, LedgerUnavailable | DamagedLedger | NewerLedger):
         return Problem("ledger_unavailable", wait=5)
     if isinstance(error, NotFound):
@@ -133,6 +177,18 @@ def problem_of(error: HushedError) -> Problem:
     if isinstance(error, ParameterError):
         return Problem("bad_value", error.message)
     return Problem("unforeseen")
+
+
+def _name_cause(error: HushedError) -> dict[str, str]:
+    """Name for the log what was the matter, where, and what the driver calls it; no text of it."""
+    cause = getattr(error.__context__, "orig", error.__context__)  # what the driver raised
+    called = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    frames = extract_tb(error.__traceback__)
+    at = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    found = {"error": type(error).__name__, "place": at, "called": str(called)}
+    if cause is not None:
+        found["cause"] = type(cause).__name__
+    return found
 
 
 class ProblemBody(BaseModel):

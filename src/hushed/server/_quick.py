@@ -121,7 +121,7 @@ class Quick:
             await found.send(scope, send)
         elif (known := self._short.find(scope, body)) is not None:
             scope["route"] = Address(known[0])
-            await (await respond(known[1]))(scope, receive, send)
+            await (await respond(known[1], self._desk.log))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -204,7 +204,7 @@ class Quick:
         except Problem as problem:
             return _refuse(problem)
         except HushedError as error:
-            return _refuse(problem_of(error))
+            return _refuse(problem_of(error, self._desk.log))
         return Plain(_PRICE, shown.model_dump_json().encode())
 
     def _end_price(self, _: Future[Any]) -> None:

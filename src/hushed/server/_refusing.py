@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hushed._ground.decimals import total_of
 from hushed._ground.printing import format_down, format_up
 from hushed.errors import Overspent
+from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
 from hushed.ledger._together import find_budget
 from hushed.server._people import Grant
 from hushed.server._problems import Problem
 
 if TYPE_CHECKING:
+    from hushed.server._functions import Record
     from hushed.server._judging import Judged
 
 NO_GAMMA = "your share has no gamma, as none that is set aside has: ask a steward for a new cap"
+_NONE_ABOVE = (
+    "the budget of the data set allows less gamma than it costs: a steward can add the data set "
+    "with a budget that allows it, or sample the function with a smaller gamma"
+)
 
 
-def require_gamma(ledger: Ledger, grant: Grant, gamma: float) -> None:
+def require_gamma(ledger: Ledger, above: str, grant: Grant, record: Record) -> None:
     """Refuse a function whose gamma a share cannot pay."""
-    if gamma > 0.0 == find_budget(ledger, grant.budget).limit.gamma:
-        raise Problem("no_gamma", NO_GAMMA)
+    if why := why_no_gamma(ledger, above, grant.budget, record):
+        raise Problem("no_gamma", why)
+
+
+def why_no_gamma(ledger: Ledger, above: str, share: str | None, record: Record) -> str:
+    """Say why the gamma of a function cannot be paid; empty if it can, as far as one may know.
+
+    Of the budget of the data set its limit is told, and not what others have left of it.
+    """
+    if record.gamma == 0.0:
+        return ""
+    if record.gamma > find_budget(ledger, above).limit.gamma:
+        return _NONE_ABOVE
+    if share is None:
+        return ""
+    balance = ledger.balance(share)
+    if balance.budget.limit.gamma == 0.0:
+        return NO_GAMMA
+    new = _new_gamma(record, balance.spent)
+    if new <= balance.gamma_left:
+        return ""
+    left = format_down(balance.gamma_left)
+    return f"it costs gamma {format_up(new)}, and your share has {left} left"
+
+
+def _new_gamma(record: Record, spent: Guarantee) -> float:
+    """Give the gamma that a release would bring: an estimate that was paid for brings none."""
+    if record.estimates is None:  # registered by a version that did not write them down
+        return 0.0
+    paid = {name for name, _ in spent.estimates}
+    if not record.estimates:
+        return record.gamma
+    return float(total_of(gamma for name, gamma in record.estimates if name not in paid))
 
 
 def refuse_full(
@@ -45,10 +84,43 @@ def refuse_share(ledger: Ledger, grant: Grant, judged: Judged) -> Problem:
 
 
 def _say_left(ledger: Ledger, budget: str, judged: Judged) -> str:
+    parts = _parts_of(ledger, budget, judged)
+    wanted = ", ".join(f"{name} {format_up(size)}" for name, size, _ in parts)
+    left = ", ".join(f"{name} {format_down(size)}" for name, _, size in parts)
+    return f"Asked was {wanted}; left is {left}."
+
+
+def say_short(ledger: Ledger, budget: str, judged: Judged) -> str:
+    """Say which parts of a charge that was refused do not fit, and what is left of them."""
+    parts = _parts_of(ledger, budget, judged)
+    alone = {name: _alone(judged.guarantee, name) for name, _, _ in parts}
+    short = [each for each in parts if not _fits(ledger, budget, alone[each[0]])]
+    return " and ".join(
+        f"{name} {format_up(size)} is asked, and {format_down(left)} is left"
+        for name, size, left in short or parts  # each may fit alone, and not all together
+    )
+
+
+def _parts_of(ledger: Ledger, budget: str, judged: Judged) -> list[tuple[str, float, float]]:
+    """List what a charge has of epsilon, delta and gamma, and what is left of each."""
     asked, now = judged.guarantee, ledger.balance(budget)
     told = [("epsilon", asked.epsilon, now.epsilon_left)]
     told += [("delta", asked.delta, now.delta_left)] if asked.delta else []
     told += [("gamma", asked.gamma, now.gamma_left)] if asked.gamma else []
-    wanted = ", ".join(f"{name} {format_up(size)}" for name, size, _ in told)
-    left = ", ".join(f"{name} {format_down(size)}" for name, _, size in told)
-    return f"Asked was {wanted}; left is {left}."
+    return told
+
+
+def _alone(asked: Guarantee, part: str) -> Guarantee:
+    """Leave one part of a promise, and nothing of the others."""
+    nothing = replace(asked, epsilon=0.0, delta=0.0, gamma=0.0, estimates=())
+    if part == "gamma":
+        return replace(nothing, gamma=asked.gamma, estimates=asked.estimates)
+    return replace(nothing, **{part: getattr(asked, part)})
+
+
+def _fits(ledger: Ledger, budget: str, promise: Guarantee) -> bool:
+    try:
+        ledger.quote(budget, promise)
+    except Overspent:
+        return False
+    return True

@@ -19,6 +19,7 @@ from hushed._ground.printing import brief, format_up
 from hushed.errors import BadFunction, NotFound, ParameterError
 from hushed.ledger import Ledger
 from hushed.ledger._admission import check_promise
+from hushed.ledger._together import find_budget
 from hushed.releasing._mechanisms import admit_mechanism
 from hushed.releasing._population_words import describe_source
 from hushed.releasing._pricing import foresee
@@ -41,6 +42,7 @@ from hushed.server._judging import MOST_ANSWERED
 from hushed.server._opening import open_own
 from hushed.server._people import MACHINE
 from hushed.server._problems import Problem
+from hushed.server._refusing import why_no_gamma
 from hushed.server._sampled import calibrate, finds_people
 from hushed.server._sources import Source, fingerprint
 from hushed.server._workers import Unforeseen, Workers
@@ -72,18 +74,12 @@ def add_function(
 
     It is tried once more in a process as those of the server, on public rows; no row is read.
     """
-    if not _NAME.fullmatch(name):
-        raise ParameterError(
-            "a function has a name of letters, digits, _, . and -", parameter="name"
-        )
-    if record_file(folder, name).exists() and not replace:
-        raise ParameterError(
-            f"there is a function {name!r} already: --replace puts this one in its place"
-        )
+    _require_name(folder, name, replace=replace)
     settings, ledger, _ = open_own(folder)
     found = require_dataset(settings, dataset)
     with ledger:
         table = open_dataset(folder, found)
+        _require_columns(columns, found, table)
         sampling = _check_fits(sensitivity, columns, found, table)
         facts = _foresee(sensitivity, terms, found, settings.limits, ledger)
         path = Path(source.rpartition(":")[0])
@@ -99,6 +95,7 @@ def add_function(
             "sampled": digest_file(fresh),
             "columns": tuple(columns),
             "numbers": max(1, math.prod(sampling.shape)),
+            "rows": sampling.sizes,
         }
         try:
             record = Record.model_validate(told | facts | dict(terms))
@@ -116,6 +113,69 @@ def add_function(
         with telling(ledger) as connection:
             register_function(connection, name, record, MACHINE)
     return record
+
+
+def check_wanted(
+    folder: Path,
+    name: str,
+    dataset: str,
+    columns: Sequence[str],
+    terms: Mapping[str, Any],
+    *,
+    gamma: float | None,
+    symmetric: bool,
+    replace: bool,
+) -> None:
+    """Refuse what needs no sample to be refused: to sample may take hours. No row is read."""
+    _require_name(folder, name, replace=replace)
+    settings, ledger, _ = open_own(folder)
+    found = require_dataset(settings, dataset)
+    with ledger:
+        table = open_dataset(folder, found)
+        _require_columns(columns, found, table)
+        _require_order(found, table, symmetric=symmetric)
+        _require_delta(terms["noise"], found)
+        _require_gamma(ledger, found.budget, gamma or 0.0)
+
+
+def _require_name(folder: Path, name: str, *, replace: bool) -> None:
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            "a function has a name of letters, digits, _, . and -", parameter="name"
+        )
+    if record_file(folder, name).exists() and not replace:
+        raise ParameterError(
+            f"there is a function {name!r} already: --replace puts this one in its place"
+        )
+
+
+def _require_columns(columns: Sequence[str], found: DatasetSettings, table: Table) -> None:
+    """Refuse columns that the table does not have, or among which nobody is named."""
+    if not columns:
+        raise ParameterError(
+            "name the columns of the table that the function is given, by --column, in their "
+            "order: the population has no names of columns",
+            parameter="column",
+        )
+    for name in columns:
+        if name not in table.columns:
+            raise ParameterError(f"the table has no column {brief(name)}", parameter="column")
+    if found.user is not None and found.user not in columns:
+        raise ParameterError(
+            f"the function needs the column of the people, {found.user!r}, among its columns"
+        )
+
+
+def _require_order(found: DatasetSettings, table: Table, *, symmetric: bool) -> None:
+    if table.connection.in_database and found.user is None and not symmetric:
+        raise ParameterError(
+            "rows of a database have no order: a function of them is sampled with --symmetric"
+        )
+
+
+def _require_delta(noise: str, found: DatasetSettings) -> None:
+    if noise == "gaussian" and not found.max_delta:
+        raise ParameterError("Gaussian noise takes a delta: max_delta of the data set is 0")
 
 
 def remove_function(folder: Path, name: str) -> None:
@@ -158,23 +218,14 @@ def _check_fits(
     kinds = dict(table.columns)
     array = layout.container == "array"
     for name, kind in zip(columns, layout.kinds or ("number",) * len(columns), strict=False):
-        if name not in kinds:
-            raise ParameterError(f"the table has no column {brief(name)}", parameter="column")
         number = kinds[name] in _NUMBERS
         if name != found.user and number != (array or kind == "number"):
             raise ParameterError(
                 f"column {name!r} of the table is of type {kinds[name]}, and was sampled as "
                 f"{'numbers' if array or kind == 'number' else 'something else'}"
             )
-    if found.user is not None and found.user not in columns:
-        raise ParameterError(
-            f"the function needs the column of the people, {found.user!r}, among its columns"
-        )
     _check_order(sensitivity, layout, columns, found)
-    if table.connection.in_database and found.user is None and not sampling.symmetric:
-        raise ParameterError(
-            "rows of a database have no order: a function of them is sampled with --symmetric"
-        )
+    _require_order(found, table, symmetric=sampling.symmetric)
     return sampling
 
 
@@ -208,8 +259,7 @@ def _foresee(
     most = min(terms.get("max_epsilon") or math.inf, most_epsilon(found, limits))
     noise = terms["noise"]
     delta = _delta(noise, found)
-    if noise == "gaussian" and not found.max_delta:
-        raise ParameterError("Gaussian noise takes a delta: max_delta of the data set is 0")
+    _require_delta(noise, found)
     admitted = admit_mechanism(calibrate(sensitivity, noise, {"epsilon": most, "delta": delta}))
     promise = admitted.guarantee
     _require_budget(ledger, found.budget, promise)
@@ -221,6 +271,7 @@ def _foresee(
         "unit": promise.unit,
         "protect": promise.protect,
         "gamma": promise.gamma,
+        "estimates": promise.estimates,
         "population": describe_source(certificate.sampling),
         "words": sensitivity.explain(),
         "outsider": f"At epsilon {format_up(most)}: {tell_outsider(certificate)}",
@@ -229,13 +280,17 @@ def _foresee(
 
 def _require_budget(ledger: Ledger, name: str, promise: Guarantee) -> None:
     """Refuse a promise that the budget never takes, whatever is left of it."""
-    budget = next(each for each in ledger.budgets() if each.name == name)
-    check_promise(budget, promise, None)
-    if promise.gamma > budget.limit.gamma:
+    check_promise(find_budget(ledger, name), promise, None)
+    _require_gamma(ledger, name, promise.gamma)
+
+
+def _require_gamma(ledger: Ledger, name: str, gamma: float) -> None:
+    limit = find_budget(ledger, name).limit.gamma
+    if gamma > limit:
         raise ParameterError(
-            f"the budget {name!r} allows gamma {budget.limit.gamma!r}, and what was sampled has "
-            f"gamma {promise.gamma!r}. A limit is never changed: add a data set with a larger "
-            "--gamma, or sample with a smaller one"
+            f"the budget {name!r} allows gamma {limit!r}, and what is sampled has gamma "
+            f"{gamma!r}. A limit is never changed: add a data set with a larger --gamma, or "
+            "sample with a smaller one"
         )
 
 
@@ -289,9 +344,14 @@ def check_functions(
     for each in open_functions(folder, settings, ledger).values():
         dataset, why = datasets.get(each.dataset), each.stale
         if not why and dataset is not None and not dataset.stale:
-            why = _rehearse(each, dataset.settings, (dataset.source, dataset.known), settings)
+            why = why_no_gamma(ledger, dataset.settings.budget, None, each.require_record())
+            why = why or _rehearse(
+                each, dataset.settings, (dataset.source, dataset.known), settings
+            )
         if why:
             problems.append(f"function {each.id}: {why}")
         else:
-            facts.append(f"function {each.id}: can be asked, of {each.dataset}")
+            rows = each.require_record().say_rows()
+            more = f"; its promise is for {rows}" if rows else ""
+            facts.append(f"function {each.id}: can be asked, of {each.dataset}{more}")
     return facts, problems

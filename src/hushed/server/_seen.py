@@ -34,7 +34,7 @@ from hushed.server._judging import (
 )
 from hushed.server._people import Caller, Grant, is_set_aside, list_grants, require_person
 from hushed.server._problems import Problem
-from hushed.server._refusing import NO_GAMMA
+from hushed.server._refusing import why_no_gamma
 from hushed.server._requests import (
     Request,
     State,
@@ -87,14 +87,16 @@ def show_quote_of(
 def list_functions(desk: Desk, caller: Caller) -> list[ShownFunction]:
     """List the functions of the data sets that a caller sees."""
     seen = {each.id: each.share for each in list_datasets(desk, caller)}
+    shares = {each.dataset: each for each in own_grants(desk, caller)}
     found = [each for each in desk.functions.values() if each.dataset in seen]
-    return [_function(desk, each, seen[each.dataset]) for each in found]
+    return [_function(desk, each, seen[each.dataset], shares.get(each.dataset)) for each in found]
 
 
 def show_function(desk: Desk, caller: Caller, name: str) -> ShownFunction:
     """Show a function to a caller; one of a data set that may not be seen is not there."""
-    share = show_dataset(desk, caller, dataset_of(desk, name)).share
-    return _function(desk, desk.functions[name], share)
+    dataset = dataset_of(desk, name)
+    grant = _find_grant(desk, caller, dataset)
+    return _function(desk, desk.functions[name], _dataset(desk, dataset, grant).share, grant)
 
 
 def dataset_of(desk: Desk, function: str) -> str:
@@ -106,7 +108,9 @@ def dataset_of(desk: Desk, function: str) -> str:
     return "" if found is None else found.dataset
 
 
-def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFunction:
+def _function(
+    desk: Desk, found: Function, share: ShownShare | None, grant: Grant | None
+) -> ShownFunction:
     record = found.require_record()
     dataset = desk.datasets[found.dataset]
     most = most_epsilon(dataset.settings, desk.settings.limits)
@@ -117,8 +121,9 @@ def _function(desk: Desk, found: Function, share: ShownShare | None) -> ShownFun
         if found.stale or not can_be_asked(dataset)
         else ""
     )
-    if not closed and record.gamma and share is not None and not share.gamma:
-        closed = NO_GAMMA
+    if not closed:
+        budget = None if grant is None else grant.budget
+        closed = why_no_gamma(desk.ledger, dataset.settings.budget, budget, record)
     names = ShownFunction.model_fields.keys() & set(Record.model_fields)
     told = record.model_dump(include=set(names)) | {
         "id": found.id,

@@ -18,6 +18,7 @@ from hushed.ledger import Ledger
 from hushed.ledger._together import reading
 from hushed.server._alone import claim
 from hushed.server._audit import add_event, list_events, trail_head, verify_trail
+from hushed.server._columns import say_columns
 from hushed.server._config import (
     FILE,
     Settings,
@@ -311,6 +312,8 @@ def check_server(folder: Path) -> Check:
             if each.table is not None:
                 facts += [f"data set {each.id}: {more}" for more in each.table.connection.told]
                 problems += [f"data set {each.id}: {more}" for more in _look_at(each, each.table)]
+                told = say_columns(folder, each.settings, each.table)
+                facts += [f"data set {each.id}: {more}" for more in told]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
         for budget in ledger.budgets():

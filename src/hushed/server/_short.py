@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from hushed.server._callers import Callers
     from hushed.server._desk import Desk
+    from hushed.server._log import Log
 
 _DATASETS, _REQUESTS = "/v1/datasets/", "/requests"
 _ASKED, _ME, _READY = f"{_DATASETS}{{dataset}}{_REQUESTS}", "/v1/me", "/readyz"
@@ -91,14 +92,14 @@ class Short:
         return await run_in_threadpool(tell_ready, self._desk)
 
 
-async def respond(work: Work) -> Response:
+async def respond(work: Work, log: Log) -> Response:
     """Do it, and refuse as the app does."""
     try:
         return await work()
     except Problem as problem:
         return show_problem(problem)
     except HushedError as error:
-        return show_problem(problem_of(error))
+        return show_problem(problem_of(error, log))
 
 
 @lru_cache(maxsize=256)

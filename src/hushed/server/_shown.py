@@ -121,6 +121,7 @@ class ShownQuote(_Shown):
     left: Left | None = None
     left_after: Left | None = None
     left_today: float | None = None  # of a share with a limit for each day
+    short: str = ""  # which parts do not fit the share, and what is left of them
 
 
 class ShownRequest(_Shown):
@@ -161,6 +162,7 @@ class ShownFunction(_Shown):
     protect: str
     gamma: float
     population: str
+    rows: list[int] | None = None  # rows, or people, of the tables that it is promised for
     words: str
     outsider: str
     min_epsilon: float

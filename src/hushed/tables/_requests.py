@@ -263,6 +263,12 @@ def read_grouping(
 ) -> Keys:
     """Check a grouping; see `Table.group_by`."""
     if not all(isinstance(column, str) for column in columns):
+        first: Any = columns[0]
+        if isinstance(first, list | tuple) and {*map(type, first)} == {str}:
+            raise ParameterError(
+                "group_by takes names of columns one after the other, and not in a list, as in "
+                "group_by('city', 'year', keys={'city': ['Rome', 'Oslo'], 'year': [2024, 2025]})"
+            )
         raise ParameterError(
             "group_by takes names of columns. Give public keys with keys=[...], as in "
             "group_by('city', keys=['Rome', 'Oslo'])"

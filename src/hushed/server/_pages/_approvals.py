@@ -38,6 +38,7 @@ from hushed.server._pages._house import House
 from hushed.server._pages._words import split_words
 from hushed.server._people import Caller
 from hushed.server._problems import Problem
+from hushed.server._refusing import say_short
 from hushed.server._requests import Request as Row
 from hushed.server._routes.approving import Declined
 from hushed.server._routes.asking import RequestId
@@ -127,11 +128,10 @@ class _Pages:
             aside = budget == grant.budget
             own = None if aside else _step(self.house, budget, f"budget '{shown(budget)}'", judged)
         except Problem as problem:
-            return Waiting(told=told, problem=f"{problem.title} {problem.detail}".strip())
+            return Waiting(told=told, problem=problem.tell("steward").said)
         daily, epsilon, why = grant.daily, judged.guarantee.epsilon, ""
         if daily is not None and epsilon > daily.left():
-            refused = refuse_daily(daily, epsilon)
-            why = f"{refused.title} {refused.detail}"
+            why = refuse_daily(daily, epsilon).tell("steward").said
         try:
             require_four_eyes(desk, steward, found)
         except Problem as problem:
@@ -181,8 +181,8 @@ class _Pages:
             if problem.code == "not_found":
                 raise
             now = show_request(self.house.desk, require_seen(self.house.desk, caller, identity))
-            text = f"{problem.title} {problem.detail}".strip()
-            return self.show(request, caller, problem.status, text, _say_end(now))
+            said = problem.tell("steward").said
+            return self.show(request, caller, problem.status, said, _say_end(now))
         return self.house.go("/approvals")
 
     def approve(self, caller: Caller, identity: str, seen: str) -> None:
@@ -241,16 +241,14 @@ def make_router(house: House) -> APIRouter:
 def _step(house: House, budget: str, what: str, judged: Judged) -> Step:
     ledger = house.desk.ledger
     before = ledger.balance(budget)
-    limit = format_down(before.budget.limit.epsilon, 6)
-    spent = format_up(before.spent.epsilon, 4)
     after: Balance | None = None
     try:
         after = ledger.quote(budget, judged.guarantee, loss=judged.loss)
-        then = format_up(after.spent.epsilon, 4)
+        limit = format_down(before.budget.limit.epsilon, 6)
+        spent, then = (format_up(each.spent.epsilon, 4) for each in (before, after))
         sentence = f"The {what}: {spent}, then {then} of {limit}."
-    except Overspent as error:
-        left = format_down(error.epsilon_left, 4)
-        sentence = f"Does not fit the {what}: epsilon {left} of {limit} is left."
+    except Overspent:
+        sentence = f"Does not fit the {what}: {say_short(ledger, budget, judged)}."
     picture = draw_gauge(before.used, None if after is None else after.used, sentence=sentence)
     return Step(sentence=sentence, fits=after is not None, picture=picture)
 

@@ -116,7 +116,7 @@ def make_router(house: House) -> APIRouter:
         except Problem as problem:
             if problem.code not in _SHOWN_HERE:
                 raise
-            said = f"{problem.title} {problem.detail}".strip()
+            said = problem.tell(caller.role).said
             return show(request, compose(told, fields, said), problem.status)
         return house.show(
             request,

@@ -1,5 +1,6 @@
 """Data sets: what is public about them, and for stewards budget, shares and charges."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -150,7 +151,9 @@ def _gauge_of(house: House, caller: Caller, told: ShownDataset) -> Any:
     The API does not tell it then, either.
     """
     if caller.role != "steward":
-        return house.gauge(require_grant(house.desk, caller, told.id).budget)
+        budget = require_grant(house.desk, caller, told.id).budget
+        today = None if told.share is None else told.share.left_today
+        return house.gauge(budget, told.max_epsilon, math.inf if today is None else today)
     if not _keeps(caller):
         return None
-    return house.gauge(house.desk.datasets[told.id].settings.budget)
+    return house.gauge(house.desk.datasets[told.id].settings.budget, told.max_epsilon)

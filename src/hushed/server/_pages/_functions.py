@@ -66,7 +66,7 @@ def make_router(house: House) -> APIRouter:
         except Problem as problem:
             if problem.code not in _SHOWN_HERE:
                 raise
-            said = f"{problem.title} {problem.detail}".strip()
+            said = problem.tell(caller.role).said
             return show(request, caller, function, problem.status, problem=said, fields=fields)
         pays = caller.role == "analyst" and not caller.scope.quote_only
         key = str(uuid.uuid4())

@@ -81,9 +81,9 @@ class House:
         template = "part_problem.html" if "hx-request" in request.headers else "page_problem.html"
         return self.show(request, template, problem.status, **say_problem(problem))
 
-    def gauge(self, budget: str) -> Any:
-        """Say where a budget stands."""
-        return describe_gauge(self.desk.ledger.balance(budget))
+    def gauge(self, budget: str, *most: float) -> Any:
+        """Say where a budget stands; the largest epsilon is within the most of a request, too."""
+        return describe_gauge(self.desk.ledger.balance(budget), *most)
 
 
 def say_problem(problem: Problem) -> Mapping[str, str]:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 _SAFE = ("GET", "HEAD")
 SESSION = "hushed_session"  # under which its cookie stands in the scope of a request
+_UNTOLD = (  # a text browser says neither, nor does it keep forms of others from using its cookie
+    "Whatever sent it does not say which page it comes from, as the browsers of 2023 and later do "
+    "by Sec-Fetch-Site and Origin: take one of those, or ask over the API with a token, which "
+    "hushed serve invite NAME prints"
+)
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -36,7 +41,7 @@ def check_page(settings: ServerSettings, scope: Scope, headers: Headers) -> None
     own = f"{public.scheme}://{public.netloc}".lower()
     own = own if public.netloc.lower() == host else f"http://{host}"
     if scope["method"] not in _SAFE and not is_own_page(headers, own):
-        raise Problem("foreign_page")
+        raise Problem("foreign_page", "" if "sec-fetch-site" in headers else _UNTOLD)
 
 
 def check_form(headers: Headers, body: bytes) -> None:

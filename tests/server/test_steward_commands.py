@@ -1,0 +1,114 @@
+"""What the commands of a steward say of what was done, and of what nobody has declared."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from tests.commands import ended
+from tests.server.conftest import make_folder
+from typer.testing import CliRunner
+
+from hushed.cli import app
+from hushed.client._tokens import find_token
+from hushed.errors import ParameterError
+from hushed.server._setup import check_server, list_shares_of, show_people
+from hushed.tables._requests import read_grouping
+
+pytestmark = pytest.mark.slow
+
+
+def run(folder, *words):
+    return CliRunner().invoke(app, ["serve", *words, "--folder", str(folder)])
+
+
+@pytest.fixture
+def unread():
+    """A pipe that nobody reads any more, as that of head -0."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    return f"/dev/fd/{writes}"
+
+
+def test_a_token_that_nobody_could_read_is_told_with_what_was_done(tmp_path, unread):
+    """The person is in, and the share is set aside: the words say so, and what to do works."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    words = ("serve", "invite", "eve", "--share", "stays=0.2", "--reserve", "--folder", folder)
+    found = ended(*words, cwd=tmp_path, stdout=unread)
+    assert found.returncode == 2
+    said = " ".join(found.stderr.split())
+    assert "eve is in, with all shares that were named" in said
+    assert "hushed serve invite eve makes another one and keeps the shares" in said
+    assert list_shares_of(folder, "eve") == ("stays",)
+    assert run(folder, "invite", "eve").stdout.startswith("hsh_")
+    (eve,) = (each for each in show_people(folder)[0] if each.name == "eve")
+    assert len(eve.tokens) == 2
+    lost = run(folder, "revoke", "eve", "--token", eve.tokens[0].id)
+    assert lost.stdout == "stopped 1 token\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "more", "stays.csv", "--epsilon", "1"),
+        ("confirm", "stays"),
+        ("revoke", "ana", "--share", "stays"),
+        ("revoke", "ana"),
+    ],
+)
+def test_what_was_done_is_no_failure_where_its_words_could_not_be_written(tmp_path, unread, words):
+    make_folder(tmp_path)
+    found = ended("serve", *words, "--folder", "stats", cwd=tmp_path, stdout=unread)
+    assert "it was done all the same" in found.stderr
+
+
+def test_columns_that_nobody_has_declared_are_named_to_the_steward(tmp_path):
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    (tmp_path / "more.csv").write_text("who,age,diagnosis\n77712,77713,77714\n")
+    words = ("more", str(tmp_path / "more.csv"), "--epsilon", "1", "--user", "who")
+    added = run(folder, "add", *words, "--type", "age=float")
+    assert added.exit_code == 0
+    told = "although nothing is declared of them: 'diagnosis'; to keep one out"
+    assert told in " ".join(added.stderr.split())
+    facts = check_server(folder).facts
+    assert any(each.startswith("data set more: ") and told in each for each in facts)
+    assert not any(each.startswith("data set stays: these columns") for each in facts)
+    assert "7771" not in added.output + " ".join(facts)
+
+
+def test_whole_numbers_that_may_lose_decimals_are_told_by_types_alone(tmp_path):
+    """Of a column that is stored as whole numbers nothing is lost."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    (tmp_path / "a.csv").write_text("cost\n1\n")
+    pandas.DataFrame({"cost": [1.0]}).to_parquet(tmp_path / "b.parquet")
+    pandas.DataFrame({"cost": [1]}).to_parquet(tmp_path / "c.parquet")
+    for file, is_told in (("a.csv", True), ("b.parquet", True), ("c.parquet", False)):
+        words = (file[0], str(tmp_path / file), "--epsilon", "1", "--type", "cost=int")
+        added = run(folder, "add", *words)
+        assert added.exit_code == 0
+        said = " ".join(added.stderr.split())
+        assert ("A cell that is none, such as 3.7, is read as missing" in said) == is_told
+    said = run(folder, "confirm", "a").stderr
+    assert "is read as missing" in " ".join(said.split())
+
+
+def test_who_has_no_token_hears_where_one_comes_from(monkeypatch):
+    monkeypatch.delenv("HUSHED_TOKEN", raising=False)
+    monkeypatch.delenv("HUSHED_TOKEN_FILE", raising=False)
+    with pytest.raises(ParameterError, match=r"by hushed serve invite NAME .* HUSHED_TOKEN"):
+        find_token(None, None)
+
+
+@pytest.mark.parametrize("columns", [["ward", "sex"], ("ward", "sex")])
+def test_columns_of_groups_in_a_list_are_told_how_they_are_given(columns):
+    known = {"ward": "string", "sex": "string"}
+    with pytest.raises(ParameterError, match="one after the other, and not in a list"):
+        read_grouping(known, (columns,), None, select_partitions=True)
