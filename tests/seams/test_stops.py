@@ -147,6 +147,7 @@ def likelihood(row, points):
     return np.log(np.array(points)) * len(row)
 
 
+@pytest.mark.filterwarnings("ignore:the column holds objects")
 @pytest.mark.parametrize("cell", [Unique, Stopping])
 @pytest.mark.parametrize("held", HELD)
 def test_a_cell_that_cannot_be_copied_refuses_nothing(held, cell, book):
