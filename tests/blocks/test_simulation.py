@@ -75,6 +75,7 @@ def test_a_function_that_fails_in_processes_of_its_own_is_told_of_early(tmp_path
         MADE.simulate(reads, PEOPLE, 400, trials=1000)
 
 
+@pytest.mark.slow
 def test_the_first_table_is_asked_as_the_others(monkeypatch):
     """The blocks that are asked early are asked once, each with its own seed."""
     whole = MADE.simulate(np.mean, PEOPLE, 400, trials=2, seed=3)

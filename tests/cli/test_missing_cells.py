@@ -65,6 +65,7 @@ def test_missing_cells_are_kept_for_a_function_that_takes_them(folder):
     assert json.loads((folder / "c.json").read_text())["sampling"]["public_rows"] == 3000
 
 
+@pytest.mark.slow_cases("pandas")
 @pytest.mark.parametrize("frame", ["pandas", "polars"])
 def test_texts_are_dropped_or_none(folder, frame):
     """In a column of texts an empty cell is missing, and NA may be a name."""

@@ -185,6 +185,7 @@ def test_scores_that_are_averages_over_blocks_are_told_as_such():
     assert "score below the best, by the average over blocks of 20 rows" in error.error.unit
 
 
+@pytest.mark.slow_cases("101-False")
 @pytest.mark.parametrize(("blocks", "vague"), [(31, True), (101, False)])
 def test_an_error_of_nearly_all_blocks_is_said_to_say_nothing(blocks, vague):
     """15.23 of 31 blocks is any answer of a block; the number alone looked like a bound."""
