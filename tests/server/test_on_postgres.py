@@ -141,10 +141,8 @@ def test_a_lock_that_was_lost_is_taken_again_or_no_row_is_read(tmp_path, postgre
     """The connection of the lock breaks: taken anew; by somebody else: what is charged waits."""
     folder = tmp_path / "stats"
     tokens = make(folder, postgres_url, source)
-    breaking = (
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
-        f"AND classid = {0x68757376}"
-    )
+    held = f"FROM pg_locks WHERE locktype = 'advisory' AND classid = {0x68757376}"
+    breaking = f"SELECT pg_terminate_backend(pid, 60000) {held}"  # and wait until it is gone
     for team in open_team(folder, tokens):
         team.desk.serve_alone()
         with psycopg.connect(postgres_url, autocommit=True) as owner:
@@ -157,6 +155,8 @@ def test_a_lock_that_was_lost_is_taken_again_or_no_row_is_read(tmp_path, postgre
             assert made["state"] == "charged"
             assert team.desk.ledger.answer("stays", 1) is None
             other.close()
+            while owner.execute(f"SELECT 1 {held}").fetchall():  # the database hears of it later
+                time.sleep(0.01)
             team.desk.keep_alone()
             recover(team.desk)
             assert team.ask(team.ana, "one").json()["state"] == "answered"
