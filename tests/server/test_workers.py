@@ -7,6 +7,8 @@ import os
 import resource
 import signal
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -80,6 +82,29 @@ def test_a_process_judges_as_the_library_does(quiet, query, terms):
 def without_a_guess(name, value):
     """A server takes no guess of the rows of each user, and so it advises none."""
     return "" if name == "rows_per_user" else f"{name}={value!r}"
+
+
+FIRST = """
+import sys
+from hushed.server import _worker
+
+class Line:
+    def send_bytes(self, told):
+        print(told, "scipy.special" in sys.modules)
+
+_worker._find_table = lambda *told: type("Table", (), {"connection": type("C", (), {"changed": 0})})
+_worker._work = lambda table, told: {}
+for noise in ("laplace", "gaussian"):
+    _worker._serve(Line(), {"source": {}, "asked": {"noise": noise}}, {})
+"""
+
+
+def test_what_noise_needs_is_loaded_before_a_question_is_timed():
+    """The first Gaussian question of a process was refused as one that takes too much, at times."""
+    found = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, check=True, text=True
+    ).stdout
+    assert found.splitlines() == ["b'begun' False", "b'begun' True"]
 
 
 def test_what_nobody_foresaw_is_not_told_as_too_much(quiet):
