@@ -346,6 +346,31 @@ def test_22_a_gap_beside_a_gamma_is_booked(tmp_path):
         assert (balance.spent.gamma, balance.gamma_left) == (0.1, 0.0)
 
 
+def test_22_a_charge_by_hand_is_not_forgotten(tmp_path):
+    """It is no event of the trail: a copy from before it has all events, and lacks the charge."""
+    tokens, copy, folder = make_folder(tmp_path), tmp_path / "copy.db", tmp_path / "stats"
+    address = f"sqlite:///{folder}/hushed.db"
+    yearbook = Guarantee(epsilon=0.5, neighbours="add-remove", unit="user")
+    for team in open_team(folder, tokens):
+        team.desk.move_mark()
+        team.desk.ledger.backup(copy)
+        with Ledger(address) as ledger:
+            ledger.charge("stays", yearbook, note="the yearbook")
+        team.desk.move_mark()  # as every ten seconds
+    shutil.copy(copy, folder / "hushed.db")
+    for part in ("-wal", "-shm"):
+        (folder / f"hushed.db{part}").unlink(missing_ok=True)
+    with pytest.raises(DamagedLedger, match="1 charges that the ledger does not have"):
+        open_desk(folder, Log())
+    damage(folder)
+    with pytest.raises(DamagedLedger, match="--accept-loss"):
+        restore_server(folder, copy, accept_loss=False)
+    assert restore_server(folder, copy, accept_loss=True).booked == ("stays",)
+    with Ledger(address) as ledger:
+        assert ledger.balance("stays").spent.epsilon == 0.5
+    open_desk(folder, Log()).close()
+
+
 def test_22_on_postgresql_the_gap_is_booked_in_place(tmp_path, postgres_url, source):
     """Its own tools have restored it; the command looks at it, and books what is missing."""
     import psycopg

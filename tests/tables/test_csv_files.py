@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import random
+import re
 import subprocess
 import sys
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import hushed as hs
 from hushed.errors import BadRows, EngineUnavailable, ParameterError
+from hushed.tables._engine import csv_files
 
 BIG = 3_000_000  # bytes of rows
 
@@ -128,6 +132,36 @@ def test_a_line_that_is_too_long_is_a_row_without_cells(tmp_path):
     table = hs.table(path)
     assert table.count().release(epsilon=50.0).value("count") == 3
     assert table.filter("a == '1'").count().release(epsilon=50.0).value("count") == 2
+
+
+@pytest.mark.parametrize("cell", ["", '"', '""', '"a""b"', '"x'])
+def test_a_line_of_millions_of_cells_keeps_no_query_from_ending(cell, tmp_path):
+    """As a team server has it, whose engine gets so much memory: one row would fail them all."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n" + f"1,2,{f'{cell},' * (12_000_000 // (len(cell) + 1))}\n1,2\n")
+    table = hs.table(path)
+    backend = table.connection.rows.get_backend()
+    table.connection.engine.confine(backend, 300_000_000)
+    table = table.filter("a == '1'").filter("b == '2'")
+    assert table.count().release(epsilon=50.0).value("count") == 3
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_line_that_is_cut_has_the_same_cells(width, mark):
+    """Whether it is cut depends on other lines; what its cells are does not."""
+    draw, cell = random.Random(f"{width}{mark}"), re.compile(csv_files._CELL.format(mark=mark))
+    parts = ['"', '""', mark, "a", "\n"]
+    whole = ["".join(draw.choices(parts, k=draw.randint(1, 14))) for _ in range(2000)]
+    cut = [csv_files._cut_line(each, cell, mark, width) for each in whole]
+    assert cut != whole
+
+    def split(lines):
+        given = pa.table({"line": lines})
+        engine = duckdb.connect().register("given", given)
+        return engine.execute(csv_files.lines_query("given", mark, width)).fetchall()
+
+    assert split(cut) == split(whole)
 
 
 PEAK = """

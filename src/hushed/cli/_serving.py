@@ -304,7 +304,7 @@ def restore(
                 print_line(f"the ledger before is {found.kept}")
             if found.lost:
                 print_note(
-                    f"{found.lost} events are lost; booked as spent in {len(found.booked)} "
+                    f"{found.lost} events or charges are lost; booked as spent in {len(found.booked)} "
                     f"budgets; failed: {found.failed} requests; declined: {found.declined} that "
                     f"waited for approval; revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "

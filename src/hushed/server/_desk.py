@@ -21,7 +21,14 @@ from hushed.server._disk import one_by_one
 from hushed.server._functions import Function
 from hushed.server._keys import PublicKey, name_key
 from hushed.server._log import Log
-from hushed.server._mark import Tally, check_mark, read_mark, write_mark
+from hushed.server._mark import (
+    Tally,
+    check_charges,
+    check_mark,
+    read_mark,
+    read_spent,
+    write_mark,
+)
 from hushed.server._queue import FairQueue, Job
 from hushed.server._requests import Request, count_charged
 from hushed.server._retention import Retention
@@ -109,16 +116,20 @@ class Desk:
         """Write down outside of the ledger how far its trail has come.
 
         If something is named, only where the mark does not tell of the last event about it yet: one
-        move is for all that were charged, or have ended, before it.
+        move is for all that were charged, or have ended, before it. If nothing is, also where a
+        charge was made by hand, which is no event.
         """
         with self._marking():  # an older mark never replaces a newer one
+            told = {} if about else read_spent(self.mark)
             with reading(self.ledger) as connection:
                 number = self.check_mark(connection)  # somebody may set it back while it is served
+                check_charges(connection, told)
                 head = trail_head(connection)
                 due = head[0] > number and (
                     not about or not told_after(connection, number).isdisjoint(about)
                 )
-                spent = self._tally.count(connection) if due else {}
+                spent = self._tally.count(connection) if due or not about else {}
+                due = due or (not about and spent != told)
             if due:
                 write_mark(self.mark, head, spent)
 

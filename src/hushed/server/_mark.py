@@ -121,7 +121,7 @@ def read_spent(path: Path) -> dict[str, Spent]:
     try:
         with path.open(encoding="ascii") as file:
             file.readline(_FIRST)
-            found = json.loads(file.read(_LONGEST))
+            found = json.loads(file.read(_LONGEST) or "{}")
         return {
             str(name): Spent(entries=int(entries), epsilon=Fraction(epsilon), delta=Fraction(delta))
             for name, (entries, epsilon, delta) in found.items()
@@ -130,6 +130,27 @@ def read_spent(path: Path) -> dict[str, Spent]:
         raise DamagedLedger(
             f"{plain_path(path)}, the mark of the server, does not tell what was charged"
         ) from None
+
+
+def count_missing(connection: Transaction, told: Mapping[str, Spent]) -> int:
+    """Count the charges of which the mark tells and that are not there; it is read before.
+
+    A charge by hand is no event of the trail, which has all events in a copy from before it, too.
+    """
+    rows = run(connection, "SELECT budget, entries FROM @.hushed_heads", {}).fetchall()
+    there = {str(name): int(entries) for name, entries in rows}
+    return sum(max(0, each.entries - there.get(name, 0)) for name, each in told.items())
+
+
+def check_charges(connection: Transaction, told: Mapping[str, Spent]) -> None:
+    """Refuse a ledger that lacks charges of which the mark tells."""
+    missing = count_missing(connection, told)
+    if missing:
+        raise DamagedLedger(
+            f"the mark tells of {missing} charges that the ledger does not have: it was set back "
+            "to an older copy. Restore the newest copy, or book what is missing as spent, with "
+            "hushed serve restore"
+        )
 
 
 def check_mark(connection: Transaction, mark: tuple[int, str]) -> int:

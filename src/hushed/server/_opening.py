@@ -9,7 +9,7 @@ from hushed.ledger._together import reading
 from hushed.server._alone import require_own, serving_alone
 from hushed.server._config import Settings, ledger_address, read_settings
 from hushed.server._keys import read_key
-from hushed.server._mark import check_mark, read_mark
+from hushed.server._mark import check_charges, check_mark, read_mark, read_spent
 from hushed.server._schema import is_older, require_version, upgrade_tables
 
 
@@ -24,11 +24,13 @@ def open_own(folder: Path, settings: Settings | None = None) -> tuple[Settings, 
     read_key(folder)  # else nothing is opened
     ledger = Ledger(ledger_address(folder, settings), create=False)
     try:
-        mark = read_mark(mark_path(folder, settings))
+        path = mark_path(folder, settings)
+        mark, told = read_mark(path), read_spent(path)
         with reading(ledger) as connection:
             require_version(connection)
             key = require_own(connection, folder)
             check_mark(connection, mark)
+            check_charges(connection, told)
             older = is_older(connection)
         if older:  # one of that version, at work, would keep to no limit that it does not know
             with serving_alone(ledger):

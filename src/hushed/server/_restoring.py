@@ -25,7 +25,15 @@ from hushed.server._daily import end_days
 from hushed.server._disk import sync_folder
 from hushed.server._keys import name_key
 from hushed.server._life import FAILURE
-from hushed.server._mark import Spent, Tally, check_mark, read_mark, read_spent, write_mark
+from hushed.server._mark import (
+    Spent,
+    Tally,
+    check_mark,
+    count_missing,
+    read_mark,
+    read_spent,
+    write_mark,
+)
 from hushed.server._opening import mark_path
 from hushed.server._people import MACHINE
 from hushed.server._requests import decline_all, end_request, list_open
@@ -41,7 +49,7 @@ _NOTE = "charged after the copy that was restored, and lost with the ledger"
 class Restored:
     """What `restore_server` has done."""
 
-    lost: int = 0  # events that the copy does not have, at least
+    lost: int = 0  # events, or charges, that the copy does not have, at least
     booked: tuple[str, ...] = ()  # budgets in which a gap was booked as spent
     failed: int = 0  # requests that were charged in the copy, and have failed now
     declined: int = 0  # requests that waited for approval, asked with tokens that are revoked now
@@ -135,23 +143,24 @@ def _swap(fresh: Path, path: Path) -> str:
 def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: bool) -> Restored:
     """Check a ledger from end to end, and book what it lacks; the server can start on it then."""
     path = mark_path(folder, settings)
-    mark = read_mark(path)
+    mark, spent = read_mark(path), read_spent(path)
     with reading(ledger) as connection:
         require_version(connection)
         key = name_key(require_own(connection, folder, former=True))
         verify_trail(connection)
         number, end = mark[0], trail_head(connection)[0]
-        lost = max(0, number - end)
-        if not lost:
+        charges = count_missing(connection, spent)
+        lost = max(0, number - end, charges)
+        if end >= number:
             check_mark(connection, mark)  # another trail is no older one
     for each in ledger.budgets():
         ledger.verify(each.name)
     if lost and not accept_loss:
         raise DamagedLedger(
             f"this copy is older than the ledger was: it has {end} events, and the mark tells of "
-            f"{number}. What was charged since is not in it. Restore a newer copy; or book what is "
-            "missing as spent, fail what waits for an answer and revoke all tokens, with "
-            "--accept-loss"
+            f"{number}; it lacks {charges} charges of which the mark tells. Restore a newer copy; "
+            "or book what is missing as spent, fail what waits for an answer and revoke all "
+            "tokens, with --accept-loss"
         )
     upgrade_tables(ledger)
     with writing(ledger) as connection:
@@ -161,7 +170,7 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
         with writing(ledger) as connection:
             add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")
         return Restored(returned=returned)
-    booked = _book(settings, ledger, read_spent(path))
+    booked = _book(settings, ledger, spent)
     failed, declined, revoked = _end_open(ledger, lost)
     return Restored(
         lost=lost,
@@ -192,9 +201,10 @@ def _book(settings: Settings, ledger: Ledger, spent: dict[str, Spent]) -> tuple[
             continue
         epsilon = stated_above(max(told.epsilon - here[name].epsilon, Fraction(0)))
         delta = stated_above(max(told.delta - here[name].delta, Fraction(0)))
-        if epsilon == delta == 0.0:
-            continue
         known = ledger.balance(name)
+        lacking = told.entries > here[name].entries
+        if not lacking or epsilon == delta == known.gamma_left == 0.0:
+            continue
         lacks = replace(
             known.budget.limit, epsilon=epsilon, delta=delta, gamma=known.gamma_left
         )  # of gamma the mark tells nothing: no more than all that was left of it
@@ -236,6 +246,6 @@ def _end_open(ledger: Ledger, lost: int) -> tuple[int, int, int]:
         for waited in declined:
             add_event(connection, actor=MACHINE, action="declined", about=waited)
         end_days(connection)
-        about = f"{lost} events are lost"
+        about = f"{lost} events or charges are lost"
         add_event(connection, actor=MACHINE, action="restored the ledger", about=about)
     return len(found), len(declined), int(revoked)

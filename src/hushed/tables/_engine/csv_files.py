@@ -1,9 +1,9 @@
 """CSV files, of which opening reads the header alone; queries read the rows, a piece at a time.
 
-A line is a row, whatever it contains: a quotation mark that is never closed must not affect other
-rows. Where the caller declares that values hold ends of lines, a record ends with the first end of
-line that has an even number of quotation marks before it. Reading fails on no byte, and its memory
-does not grow with the file, nor with the longest line.
+A line is a row, whatever it contains: neither a quotation mark that is never closed nor millions of
+cells may affect other rows. Where the caller declares that values hold ends of lines, a record ends
+with the first end of line that has an even number of quotation marks before it. Reading fails on no
+byte, and its memory does not grow with the file, nor with the longest line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from hushed.tables._engine.frames import may_be_repaired, repair_bytes
 _DELIMITERS = ",;\t|"
 _MARK = b"\xef\xbb\xbf"  # byte order mark; some programs write it before a text
 _NUMERIC = re.compile(r"[-+.,:/ \d]*\d[-+.,:/ \d]*")  # numbers, dates and times in any format
+# A cell and what ends it, as in `lines_query`; nothing is tried twice, for a line may be long.
+_CELL = '(?:"(?:[^"]++|"")*+"(?:[^"{mark}][^{mark}]*)?|[^{mark}]*)[{mark}]'
 _LONGEST_NAMES = 1 << 20  # bytes of a first line
 _PIECE = 1 << 22  # bytes read at once
 _LONGEST = 1 << 24  # bytes of a record; a longer one has no cells
+_MOST_BEYOND = 1 << 16  # separators of a batch beyond those of its columns; each takes memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,22 @@ class CsvFile:
 
             blank = self.delimiter.encode() + b"\n"
             for held, ends in _split_records(read, blank, quoted=quoted):
-                yield _make_batch(held, ends, quoted=quoted)
+                yield self._cut(_make_batch(held, ends, quoted=quoted), held)
+
+    def _cut(self, batch: Any, held: bytes) -> Any:
+        """Keep of each record the cells of the columns, if a batch has many others.
+
+        No cell that is kept is read in another way, so that other records decide nothing.
+        """
+        import pyarrow as pa  # noqa: PLC0415
+
+        width, mark = len(self.names), self.delimiter
+        if held.count(mark.encode()) <= batch.num_rows * (width - 1) + _MOST_BEYOND:
+            return batch
+        cell = re.compile(_CELL.format(mark=mark))
+        lines = (each.as_py() for each in batch.column(0))
+        cut = [_cut_line(each, cell, mark, width) for each in lines]
+        return pa.record_batch([pa.array(cut, pa.large_string())], schema=_lines_schema())
 
 
 def open_csv(path: Path, header: str | None, *, newlines_in_values: bool) -> CsvFile:
@@ -240,6 +258,21 @@ def _lines_schema() -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.schema([("line", pa.large_string())])
+
+
+def _cut_line(line: str, cell: re.Pattern[str], mark: str, width: int) -> str:
+    """Cut a record after its last column, with its cells as `lines_query` splits them."""
+    if line.count(mark) < width:
+        return line
+    if '"' not in line:
+        return mark.join(line.split(mark, width)[:width])
+    ended, end = line + mark, 0
+    for _ in range(width):
+        found = cell.match(ended, end)
+        if found is None:
+            break
+        end = found.end()
+    return ended[: end - 1]
 
 
 def lines_query(lines: str, delimiter: str, width: int) -> str:
