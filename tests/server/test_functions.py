@@ -59,7 +59,8 @@ def team(tmp_path):
 def ask(team, token, key, name="mean_cost", wait=30, **terms):
     headers = {"Idempotency-Key": key} | ({"Prefer": f"wait={wait}"} if wait else {})
     body = {"epsilon": 0.1} | terms
-    return team.send("POST", f"/v1/functions/{name}/requests", token, json=body, headers=headers)
+    path = f"/v1/functions/{name}/requests"
+    return team.send_until_answered(path, token, json=body, headers=headers)
 
 
 def finish(team, request):
