@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-_TOLD = ("description", "title", "summary", "tags", "discriminator")
+_TOLD = ("description", "title", "summary", "tags", "discriminator", "examples")
 _LOWER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 
 

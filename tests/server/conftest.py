@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,6 +36,7 @@ from hushed.server._workers import Workers
 _DOCUMENT: dict[str, Any] = {}
 ORIGIN = "http://127.0.0.1:8642"
 CANARY = "424242"
+_LONGEST_WAIT = 120.0  # seconds for an answer, on a machine that is busy
 QUERY: dict[str, Any] = {
     "user": "patient",
     "columns": {"cost": "float", "ward": "string"},
@@ -67,7 +69,20 @@ class Team:
         body = {"query": QUERY, "epsilon": 0.1} | terms
         headers = {"Idempotency-Key": key} | ({"Prefer": f"wait={wait}"} if wait else {})
         path = "/v1/datasets/stays/requests"
-        return self.send("POST", path, token, json=body, headers=headers)
+        return self.send_until_answered(path, token, json=body, headers=headers)
+
+    def send_until_answered(self, path: str, token: str, **asked: Any) -> Any:
+        """Ask; where an answer is waited for, go on waiting: a machine may be busy.
+
+        The same key is paid once, however often it is sent.
+        """
+        found = self.send("POST", path, token, **asked)
+        ends = time.monotonic() + _LONGEST_WAIT
+        while "Prefer" in asked["headers"] and found.status_code == 202:
+            if found.json()["state"] != "charged" or time.monotonic() > ends:
+                break
+            found = self.send("POST", path, token, **asked)
+        return found
 
     def answer(self, token: str, request: str, **rest: Any) -> Any:
         return self.send("GET", f"/v1/requests/{request}/answer", token, **rest)

@@ -131,6 +131,43 @@ def test_a_file_that_was_replaced_meanwhile_has_the_same_people(folder, replaced
     assert left(folder, "new") == 2.0
 
 
+def budgets(folder):
+    with open_own(folder)[1] as ledger:
+        return {each.name: ledger.balance(each.name).entries for each in ledger.budgets()}
+
+
+def test_an_add_that_is_refused_opens_no_budget_so_that_its_own_advice_can_be_taken(
+    folder, replaced
+):
+    before = budgets(folder)
+    with pytest.raises(Refusal, match="take a larger budget"):
+        add_dataset(folder, "new", replaced, replace(LIMIT, epsilon=0.5))
+    rows = {key: each for key, each in replaced.items() if key != "user"}
+    with pytest.raises(Refusal, match="protects users: it cannot be charged to 'new'"):
+        add_dataset(folder, "new", rows, replace(LIMIT, unit="row"))
+    assert budgets(folder) == before
+    assert "charged to 'new'" in add_dataset(folder, "new", replaced, LIMIT)
+    assert left(folder, "new") == 2.0
+
+
+def test_what_does_not_fit_together_is_refused_before_any_of_it_is_charged(folder, replaced):
+    charge(folder, "stays", 0.4)
+    file = folder / "hushed.toml"
+    file.write_text(file.read_text().partition("[dataset.")[0])  # 0.7 and 1 were spent
+    before = budgets(folder)
+    with pytest.raises(Refusal, match="'stays', and together do not fit into budget 'new'"):
+        add_dataset(folder, "new", replaced, replace(LIMIT, epsilon=1.5))
+    assert budgets(folder) == before
+    described = "source = '../stays.csv'\nuser = 'patient'\nbudget = 'other'\n"
+    file.write_text(f"{file.read_text()}[dataset.other]\n{described}")
+    with open_own(folder)[1] as ledger:
+        ledger.open_budget("other", replace(LIMIT, epsilon=1.5))
+    before = budgets(folder)
+    with pytest.raises(Refusal, match="together do not fit into budget 'other'"):
+        confirm_dataset(folder, "other")
+    assert budgets(folder) == before
+
+
 def test_whoever_adds_rows_of_other_people_says_so(folder, replaced):
     assert "was spent" not in add_dataset(folder, "new", replaced, LIMIT, other_people=True)
     assert left(folder, "new") == 3.0

@@ -34,12 +34,14 @@ from hushed.errors import KeyInUse, Overspent, ParameterError
 from hushed.populations import PublicTable
 from hushed.server import _judging, _registering
 from hushed.server._app import open_desk
+from hushed.server._audit import telling
 from hushed.server._config import DatasetSettings
-from hushed.server._functions import open_functions
+from hushed.server._functions import Record, open_functions, register_function
 from hushed.server._life import recover
 from hushed.server._log import Log
+from hushed.server._opening import open_own
+from hushed.server._people import MACHINE
 from hushed.server._processes import Processes
-from hushed.server._refusing import NO_GAMMA
 from hushed.server._registering import _check_order, check_wanted, remove_function
 from hushed.server._requests import find_request
 from hushed.server._runners import Runners
@@ -59,7 +61,8 @@ def team(tmp_path):
 def ask(team, token, key, name="mean_cost", wait=30, **terms):
     headers = {"Idempotency-Key": key} | ({"Prefer": f"wait={wait}"} if wait else {})
     body = {"epsilon": 0.1} | terms
-    return team.send("POST", f"/v1/functions/{name}/requests", token, json=body, headers=headers)
+    path = f"/v1/functions/{name}/requests"
+    return team.send_until_answered(path, token, json=body, headers=headers)
 
 
 def finish(team, request):
@@ -362,7 +365,8 @@ def test_a_release_that_waits_is_refused_to_the_steward_as_to_who_asks(tmp_path)
         refused = team.send("POST", f"/v1/requests/{made}/approve", team.sam)
         assert (refused.status_code, refused.json()["code"]) == (409, "no_gamma")
         page = enter(team, "sam", "steward").get("approvals").text
-        assert NO_GAMMA in page
+        said = "the share of who asked has no gamma, as none that is set aside has: give a new cap"
+        assert said in page
         assert team.charges() == 1  # what was set aside
 
 
@@ -456,7 +460,8 @@ class TestRegistering:
             ({}, "already"),
             ({"replace": True, "columns": ("patient", "fee")}, "no column"),
             ({"replace": True, "columns": ("patient", "ward")}, "of type string"),
-            ({"replace": True, "columns": ("cost",)}, "2 columns"),
+            ({"replace": True, "columns": ("patient",)}, "2 columns"),
+            ({"replace": True, "columns": ("cost",)}, "column of the people"),
             ({"replace": True, "columns": ("cost", "cost")}, "column of the people"),
             ({"replace": True, "columns": ("cost", "patient")}, "were sampled: 'patient', 'cost'"),
             ({"replace": True, "terms": {"noise": "gaussian"}}, "norm 'l2'"),
@@ -473,6 +478,19 @@ class TestRegistering:
     def test_more_gamma_than_the_budget_has(self, place):
         with pytest.raises(ParameterError, match=r"allows gamma 0\.65"):
             register(place, "mean_cost", sensitivity=sample(place, "mean_cost", 0.7), replace=True)
+
+    def test_one_of_an_older_version_is_named(self, place, monkeypatch):
+        """It says not which estimates its gamma is of: that a share has none left is not told."""
+        monkeypatch.setattr(_registering, "_rehearse", lambda *_, **__: "")
+        assert not any("older version" in each for each in check_server(place / "stats").facts)
+        file = place / "stats/functions/mean_cost.json"
+        told = json.loads(file.read_text())
+        del told["estimates"]
+        file.write_text(json.dumps(told))
+        with open_own(place / "stats")[1] as ledger, telling(ledger) as connection:
+            register_function(connection, "mean_cost", Record.model_validate(told), MACHINE)
+        (said,) = [each for each in check_server(place / "stats").facts if "older" in each]
+        assert said.startswith("function mean_cost: can be asked")
 
     def test_a_record_that_was_written_by_hand_is_not_served(self, place):
         """The database knows what was registered: an edited price counts no more."""

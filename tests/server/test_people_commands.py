@@ -334,6 +334,8 @@ def test_a_share_that_comes_back_is_told_and_can_be_taken_away(tmp_path):
     make_folder(tmp_path)
     folder = tmp_path / "stats"
     assert run(folder, "revoke", "ana").exit_code == 0
+    told = json.loads(run(folder, "invite", "ana", "--json").stdout)
+    assert (told["shares"], told["other_shares"]) == ([], ["stays"])
     said = " ".join(run(folder, "invite", "ana").stderr.split())
     assert "ana has a share of stays, too, as before: hushed serve revoke ana --share stays" in said
     refused = run(folder, "invite", "ana", "--share", "stays=0")
@@ -355,4 +357,7 @@ def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monke
     done = run(tmp_path / "stats", "invite", "ana")
     assert done.exit_code == 0
     assert done.stdout.startswith("hsh_")
-    assert "other shares of ana could not be read: hushed serve people" in done.stderr
+    told = run(tmp_path / "stats", "invite", "ana", "--json")
+    assert json.loads(told.stdout)["other_shares"] is None
+    said = " ".join(done.stderr.split())
+    assert "other shares of ana could not be read: see hushed serve people" in said

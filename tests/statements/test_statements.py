@@ -17,6 +17,7 @@ from tests.tables.test_query_as_data import asked, build, csv  # noqa: F401
 import hushed as hs
 from hushed.errors import DamagedLedger, DoesNotHold, NotFound, ParameterError
 from hushed.plots._audits import audit_page
+from hushed.statements._answers import describe_query
 from hushed.statements._budgets import _describe_table
 from hushed.statements._certifying import certify_record
 from hushed.statements._kinds import read_record
@@ -1018,3 +1019,13 @@ def test_a_budget_tells_numbers_with_names_from_groups(head, said):
     """Coefficients of a model were called groups."""
     table = Table(name="released", lines=(head, ("a", "1"), ("b", "2")))
     assert _describe_table(table).startswith(said)
+
+
+def test_each_condition_is_one_where_several_are_told():
+    """Without brackets, `a or b` and then `c` would be read as `a or (b and c)`."""
+    either, other = "cost > 1 or cost < 0", "ward == 'A'"
+    both = hs.Query.of(visits().filter(either).filter(other).count())
+    assert f"only rows where ({either}) and ({other})." in describe_query(both, {})
+    assert f"only rows where {either}." in describe_query(
+        hs.Query.of(visits().filter(either).count()), {}
+    )

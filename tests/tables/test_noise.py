@@ -162,3 +162,16 @@ class TestDraws:
         part = type("Part", (), {"noise": choice})()
         assert add_noise(part, [[4, 3, 4], [3, 4, 2, 0], [0, 0, 9, 1]]) == [1, 1, 2]
         assert {add_noise(part, [[5, 0, 5]])[0] for _ in range(60)} == {0, 1, 2}  # all between
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("small", "large"), [(5e-324, 1e300), (1e-310, 1.0), (1e-70, 1.0)])
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_share_next_to_nothing_is_refused_in_words(noise, small, large, searched):
+    """Its root would be 0, or of few digits: less noise would be drawn than is promised."""
+    table = hs.table(pa.table({"cost": [1.0, 2.0]}))
+    bounds = {"low": 0, "high": "search" if searched else 5}
+    query = table.count(weight=large).sum("cost", **bounds, weight=small)
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    with pytest.raises(ParameterError, match="for one part of the query is too small"):
+        query.quote(epsilon=1.0, delta=delta, noise=noise)

@@ -94,6 +94,12 @@ def invite(
         result.update(shares=[_show_share(each) for each in given])
         if len(given) < len(shares):
             print_note("the shares are given; what is left of them could not be read")
+        others = _find_others(folder, person, {name for name, _ in shares})
+        result.update(other_shares=others)
+        if others is None:
+            print_note(
+                f"other shares of {person} could not be read: hushed serve people lists them"
+            )
         if not json:
             print_line(token)
             length = "a day" if days == 1 else f"{days} days"
@@ -102,24 +108,21 @@ def invite(
             for each in given:
                 for line in _say_share(person, each):
                     print_note(line)
-            for line in _say_others(folder, person, {name for name, _ in shares}):
-                print_note(line)
+            for other in others or ():
+                print_note(
+                    f"{person} has a share of {other}, too, as before: hushed serve revoke "
+                    f"{person} --share {other} takes it away"
+                )
 
 
-def _say_others(folder: Path, person: str, named: set[str]) -> Iterator[str]:
-    """Say which shares somebody has besides; the invitation is done, whatever this finds."""
+def _find_others(folder: Path, person: str, named: set[str]) -> list[str] | None:
+    """Find the shares that somebody has besides; the invitation is done, whatever this finds."""
     from hushed.server._setup import list_shares_of  # noqa: PLC0415
 
     try:
-        others = sorted({*list_shares_of(folder, person)} - named)
+        return sorted({*list_shares_of(folder, person)} - named)
     except HushedError:
-        yield f"other shares of {person} could not be read: hushed serve people lists them"
-        return
-    for each in others:
-        yield (
-            f"{person} has a share of {each}, too, as before: hushed serve revoke {person} "
-            f"--share {each} takes it away"
-        )
+        return None
 
 
 def _show_share(given: Given) -> dict[str, object]:

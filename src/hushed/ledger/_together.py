@@ -24,7 +24,7 @@ from hushed.ledger._answers import answer_at, insert_answer
 from hushed.ledger._cache import CachedBalance, append_next, sync_balance
 from hushed.ledger._entries import Budget, Entry
 from hushed.ledger._requests import check_key, check_text, law_of, next_entry
-from hushed.ledger._running import RunningBalance, costs_of
+from hushed.ledger._running import RunningBalance, costs_of, start_balance
 from hushed.ledger._store import InDoubt, translate_error
 from hushed.privacy_loss import PrivacyProfile
 
@@ -305,6 +305,23 @@ def find_budget(ledger: Ledger, name: str) -> Budget:
     """Give a budget, which never changes; nothing is added up."""
     with ledger._balances.hold(name) as cached:
         return (cached.balance or ledger._balances.read_current(cached, name)).budget
+
+
+def require_room(ledger: Ledger, budget: Budget, promises: Sequence[Guarantee]) -> None:
+    """Refuse promises that a budget would not take one after the other; nothing is charged.
+
+    The budget may be one that is not opened yet.
+    """
+    if any(each.name == budget.name for each in ledger.budgets()):
+        with ledger._balances.hold(budget.name) as cached:
+            running = ledger._balances.read_current(cached, budget.name).copy()
+    else:
+        running = start_balance(budget)
+    for each in promises:
+        check_promise(budget, each, None)
+        costs = costs_of(budget, each, None)
+        running.check(each, None, costs)
+        running.add(next_entry(running, each, "", None, costs))
 
 
 def writing(ledger: Ledger) -> AbstractContextManager[Transaction]:

@@ -13,7 +13,9 @@ from pydantic import ValidationError
 
 from hushed.errors import ParameterError
 from hushed.guarantee import Guarantee
-from hushed.server._carrying import carry_spent
+from hushed.ledger._accounts import new_budget
+from hushed.ledger._together import find_budget
+from hushed.server._carrying import Spent, carry_spent, find_spent
 from hushed.server._config import DUCKDB, FILE, DatasetSettings, Settings, explain
 from hushed.server._datasets import (
     find_registered,
@@ -23,6 +25,7 @@ from hushed.server._datasets import (
     require_budget,
     require_dataset,
     require_keys,
+    require_same_unit,
     say_again,
     say_may_change,
     say_untyped,
@@ -55,27 +58,30 @@ def add_dataset(
         found = _read_dataset(settings, folder, name, told)
         table = open_dataset(folder, found)
         require_keys(found, table)
-        known = {each.name: each.limit for each in ledger.budgets()}.get(found.budget)
-        if known is None:
-            ledger.open_budget(found.budget, limit, note=f"data set {name} of a server")
-        require_budget(ledger, found)
-        if known is not None and _numbers(known) != _numbers(limit):
+        known = {each.name: each for each in ledger.budgets()}.get(found.budget)
+        budget = known or new_budget(found.budget, limit, note=f"data set {name} of a server")
+        require_same_unit(budget, found)
+        if _numbers(budget.limit) != _numbers(limit):
             raise ParameterError(
-                f"the ledger has a budget {found.budget!r} already, of epsilon {known.epsilon!r}, "
-                f"delta {known.delta!r} and gamma {known.gamma!r}, and a limit is not changed: "
-                "give these numbers, or choose another name"
+                f"the ledger has a budget {found.budget!r} already, of epsilon "
+                f"{budget.limit.epsilon!r}, delta {budget.limit.delta!r} and gamma "
+                f"{budget.limit.gamma!r}, and a limit is not changed: give these numbers, or "
+                "choose another name"
             )
         now_are = settings.model_copy(update={"dataset": {**settings.dataset, name: found}})
         places = list_places(folder, found, table)
-        carried = () if other_people else carry_spent(ledger, stack, now_are, name, table, places)
+        spent: tuple[Spent, ...] = ()
+        if not other_people:
+            spent = find_spent(ledger, stack, now_are, name, table, places, budget)
+        problem = _say_problem(folder, settings, name, found, table)
+        if known is None:  # what can be refused was refused: a limit is never changed
+            ledger.open_budget(found.budget, limit, note=budget.note)
+        carried = carry_spent(ledger, found.budget, spent)
         register(ledger, name, found, table, places, other_people=other_people)
-        more = "; ".join(
-            [*carried, *filter(None, [_say_problem(folder, settings, name, found, table)])]
-        )
     plain = found.model_dump(exclude_none=True, exclude_defaults=True, mode="json")
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write("\n" + tomli_w.dumps({"dataset": {name: plain}}))
-    return more
+    return "; ".join([*carried, *filter(None, [problem])])
 
 
 def _numbers(limit: Guarantee) -> tuple[float, float, float]:
@@ -138,7 +144,11 @@ def confirm_dataset(
         if described and not accept_change:  # else a change of the description is what was meant
             require_read_alike(name, found, layout, table, changes)
         places = list_places(folder, found, table)
-        carried = () if other_people else carry_spent(ledger, stack, settings, name, table, places)
+        spent: tuple[Spent, ...] = ()
+        if not other_people:
+            budget = find_budget(ledger, found.budget)
+            spent = find_spent(ledger, stack, settings, name, table, places, budget)
+        carried = carry_spent(ledger, found.budget, spent)
         register(ledger, name, found, table, places, other_people=other_people)
     return Confirmed(
         carried=carried,

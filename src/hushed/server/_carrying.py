@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hushed._ground.decimals import stated_above
@@ -13,44 +13,103 @@ from hushed._ground.printing import format_up
 from hushed.errors import Overspent, Refusal
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
-from hushed.ledger._together import has_key, reading
+from hushed.ledger._together import has_key, reading, require_room
 from hushed.server._alone import serving_alone
-from hushed.server._config import DatasetSettings, Settings, digest_of
+from hushed.server._config import Settings, digest_of
 from hushed.server._layouts import read_places
 from hushed.server._mark import Tally
 from hushed.server._schema import fetch_all
 from hushed.server._sources import fingerprint
 
 if TYPE_CHECKING:
+    from hushed.ledger import Budget
     from hushed.tables import Table
 
+_OTHER = "if the rows are of other people, give --other-people"
 
-def carry_spent(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was spent of a former budget, and is to be charged to another one under a key."""
+
+    promise: Guarantee
+    former: str
+    key: str
+
+    def __str__(self) -> str:
+        """Say what was spent, and of which budget."""
+        told = f"epsilon {format_up(self.promise.epsilon)}, delta {format_up(self.promise.delta)}"
+        told += f", gamma {format_up(self.promise.gamma)}" if self.promise.gamma else ""
+        return f"{told} was spent of budget {self.former!r}"
+
+
+def find_spent(
     ledger: Ledger,
     stack: ExitStack,
     settings: Settings,
     name: str,
     table: Table,
     places: Sequence[str],
-) -> tuple[str, ...]:
-    """Charge the budget of a data set with what its people have spent in those it had before.
+    budget: Budget,
+) -> tuple[Spent, ...]:
+    """Find what the people of a data set have spent in the budgets it had before; all of it fits.
 
-    A server that runs would go on with the old budget, and what it charges would be forgotten: so
-    it must be stopped, until the stack ends. Each old budget is charged as one promise, once for
-    the entries that it has, and not where another old one was charged with it. What was charged, in
-    words.
+    The budget, which may not be open yet, is the one that is to be charged with it. A server that
+    runs would go on with the old ones, and what it charges would be forgotten: so it must be
+    stopped, until the stack ends. Each old budget is charged as one promise, once for the entries
+    that it has, and not where another old one was charged with it.
     """
-    found = settings.dataset[name]
     former = sorted(set(_former(ledger, settings, name, fingerprint(table), places)))
     if former:
         stack.enter_context(serving_alone(ledger))
+    opened = {each.name for each in ledger.budgets()} & {*former, budget.name}
     keys = {each: _key(ledger, each) for each in former}
-    told = [
-        _carry(ledger, found, each, key)
+    spent = [
+        Spent(promise=_spent(ledger, each), former=each, key=key)
         for each, key in keys.items()
-        if not any(has_key(ledger, other, key) for other in (*former, found.budget))
+        if not any(has_key(ledger, other, key) for other in opened)
     ]
-    return tuple(filter(None, told))
+    due = tuple(
+        each for each in spent if each.promise.epsilon or each.promise.delta or each.promise.gamma
+    )
+    _require_room(ledger, budget, due)
+    return due
+
+
+def _require_room(ledger: Ledger, budget: Budget, due: Sequence[Spent]) -> None:
+    """Refuse what the budget would not take, before any of it is charged."""
+    for each in due:
+        if each.promise.unit != budget.limit.unit:
+            raise Refusal(
+                f"{each}, which protects {each.promise.unit}s: it cannot be charged to "
+                f"{budget.name!r}, which protects {budget.limit.unit}s; keep the budget "
+                f"{each.former!r}, or, {_OTHER}"
+            )
+    try:
+        require_room(ledger, budget, [each.promise for each in due])
+    except Overspent:
+        raise _no_room(budget.name, due) from None
+
+
+def _no_room(budget: str, due: Sequence[Spent]) -> Refusal:
+    told = ", and ".join(map(str, due))
+    together = "does" if len(due) == 1 else "together do"
+    return Refusal(
+        f"{told}, and {together} not fit into budget {budget!r}, which the same people have from "
+        f"now on: take a larger budget, or, {_OTHER}"
+    )
+
+
+def carry_spent(ledger: Ledger, budget: str, due: Sequence[Spent]) -> tuple[str, ...]:
+    """Charge an open budget with what was spent before; what was charged, in words."""
+    for each in due:
+        note = f"spent of budget {each.former} before this data set had this one"
+        try:
+            ledger.charge(budget, each.promise, note=note, key=each.key)
+        except Overspent:  # somebody has charged it meanwhile
+            raise _no_room(budget, due) from None
+    told = f"and is charged to {budget!r}, because the people are the same"
+    return tuple(f"{each}, {told}" for each in due)
 
 
 def _key(ledger: Ledger, budget: str) -> str:
@@ -79,31 +138,6 @@ def _former(
         same = same or alike == each["config_digest"]
         if each["budget"] != found.budget and (each["id"] == name or (gone and same)):
             yield each["budget"]
-
-
-def _carry(ledger: Ledger, found: DatasetSettings, old: str, key: str) -> str:
-    spent = _spent(ledger, old)
-    if not (spent.epsilon or spent.delta or spent.gamma):
-        return ""
-    limit = ledger.balance(found.budget).budget.limit
-    told = f"epsilon {format_up(spent.epsilon)}, delta {format_up(spent.delta)}"
-    told += f", gamma {format_up(spent.gamma)}" if spent.gamma else ""
-    told = f"{told} was spent of budget {old!r}"
-    other = "if the rows are of other people, give --other-people"
-    if spent.unit != limit.unit:
-        raise Refusal(
-            f"{told}, which protects {spent.unit}s: it cannot be charged to {found.budget!r}, "
-            f"which protects {limit.unit}s; keep the budget {old!r}, or, {other}"
-        )
-    try:
-        note = f"spent of budget {old} before this data set had this one"
-        ledger.charge(found.budget, spent, note=note, key=key)
-    except Overspent:
-        raise Refusal(
-            f"{told}, and does not fit into budget {found.budget!r}, which the same people have "
-            f"from now on: take a larger budget, or, {other}"
-        ) from None
-    return f"{told}, and is charged to {found.budget!r}, because the people are the same"
 
 
 def _spent(ledger: Ledger, budget: str) -> Guarantee:

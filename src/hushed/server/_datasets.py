@@ -15,7 +15,7 @@ from hushed._ground.numerals import read_whole
 from hushed._ground.printing import brief, suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import EngineUnavailable, HushedError, NotFound, ParameterError
-from hushed.ledger import Ledger
+from hushed.ledger import Budget, Ledger
 from hushed.ledger._rows import run
 from hushed.ledger._together import reading
 from hushed.server._audit import add_event, telling
@@ -297,11 +297,15 @@ def require_budget(ledger: Ledger, settings: DatasetSettings) -> None:
     found = [each for each in ledger.budgets() if each.name == settings.budget]
     if not found:
         raise NotFound(f"the ledger has no budget {settings.budget!r}")
-    unit = "row" if settings.user is None else "user"
-    limit = found[0].limit
+    require_same_unit(found[0], settings)
+
+
+def require_same_unit(budget: Budget, settings: DatasetSettings) -> None:
+    """Refuse a budget that is for other units or neighbours than the queries of a data set."""
+    unit, limit = "row" if settings.user is None else "user", budget.limit
     if (limit.unit, limit.neighbours) != (unit, "add-remove"):
         raise ParameterError(
-            f"the budget {settings.budget!r} is for {limit.unit}s and {limit.neighbours} "
+            f"the budget {budget.name!r} is for {limit.unit}s and {limit.neighbours} "
             f"neighbours, for ever; queries on this table need {unit}s and add-remove: add the "
             "data set under another name, which gets a budget of its own"
         )

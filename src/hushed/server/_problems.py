@@ -107,6 +107,10 @@ _TO_STEWARDS = {
         "machine. Nothing was charged."
     ),
 }
+_WORDS_TO_STEWARDS = {
+    "your share": "the share of who asked",
+    "ask a steward for a new cap": "give a new cap, without setting it aside",
+}
 
 
 class Problem(Exception):
@@ -133,7 +137,8 @@ class Problem(Exception):
         """Say it to a steward in other words, where it names a share, or a steward."""
         if role == "steward":
             self.title = _TO_STEWARDS.get(self.code, self.title)
-            self.detail = self.detail.replace("your share", "the share of who asked")
+            for words, others in _WORDS_TO_STEWARDS.items():
+                self.detail = self.detail.replace(words, others)
         return self
 
     @property

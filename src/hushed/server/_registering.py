@@ -57,6 +57,10 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _LEAST_DELTA = 1e-12  # where a price with Gaussian noise is only foreseen
 _NUMBERS = ("int", "float", "bool")
+_WITHOUT_ESTIMATES = (
+    "; it was registered by an older version, so that nobody hears before asking that a share has "
+    "no gamma left for it: register it again with hushed serve add-function --replace"
+)
 
 
 def add_function(
@@ -351,7 +355,9 @@ def check_functions(
         if why:
             problems.append(f"function {each.id}: {why}")
         else:
-            rows = each.require_record().say_rows()
+            record = each.require_record()
+            rows = record.say_rows()
             more = f"; its promise is for {rows}" if rows else ""
+            more += "" if record.estimates is not None or not record.gamma else _WITHOUT_ESTIMATES
             facts.append(f"function {each.id}: can be asked, of {each.dataset}{more}")
     return facts, problems

@@ -138,6 +138,8 @@ def describe_query(query: Query, found: Mapping[str, tuple[float, float]]) -> st
     if query.groups is not None:
         known = "found with noise" if query.groups.keys is None else "public"
         text += f", by {_name_all(query.groups.columns)} (keys {known})"
+    if len(conditions) > 1:  # each is one condition, also where it has an `or`
+        conditions = [f"({each})" for each in conditions]
     if conditions:
         text += f"; only rows where {' and '.join(conditions)}"
     text += f".{_describe_missing(query)}{_describe_columns(query)}"

@@ -34,6 +34,7 @@ from hushed.transformations._aggregates import exact_scores_movement
 
 NoiseName = Literal["laplace", "gaussian"]
 _LARGEST_SCALE = Fraction(2**55)
+_LEAST_SHARE = Fraction(1, 2**200)  # far above the doubles whose last bits are lost
 _CHOSEN = ("rank", "top", "top users")  # roles that a choice answers, and no noise on numbers
 
 
@@ -272,13 +273,24 @@ def _shares(
 def _of_steps(sensitivity: Fraction, epsilon: Fraction) -> LaplaceNoise:
     law = LaplaceNoise.of_steps(sensitivity, epsilon)
     if law.scale > _LARGEST_SCALE:
-        raise ParameterError(
-            f"epsilon {float(epsilon):.3g} for one part of the query is too small for a "
-            "sensitivity of this size: use fewer aggregates, smaller contribution bounds, or a "
-            "larger epsilon",
-            parameter="epsilon",
-        )
+        raise _too_small(f"epsilon {float(epsilon):.3g}")
     return law
+
+
+def _too_small(part: str) -> ParameterError:
+    return ParameterError(
+        f"{part} for one part of the query is too small for a sensitivity of this size: use fewer "
+        "aggregates, weights that are nearer to each other, smaller contribution bounds, or a "
+        "larger epsilon",
+        parameter="epsilon",
+    )
+
+
+def _root_of(share: Fraction) -> float:
+    """Root of a share of Gaussian noise; below 2**-200 it takes more noise than any grid allows."""
+    if share < _LEAST_SHARE:
+        raise _too_small(f"a share of {float(share):.3g} of epsilon")
+    return math.sqrt(share)
 
 
 def _check_any_bound(epsilon: Fraction, multiplier: float, own: Fraction) -> None:
@@ -290,7 +302,7 @@ def _check_any_bound(epsilon: Fraction, multiplier: float, own: Fraction) -> Non
     """
     if own:
         sigma = math.nextafter(1.0, 0.0)
-        moved = round_down(sigma * math.sqrt(own) / multiplier, LIBRARY)
+        moved = round_down(sigma * _root_of(own) / multiplier, LIBRARY)
         GaussianNoise(moved, sigma, whole=True).grid(noise_dims())
     else:
         _of_steps(Fraction(MOST_STEPS), epsilon)
@@ -331,7 +343,7 @@ def _loss(parts: Sequence[Part], multiplier: float) -> PrivacyProfile | None:
 
 def _plan_gaussian(measurement: Measurement, multiplier: float, share: Fraction) -> GaussianNoise:
     sensitivity = float_above(root_above(measurement.l2_squared))
-    sigma = round_up(sensitivity * multiplier / math.sqrt(share), 16.0)
+    sigma = round_up(sensitivity * multiplier / _root_of(share), 16.0)
     return GaussianNoise(sensitivity, sigma, whole=True)
 
 
