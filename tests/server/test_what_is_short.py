@@ -16,8 +16,8 @@ from tests.server.test_functions import ask, client_of
 from tests.server.test_pages import enter, price_of
 
 from hushed import Guarantee
-from hushed.server import _people
 from hushed.ledger import Ledger
+from hushed.server import _people
 from hushed.server._adding import confirm_dataset
 from hushed.server._judging import Judged
 from hushed.server._opening import open_own
