@@ -105,3 +105,20 @@ def test_nothing_left_is_refused(folder):
     done = run(*RELEASE, "--epsilon", 1, "--missing", "drop")
     assert done.exit_code == 2
     assert "leaves none" in done.stderr
+
+
+def test_a_header_is_seen_above_words_for_missing_numbers(folder):
+    """A column of numbers is one where some are missing, however that is written."""
+    (folder / "public.csv").write_text("city,age\nRome,NA\nOslo,12\nOslo,\n" + "Rome,13\n" * 60)
+    words = ("compare", "median", "--population", "public.csv", "--column", "age", "--rows", 9)
+    done = run(*words, "--low", 0, "--high", 50, "--epsilon", 1, "--missing", "drop")
+    assert done.exit_code == 0, done.stderr
+    assert "2 of 63 rows" in done.stderr
+
+
+def test_a_choice_without_public_rows_is_refused_by_verify(folder):
+    """It would be read by nobody, and seem to have been followed."""
+    (folder / "c.json").write_text("{}")
+    done = run("verify", "c.json", "f.py:mean", "--missing", "drop")
+    assert done.exit_code == 2
+    assert "--missing is about public rows and goes with --population" in done.stderr

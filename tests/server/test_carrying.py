@@ -168,6 +168,40 @@ def test_what_does_not_fit_together_is_refused_before_any_of_it_is_charged(folde
     assert budgets(folder) == before
 
 
+def move_rows(folder, tmp_path, name, **more):
+    """Let a data set read another file, and confirm it."""
+    (tmp_path / name).write_text((tmp_path / "stays.csv").read_text() + "P101,A,3\n")
+    file = folder / "hushed.toml"
+    head, _, own = file.read_text().rpartition("[dataset.more]")
+    file.write_text(f"{head}[dataset.more]{own.replace('stays.csv', name)}")
+    return confirm_dataset(folder, "more", **more)
+
+
+def test_rows_that_a_data_set_had_before_are_known_when_they_come_again(folder, tmp_path):
+    """Its budget was charged for them, before it got those of the next month."""
+    move_rows(folder, tmp_path, "december.csv")
+    take_out(folder, "more")
+    column = {"cost": {"kind": "float"}}
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient", "column": column}
+    assert "was spent of budget 'more'" in add_dataset(folder, "new", told, LIMIT)
+    assert left(folder, "new") == 2.0
+
+
+def test_people_are_known_whose_data_set_has_the_rows_of_others_by_now(folder, tmp_path):
+    """The name has another budget; neither it nor who comes again is charged with the other's."""
+    with open_own(folder)[1] as ledger:
+        ledger.open_budget("second", LIMIT)
+    name_budget(folder, "more", "second")
+    assert move_rows(folder, tmp_path, "others.csv", other_people=True).carried == ()
+    charge(folder, "second", 0.5)
+    assert confirm_dataset(folder, "more").carried == ()
+    column = {"cost": {"kind": "float"}}
+    told = {"source": str(tmp_path / "stays.csv"), "user": "patient", "column": column}
+    assert "was spent of budget 'more'" in add_dataset(folder, "new", told, LIMIT)
+    assert (left(folder, "new"), left(folder, "second")) == (2.0, 2.5)
+    assert not check_server(folder).problems
+
+
 def test_whoever_adds_rows_of_other_people_says_so(folder, replaced):
     assert "was spent" not in add_dataset(folder, "new", replaced, LIMIT, other_people=True)
     assert left(folder, "new") == 3.0

@@ -16,10 +16,13 @@ from tests.server.test_functions import ask, client_of
 from tests.server.test_pages import enter, price_of
 
 from hushed import Guarantee
+from hushed.ledger import Ledger
 from hushed.server import _people
 from hushed.server._adding import confirm_dataset
+from hushed.server._judging import Judged
 from hushed.server._opening import open_own
 from hushed.server._problems import CODES, Problem
+from hushed.server._refusing import say_short
 from hushed.server._setup import check_server
 
 pytestmark = pytest.mark.slow
@@ -89,6 +92,17 @@ def test_a_price_names_the_part_that_is_short(team):
     body |= {"epsilon": 0.9, "delta": 0.0, "noise": "laplace"}
     told = team.send("POST", "/v1/datasets/stays/quote", team.ana, json=body).json()
     assert told["short"] == "epsilon 0.9 is asked, and 0.6 is left"
+
+
+def test_parts_that_are_short_are_told_apart(tmp_path):
+    """Each of them has an "and" of its own."""
+    asked = Guarantee(epsilon=4.0, delta=0.02, neighbours="add-remove", unit="user")
+    with Ledger(f"sqlite:///{tmp_path}/budget.db") as ledger:
+        ledger.open_budget("poor", POOR)
+        said = say_short(ledger, "poor", Judged(guarantee=asked, loss=None))
+    epsilon, delta = said.split("; ")
+    assert epsilon == "epsilon 4 is asked, and 3 is left"
+    assert delta.startswith("delta 0.02 is asked, and ")
 
 
 def test_the_page_of_a_price_names_the_part_that_is_short(team):

@@ -278,9 +278,9 @@ def _read_csv(path: Path, *, header: bool) -> tuple[tuple[str, ...], list[list[A
     return names, rows[1:]
 
 
+_WHOLE = re.compile("0|[1-9][0-9]{0,14}")
 # What is not UTF-8 becomes a private-use character for each byte, so that different texts differ.
 # Such a character in a text is written as its three bytes are, too.
-_WHOLE = re.compile("0|[1-9][0-9]{0,14}")
 _BROKEN: dict[int, int | str] = {0xDC00 + byte: 0xEF00 + byte for byte in range(0x80, 0x100)}
 _BROKEN |= {
     each: "".join(chr(0xEF00 + byte) for byte in chr(each).encode())

@@ -33,8 +33,9 @@ def read_public_cells(
     read = [None if _is_missing(cell) else read_number(cell) for cell in cells]
     texts = text and all(number is None for number in read) and not all(map(_is_missing, cells))
     found: list[Any] = []
+    is_lost = _is_missing if texts else lacks_number
     for row, (cell, number) in enumerate(zip(cells, read, strict=True), start=1):
-        if _is_missing(cell) or not (texts or _is_number(cell, number)):
+        if is_lost(cell):
             if missing is None:
                 raise BadRows(f"{path.name}: {shown} has a missing cell in row {row}; {_CURE}")
             found.append(None if texts else np.nan)
@@ -93,8 +94,9 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
-def _is_number(cell: Any, number: float | None) -> bool:
-    """Whether a cell of numbers is none of those that stand for a missing one."""
-    if number is None:
-        return not (isinstance(cell, str) and cell.strip().upper() in _NAMED)
-    return not math.isnan(number)
+def lacks_number(cell: Any) -> bool:
+    """Whether a cell of numbers is missing, or one of the words that stand for that."""
+    if _is_missing(cell) or (isinstance(cell, str) and cell.strip().upper() in _NAMED):
+        return True
+    number = read_number(cell)
+    return number is not None and math.isnan(number)

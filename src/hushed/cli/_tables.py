@@ -14,7 +14,13 @@ import numpy as np
 from hushed._ground.numerals import is_whole_number
 from hushed._ground.printing import SAVE_AS_CSV, SPREADSHEETS, name_missing, suggest
 from hushed.cli._outcome import print_note
-from hushed.cli._public_cells import Missing, drop_rows, read_number, read_public_cells
+from hushed.cli._public_cells import (
+    Missing,
+    drop_rows,
+    lacks_number,
+    read_number,
+    read_public_cells,
+)
 from hushed.errors import BadRows, MissingExtra, NotFound, ParameterError
 
 Frame = Literal["numpy", "pandas", "polars"]
@@ -257,7 +263,7 @@ def _has_header(path: Path, rows: list[list[str]]) -> bool:
         print_note(f"no header found in {path.name}: its first row counts as a record")
         return False
     for place in range(len(first)):
-        cells = [row[place] for row in below if place < len(row) and row[place].strip()]
+        cells = [row[place] for row in below if place < len(row) and not lacks_number(row[place])]
         if cells and all(read_number(cell) is not None for cell in cells):
             return True
     found = "there is no column of numbers" if below else "there are no rows"

@@ -29,7 +29,7 @@ from hushed.cli._options import (
 )
 from hushed.cli._outcome import BAD_USE, REFUSED, finish, print_line, print_note
 from hushed.cli._panels import LEDGER, OUTPUT, ROWS
-from hushed.cli._public_cells import Missing
+from hushed.cli._public_cells import MISSING_ALONE, Missing
 from hushed.cli._record_files import read_record
 from hushed.cli._tables import Frame
 from hushed.cli._written import files_of, inputs_of
@@ -106,6 +106,8 @@ def verify(
     """
     # 1 says that it does not hold: whatever keeps it from being checked is a 2.
     with finish(json=json, refused=BAD_USE, unheld=REFUSED) as result:
+        if missing is not None and population is None:
+            raise ParameterError(MISSING_ALONE.format("--population"))
         named = inputs_of(certificate, key, function, population)
         check_files(None, html, (*named, *files_of(ledger)), force=force)
         text = read_record(certificate, _TAKES)

@@ -28,7 +28,7 @@ from hushed.server._config import (
     digest_of,
     source_of,
 )
-from hushed.server._layouts import write_layout
+from hushed.server._layouts import read_places, write_layout
 from hushed.server._people import MACHINE
 from hushed.server._schema import fetch_one
 from hushed.server._sources import Source, fingerprint
@@ -39,6 +39,7 @@ from hushed.tables._expressions import find_column
 from hushed.tables._requests import GROUPABLE, KEY_TYPES, read_public_keys
 
 if TYPE_CHECKING:
+    from hushed.ledger._rows import Transaction
     from hushed.tables._engine.connections import Connection
 
 _PLAN_SECONDS = 20.0  # that a database has to say whether the table may be read
@@ -266,7 +267,14 @@ def register(
     *,
     other_people: bool = False,
 ) -> None:
-    """Write down what a data set is, so that a change of its file is noticed."""
+    """Write down what a data set is, so that a change of its file is noticed.
+
+    Where its rows were before is kept, too: who was in them has spent what was charged.
+    """
+    old = find_registered(ledger, name)
+    before = set() if old is None else read_places(old.layout)
+    if not other_people:
+        places = [*places, *sorted(before.difference(places))]
     values = {
         "id": name,
         "digest": digest_of(settings),
@@ -274,6 +282,8 @@ def register(
         "print": f"{fingerprint(table)} {write_layout(table, places)}",
     }
     with telling(ledger) as connection:
+        if old is not None and before and before.isdisjoint(places):
+            _keep_former(connection, name, old)
         run(
             connection,
             "INSERT INTO @.hushed_s_datasets VALUES (:id, :digest, :budget, :print) "
@@ -283,6 +293,17 @@ def register(
         )
         action = "confirmed a data set" + (" of other people" if other_people else "")
         add_event(connection, actor=MACHINE, action=action, about=name)
+
+
+def _keep_former(connection: Transaction, name: str, old: Registered) -> None:
+    """Keep what a name stood for, as a data set that is gone; no data set has a name like that."""
+    digest = hashlib.sha256(f"{old.budget} {old.layout}".encode()).hexdigest()[:16]
+    run(
+        connection,
+        "INSERT INTO @.hushed_s_datasets SELECT :kept, config_digest, budget, fingerprint "
+        "FROM @.hushed_s_datasets WHERE id = :id ON CONFLICT (id) DO NOTHING",
+        {"id": name, "kept": f"{name} {digest}"},
+    )
 
 
 def require_dataset(settings: Settings, name: str) -> DatasetSettings:

@@ -95,7 +95,7 @@ def say_short(ledger: Ledger, budget: str, judged: Judged) -> str:
     parts = _parts_of(ledger, budget, judged)
     alone = {name: _alone(judged.guarantee, name) for name, _, _ in parts}
     short = [each for each in parts if not _fits(ledger, budget, alone[each[0]])]
-    return " and ".join(
+    return "; ".join(
         f"{name} {format_up(size)} is asked, and {format_down(left)} is left"
         for name, size, left in short or parts  # each may fit alone, and not all together
     )
