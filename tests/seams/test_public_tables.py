@@ -644,6 +644,8 @@ class TestCertificates:
             found = hs.compare(mean, population, rows=5, epsilon=1, gamma=0.2, trials=2, workers=1)
             (sampled,) = (each for each in found.routes if each.name == "sampled, Laplace")
             assert sampled.promise.endswith("of such rows, made of public rows")
+            assert found.recommended == "sampled, Laplace"
+            assert "Of the law behind the 40 public rows" in found.advice
 
     def test_words_of_a_model_are_not_those_of_rows_drawn_again(self):
         """A model draws rows of its own; a mixture of laws has no public rows at all."""
