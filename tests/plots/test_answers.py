@@ -37,6 +37,16 @@ def test_groups_are_drawn_with_their_bars_and_exact_numbers():
     assert "mean_cost [values clipped]" in str(means)
 
 
+def test_a_delta_stands_beside_the_epsilon():
+    """A figure is passed on without its record: an epsilon alone would be a stronger promise."""
+    grouped = TABLE.group_by("city", select_partitions=True).count()
+    for asked, said in ((grouped, "epsilon 1, delta 1e-06, one row"), (TABLE.count(), "epsilon 1")):
+        answer = asked.release(epsilon=1.0, delta=1e-6 if asked is grouped else 0.0)
+        told = answer_figure(answer).to_dict()["title"]["subtitle"]
+        assert said in told
+        assert ("delta" in told) == (answer.guarantee.delta > 0)
+
+
 def test_what_cannot_be_drawn_is_refused():
     """Unknown outputs, the wrong number of groups, and answers without a number."""
     answer = TABLE.group_by("city", keys=["Rome", "Oslo"]).count().release(epsilon=1.0)

@@ -23,6 +23,13 @@ def test_each_route_is_drawn_with_its_errors(tmp_path):
     assert "unit of the answer" in svg
 
 
+def test_a_delta_stands_beside_the_epsilon():
+    """Routes with a slack are drawn, too, and the level would be a stronger promise without it."""
+    found = hs.compare(S, UNIT, trials=2, delta=1e-6)
+    told = comparison_figure(found).to_dict()["title"]["subtitle"]
+    assert "epsilon = 1, delta = 1e-06 where it is used; 2 tables" in told
+
+
 @pytest.mark.slow
 def test_levels_are_drawn_where_an_error_was_given():
     """Then the axis is epsilon."""

@@ -621,6 +621,39 @@ class TestCertificates:
         for each in unsaid:
             assert each not in words
 
+    @pytest.mark.parametrize("made", ["mixture", "mixture of a mixture", "people"])
+    def test_words_of_what_draws_from_the_rows_again(self, made):
+        """A mixture or a law of people says no more of the law behind public rows than they do."""
+        again = Table(law(np.random.default_rng(2), 40), promise="table")
+        mixed = hs.populations.Contaminated(again, hs.populations.Exponential(), share=0.1)
+        population, user = {
+            "mixture": (mixed, None),
+            "mixture of a mixture": (hs.populations.Contaminated(mixed, mixed, share=0.5), None),
+            "people": (hs.populations.Users(mixed, sizes=2), 0),
+        }[made]
+        known = 80 if made == "mixture of a mixture" else 40
+        f = mean if user is None else (lambda rows: float(rows[:, 1].mean()))
+        s = hs.sample_sensitivity(f, population, rows=5, gamma=0.2, user=user, workers=1)
+        rows = population.draw(np.random.default_rng(3), 5)
+        words = hs.release(f, rows, hs.Laplace(s, epsilon=1)).certificate.explain()
+        assert f"NOTHING IS PROMISED OF THE LAW BEHIND THE {known} PUBLIC ROWS" in words
+        assert f"where rows are drawn from {known} public ones, each as likely" in words
+        assert f"NOTHING IS PROMISED OF THE LAW BEHIND THE {known} PUBLIC ROWS" in s.explain()
+        if made == "mixture":
+            assert "a mixture of the public table 'public table' of 40 rows and, with" in words
+            found = hs.compare(mean, population, rows=5, epsilon=1, gamma=0.2, trials=2, workers=1)
+            (sampled,) = (each for each in found.routes if each.name == "sampled, Laplace")
+            assert sampled.promise.endswith("of such rows, made of public rows")
+            assert found.recommended == "sampled, Laplace"
+            assert "Of the law behind the 40 public rows" in found.advice
+
+    def test_words_of_a_model_are_not_those_of_rows_drawn_again(self):
+        """A model draws rows of its own; a mixture of laws has no public rows at all."""
+        model = hs.populations.fitted(Table(np.random.default_rng(2).normal(size=(40, 1))))
+        for population in (model, hs.populations.Contaminated(model, model, share=0.1)):
+            s = hs.sample_sensitivity(mean, population, rows=5, gamma=0.2, workers=1)
+            assert "NOTHING IS PROMISED" not in s.explain()
+
     @pytest.mark.parametrize("route", ROUTES)
     def test_verified_from_the_rows_alone(self, route):
         """Rows and function reproduce it; the promise is on the certificate."""

@@ -2,6 +2,7 @@
 
 import time
 from threading import Event, Thread
+from types import SimpleNamespace
 
 import duckdb
 import psycopg
@@ -10,6 +11,7 @@ import pytest
 
 import hushed as hs
 from hushed.errors import ParameterError
+from hushed.tables._engine.duckdb import DUCKDB
 
 LIMIT = hs.Guarantee(epsilon=9.0, neighbours="add-remove")
 LONGEST = 90  # seconds: a stop that is not heard fails a test here, and does not hold up the others
@@ -38,6 +40,23 @@ def source(request, tmp_path):
         con.execute(made.format("generate_series(1, 1000000)"))
         con.execute(kept)
     return address
+
+
+@pytest.mark.parametrize("at", ["current_setting", "SELECT 1", "true"])
+def test_a_stop_is_one_in_whichever_statement_it_comes(at):
+    """Between the settings and the query it was a failure of the rows, and stored as one."""
+
+    class Engine:
+        def execute(self, sql):
+            if at in sql:
+                raise RuntimeError("Query interrupted")  # what DuckDB makes of Ctrl-C
+            return self
+
+        def fetchall(self):
+            return [(True,)]
+
+    with pytest.raises(KeyboardInterrupt):
+        DUCKDB.fetch(SimpleNamespace(con=Engine()), SimpleNamespace(sql="SELECT 1"))
 
 
 def begin(query, stop, **paid):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hushed._ground.printing import format_down, format_exactly, format_up, percent_up
 from hushed.comparing._record import ComparedRoute, shown_number
+from hushed.populations._fitted import count_table_rows
 
 if TYPE_CHECKING:
     from hushed.comparing._record import Comparison
@@ -91,6 +92,11 @@ def _say_weaker(comparison: Comparison) -> str:
         return (
             " It is for tables whose other rows look like the public ones, and for no other "
             "(promise='given-the-rest')."
+        )
+    if promise is None and (again := count_table_rows(comparison.population)):
+        return (
+            f" Of the law behind the {again} public rows that it draws from with replacement "
+            "nothing is promised."
         )
     return ""
 

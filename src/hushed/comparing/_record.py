@@ -315,17 +315,21 @@ def shown_number(number: float) -> str:
     return f"{rounded:,.0f}" if 100 <= rounded < 1e15 else f"{rounded:.3g}"
 
 
-def _title(found: Comparison) -> str:
-    kind = found.population.get("name") or found.population.get("kind", "a population of your own")
+def say_level(found: Comparison) -> str:
+    """Say at which level routes were compared, or for which error."""
     if found.error is None:
         level = f"epsilon = {format_up(found.epsilon or 0)}"
     else:
         level = f"an error of {shown_number(found.error)} or less in 95 % of releases"
         if found.labels:
             level = f"another label in {percent_up(found.error)} % of releases or less"
-    if found.delta:
-        level += f", delta = {format_up(found.delta)} where it is used"
-    tables = f"{found.asked}, {level}; on {found.trials} tables drawn from {flat(kind)}"
+    slack = f", delta = {format_up(found.delta)} where it is used" if found.delta else ""
+    return level + slack
+
+
+def _title(found: Comparison) -> str:
+    kind = found.population.get("name") or found.population.get("kind", "a population of your own")
+    tables = f"{found.asked}, {say_level(found)}; on {found.trials} tables drawn from {flat(kind)}"
     if found.labels:
         return f"{tables}: {LABEL_ERROR}"
     what = "rows that would have to change" if found.categories else "error"

@@ -43,6 +43,7 @@ from hushed.mechanisms import (
     Smooth,
 )
 from hushed.mechanisms._smooth import list_choices, measure_choices
+from hushed.populations._fitted import count_table_rows
 from hushed.sensitivity import global_sensitivity, sample_sensitivity
 from hushed.statistics import Mode, Numeric, Quantile
 from hushed.statistics._candidates import CANDIDATES, choose_spacing, space_candidates
@@ -251,7 +252,9 @@ def _offer_sampled(law: Literal["laplace", "gaussian"], question: Question) -> O
     who = who if question.user is None else "users"
     share = percent_up(found.gamma)
     weaker = {"resampled": f"the public {who} alone", "given-the-rest": f"such {who}, given others"}
-    whose = weaker.get(found.sampling.design.route, f"such {who}")
+    made = f", made of public {who}" * bool(count_table_rows(found.sampling.population))
+    route = found.sampling.design.route
+    whose = weaker.get(route, f"such {who}{made * (route == 'independent')}")
     return Offer(
         promise=f"random: all but {share} % of {whose}",
         at=plan,

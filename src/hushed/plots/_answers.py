@@ -58,11 +58,13 @@ def answer_figure(
     shown = min(len(answer), _MOST_GROUPS)
     of = f"; the first {shown} of {len(answer)} groups" if shown < len(answer) else ""
     beside = " (tick: the exact number)" if known else ""
+    promise = answer.guarantee
+    slack = f", delta {format_up(promise.delta)}" if promise.delta else ""
     return alt.vconcat(*panels).properties(
         title={
             "text": f"Private answer{beside}",
             "subtitle": f"each bar holds with probability {percent(answer.level)}; epsilon "
-            f"{format_up(answer.guarantee.epsilon)}, one {answer.unit}{of}",
+            f"{format_up(promise.epsilon)}{slack}, one {answer.unit}{of}",
         }
     )
 

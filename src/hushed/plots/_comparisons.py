@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hushed._ground.calls import called_as
-from hushed._ground.printing import format_up
 from hushed.comparing import Comparison
-from hushed.comparing._record import LABEL_ERROR
+from hushed.comparing._record import LABEL_ERROR, say_level
 from hushed.plots._figures import (
     altair_or_refuse,
     draw_svg,
@@ -73,14 +72,9 @@ def comparison_figure(comparison: Comparison) -> Any:
         x=alt.X("half:Q", scale=scale), shape=looks["shape"]
     )
     ends = base.mark_tick(thickness=3, size=16).encode(x=alt.X("most:Q", scale=scale))
-    level = (
-        f"error {comparison.error:g}"
-        if levels
-        else f"epsilon = {format_up(comparison.epsilon or 0)}"
-    )
     heading = {
         "text": comparison.asked,
-        "subtitle": f"{level}; {comparison.trials} tables of a public population; "
+        "subtitle": f"{say_level(comparison)}; {comparison.trials} tables of a public population; "
         f"recommended: {comparison.recommended or 'none'}",
     }
     return (lines + dots + ends).properties(title=heading, width=480, height=40 + 36 * len(rows))

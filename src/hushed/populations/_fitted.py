@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hushed._ground.calls import called_as, given_by
-from hushed._ground.checks import require_one_of
+from hushed._ground.checks import is_whole, require_one_of
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.types import Floats, Integers
 from hushed._rows import _containers as containers
@@ -135,8 +135,24 @@ def find_model(told: Mapping[str, Any]) -> str:
     """Name the model that rows are drawn from, by what the population said of itself; or empty."""
     if told.get("kind") == "fitted":
         return str(told.get("model", "unknown"))
+    return next(filter(None, map(find_model, _list_parts(told))), "")
+
+
+def count_table_rows(told: Mapping[str, Any]) -> int:
+    """Count the public rows that a population draws from again and again; 0 if from none.
+
+    A model is fitted to its rows, and draws others.
+    """
+    if told.get("kind") == "public table":
+        known = told.get("rows")
+        return known if is_whole(known) else 0
+    return 0 if told.get("kind") == "fitted" else sum(map(count_table_rows, _list_parts(told)))
+
+
+def _list_parts(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """List what the parts of a mixture, or of a law of people, say of themselves."""
     parts = [told.get(name) for name in ("base", "outliers", "rows")]
-    return next(filter(None, (find_model(e) for e in parts if isinstance(e, Mapping))), "")
+    return [each for each in parts if isinstance(each, Mapping)]
 
 
 @called_as("hs.populations.fitted(hs.populations.PublicTable(public))")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hushed._ground.printing import flat, format_exactly
-from hushed.populations._fitted import CHECK, MISFIT, find_model
+from hushed.populations._fitted import CHECK, MISFIT, count_table_rows, find_model
 from hushed.releasing._neighbour_words import name_trials, name_units
 
 if TYPE_CHECKING:
@@ -47,10 +47,17 @@ def describe_route(sampling: SamplingRecord, size: int) -> list[str]:
             f"{size} {name_units(sampling)[size > 1]}, dealt in a random order that "
             f"is public: {'a record' if sampling.user is None else 'a person'} is in one block only"
         )
-    if not sampling.population_is_public or sampling.route == "independent":
+    if not sampling.population_is_public:
         return words
     known = sampling.public_rows
-    if sampling.route == "disjoint":
+    if sampling.route == "independent":
+        if again := count_table_rows(sampling.population):
+            words.append(
+                f"NOTHING IS PROMISED OF THE LAW BEHIND THE {again} PUBLIC ROWS: the population "
+                "draws from these rows with replacement. For rows that come from that law, and are "
+                "no copies of them, no gamma is established"
+            )
+    elif sampling.route == "disjoint":
         words.append(
             f"The {known} public {units} were shuffled and dealt, so that no two "
             f"{name_trials(sampling)} share a "
@@ -135,8 +142,12 @@ def describe_drawing(sampling: SamplingRecord) -> list[str]:
             f"({flat(model)}), and not the law of those rows: {MISFIT} (to ask private rows "
             f"whether they contradict it: {CHECK})"
         ]
-    if not sampling.population_is_public or sampling.route == "independent":
+    if not sampling.population_is_public:
         return ["the population that was sampled"]
+    if sampling.route == "independent":
+        again = count_table_rows(sampling.population)
+        drawn = f", where rows are drawn from {again} public ones, each as likely as the other"
+        return [f"the population that was sampled{drawn * bool(again)}"]
     if sampling.route == "resampled":
         return [f"the {units} of the public table, each as likely as the other"]
     law = f"the law that the public {units} were drawn from"
@@ -186,13 +197,14 @@ def _name_source(population: Mapping[str, Any]) -> str:
     kind = flat(population.get("kind", "custom"))
     if kind == "users" and isinstance(population.get("rows"), dict):
         return f"a law of people ({_describe_people(population['rows'], population.get('sizes'))})"
+    if kind == "contaminated" and {"base", "outliers", "share"} <= set(population):
+        base, others = (_name_part(population[each]) for each in ("base", "outliers"))
+        return f"a mixture of {base} and, with probability {flat(population['share'])}, {others}"
     if kind == "function" and "name" in population:
         return f"the function {flat(repr(population['name']))}"
-    if kind == "public table" and {"name", "rows", "users"} <= set(population):
-        people, rows = flat(population["users"]), flat(population["rows"])
-        return f"the public table {population['name']!r} of {people} people with {rows} rows"
     if kind == "public table" and {"name", "rows"} <= set(population):
-        return f"the public table {population['name']!r} of {flat(population['rows'])} rows"
+        people = f"{flat(population['users'])} people with " if "users" in population else ""
+        return f"the public table {population['name']!r} of {people}{flat(population['rows'])} rows"
     if kind == "simulator" and "name" in population:
         return f"the simulator {population['name']!r}"
     # In one order, whatever file it was read from: low before high, mean before std.
@@ -202,6 +214,12 @@ def _name_source(population: Mapping[str, Any]) -> str:
         if k != "kind"
     )
     return f"the {kind} population" + (f" ({details})" if details else "")
+
+
+def _name_part(part: object) -> str:
+    """Name a population of a mixture; one that is made of others again is told as it is."""
+    plain = isinstance(part, Mapping) and part.get("kind") not in ("contaminated", "users")
+    return _name_source(part) if isinstance(part, Mapping) and plain else flat(part)
 
 
 def is_encoded(population: Mapping[str, Any]) -> bool:

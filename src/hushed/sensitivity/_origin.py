@@ -12,6 +12,7 @@ from hushed._ground.decimals import decimal_of, stated_above, upper_double
 from hushed._ground.numeric import round_up
 from hushed._ground.printing import as_given
 from hushed.errors import ParameterError
+from hushed.populations._fitted import count_table_rows
 from hushed.sensitivity._ranks import Calibration
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ _WEAKER: dict[str, str] = {
 }
 
 
+_MADE = (
+    " NOTHING IS PROMISED OF THE LAW BEHIND THE {} PUBLIC ROWS that the population draws from with "
+    "replacement: for rows that come from that law no gamma is established."
+)
+
+
 def describe_rank(sampling: Sampling) -> str:
     """Say in plain words what rank, calibration and gamma mean."""
     pairs = f"{sampling.pairs} pairs of neighbouring tables"
@@ -100,11 +107,15 @@ def describe_rank(sampling: Sampling) -> str:
     counted = "and includes the risk that the sampled movements mislead"
     if sampling.calibration == "marginal":
         counted = "over the sampled movements and the real pair together"
+    weaker = _WEAKER.get(sampling.design.route, "")
+    again = count_table_rows(sampling.population)
+    if again and sampling.design.route == "independent":
+        weaker = _MADE.format(again)
     return (
         f"In plain words: the answer was computed on {pairs} drawn from the population, and the "
         f"movement that is kept is number {sampling.rank} of {sampling.pairs}, counted from the "
         f"smallest. Gamma bounds the probability that {whose} moves farther, {counted}"
-        f" (calibration {sampling.calibration!r}).{_WEAKER.get(sampling.design.route, '')}"
+        f" (calibration {sampling.calibration!r}).{weaker}"
     )
 
 

@@ -286,22 +286,30 @@ def _plan(backend: Any, sql: str) -> None:
 
 
 def _fetch(backend: Any, query: PlannedQuery) -> list[tuple[Any, ...]]:
-    with _any_order(backend.con):
+    with _tell_stops(), _any_order(backend.con):
         return run_sql(backend.con, query.sql)
 
 
 def run_sql(engine: Any, sql: str) -> list[tuple[Any, ...]]:
-    """Query DuckDB, which turns an interrupt by the user into an error of its own.
+    """Query DuckDB, and hear of an interrupt by the user."""
+    with _tell_stops():
+        found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
+        return found
+
+
+@contextmanager
+def _tell_stops() -> Iterator[None]:
+    """Raise an interrupt by the user as one: DuckDB turns it into an error of its own.
 
     So it does where it reads a file or a frame through Python, too: by the end of a traceback.
     """
     try:
-        found: list[tuple[Any, ...]] = engine.execute(sql).fetchall()
+        yield
     except Exception as error:
         if _STOPPED.search(str(error)) is None:  # a stop by the timer is another error
             raise
     else:
-        return found
+        return
     raise KeyboardInterrupt
 
 
