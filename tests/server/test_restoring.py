@@ -258,6 +258,7 @@ def test_22_what_cannot_be_booked_is_refused(tmp_path):
     mark.write_text(f"{head[0]}:{head[1]}\nno sums\n")
     with pytest.raises(DamagedLedger, match="does not tell what was charged"):
         restore_server(folder, copy, accept_loss=True)
+    write_mark(mark, head, {})
     other = tmp_path / "other.db"
     with Ledger(f"sqlite:///{other}") as made:
         made.open_budget("stays", Guarantee(epsilon=1.0))

@@ -304,8 +304,8 @@ def restore(
                 print_line(f"the ledger before is {found.kept}")
             if found.lost:
                 print_note(
-                    f"{found.lost} events or charges are lost; booked as spent in {len(found.booked)} "
-                    f"budgets; failed: {found.failed} requests; declined: {found.declined} that "
+                    f"{found.lost} events or charges are lost; booked as spent in "
+                    f"{len(found.booked)} budgets; failed: {found.failed} requests; declined: {found.declined} that "
                     f"waited for approval; revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
