@@ -305,8 +305,8 @@ def restore(
             if found.lost:
                 print_note(
                     f"{found.lost} events or charges are lost; booked as spent in "
-                    f"{len(found.booked)} budgets; failed: {found.failed} requests; declined: {found.declined} that "
-                    f"waited for approval; revoked: {found.revoked} tokens. "
+                    f"{len(found.booked)} budgets; failed: {found.failed} requests; "
+                    f"declined: {found.declined} that waited for approval; revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )
