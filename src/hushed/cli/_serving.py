@@ -306,7 +306,8 @@ def restore(
                 print_note(
                     f"{found.lost} events or charges are lost; booked as spent in "
                     f"{len(found.booked)} budgets; failed: {found.failed} requests; "
-                    f"declined: {found.declined} that waited for approval; revoked: {found.revoked} tokens. "
+                    f"declined: {found.declined} that waited for approval; "
+                    f"revoked: {found.revoked} tokens. "
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )
