@@ -24,13 +24,28 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from hushed._ground.printing import suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect
 
 COLUMN_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool", "date", "timestamp")
 
+_OTHER_NAMES: Mapping[str, ColumnType] = MappingProxyType(
+    {"datetime": "timestamp", "datetime64": "timestamp", "time": "timestamp"}
+    | {"str": "string", "text": "string", "varchar": "string", "char": "string"}
+    | {"integer": "int", "bigint": "int", "int64": "int", "boolean": "bool"}
+    | dict.fromkeys(("double", "number", "numeric", "decimal", "real", "float64"), "float")
+)
+
 Held = Literal["", "zoned", "single"]
+
+
+def say_no_type(column: str, declared: object) -> str:
+    """Say that there is no such type of a column, and which one was meant, if that is clear."""
+    known = _OTHER_NAMES.get(str(declared).lower())
+    hint = f"; did you mean {known!r}?" if known else suggest(declared, COLUMN_TYPES)
+    return f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}{hint}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
