@@ -299,7 +299,7 @@ def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
         "/v1/datasets/stays/requests": (403, refusal),
     }
     client = answering(tmp_path, monkeypatch, answers)
-    with pytest.raises(Refusal, match="may not do that. Use another") as refused:
+    with pytest.raises(Refusal, match=r"may not do that\. Use another") as refused:
         client.table("stays").count().release(epsilon=0.2)
     assert "recover" not in str(refused.value)
 

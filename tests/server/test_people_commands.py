@@ -24,6 +24,7 @@ from hushed.server._callers import require_role
 from hushed.server._config import read_settings
 from hushed.server._daily import Daily
 from hushed.server._judging import FunctionTerms, check_price
+from hushed.server._opening import open_own
 from hushed.server._people import Grant
 from hushed.server._people_told import _say_share, say_left
 from hushed.server._problems import Problem
@@ -434,3 +435,25 @@ def test_a_type_of_another_name_is_told_by_ours(told):
         done = run(folder, "add", "x", "no.csv", "--epsilon", "1", "--type", f"cost={kind}")
         assert f"cannot be of type '{kind}'" in " ".join(done.output.split())
         assert f"did you mean '{meant}'?" in " ".join(done.output.split())
+
+
+def test_the_page_gives_a_data_set_more_and_what_was_spent_stays_spent(tmp_path):
+    """The commands of docs/operating.md, after the settings are changed as it says."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    part = page.partition("## Take out, give back, change a budget")[2].partition("\n## ")[0]
+    commands = part.partition("```sh\n")[2].partition("```")[0].splitlines()
+    assert len(commands) == 2
+    with open_own(folder)[1] as ledger:
+        spent = Guarantee(epsilon=0.25, neighbours="add-remove", unit="user")
+        ledger.charge("stays", spent)
+    settings = folder / "hushed.toml"
+    told = settings.read_text()
+    settings.write_text(told.replace('budget = "stays"', 'budget = "wider"'))
+    for each in commands:
+        words = each.replace("sqlite:///stats", f"sqlite:///{folder}").split()[1:]
+        words = [str(folder) if word == "stats" else word for word in words]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+    assert "data set stays: epsilon 5.75 of 6 left" in run(folder, "people").stdout
