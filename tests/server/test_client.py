@@ -294,7 +294,7 @@ def test_what_waits_and_cannot_be_paid_today_says_so(tmp_path, monkeypatch):
 def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
     refusal = {"code": "forbidden", "title": "This token may not do that.", "detail": "Use another"}
     answers = {
-        "/v1/me": (200, {"id": "sam"}),
+        "/v1/me": (200, {"id": "sam", "role": "steward"}),
         "/v1/datasets/stays": (200, STAYS),
         "/v1/datasets/stays/requests": (403, refusal),
     }

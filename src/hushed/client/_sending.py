@@ -60,7 +60,7 @@ class NotTaken(Refusal):
 
 
 class Forbidden(Refusal):
-    """The token may not ask, whatever was asked before with another one."""
+    """The token may not do that."""
 
 
 class NotReached(OSError):
