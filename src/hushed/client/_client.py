@@ -480,7 +480,7 @@ class Client(Shown):
 
     def _is_steward(self) -> bool:
         with suppress(HushedError):
-            return self.line.read("/v1/me").get("role") == "steward"
+            return bool(self.line.read("/v1/me").get("role") == "steward")
         return False
 
     def _say_today(self, told: Mapping[str, Any]) -> str:

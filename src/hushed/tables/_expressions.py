@@ -246,7 +246,7 @@ class _Checker:
     def require(self, node: ast.expr, *types: ColumnType) -> None:
         found = self.type_of(node)
         if found not in types:
-            advice = {}
+            advice: dict[str, str] = {}
             if found == "string" and types != ("bool",):
                 advice = type_advice(node, kind="date" if types == _TIMES else "float")
             days = _NO_DAYS if found in _TIMES and types == _NUMBERS else ""

@@ -32,10 +32,22 @@ from hushed.tables._engine.dialect import Dialect
 COLUMN_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool", "date", "timestamp")
 
 _OTHER_NAMES: Mapping[str, ColumnType] = MappingProxyType(
-    {"datetime": "timestamp", "datetime64": "timestamp", "time": "timestamp"}
-    | {"str": "string", "text": "string", "varchar": "string", "char": "string"}
-    | {"integer": "int", "bigint": "int", "int64": "int", "boolean": "bool"}
-    | dict.fromkeys(("double", "number", "numeric", "decimal", "real", "float64"), "float")
+    {
+        "bigint": "int",
+        "boolean": "bool",
+        "datetime": "timestamp",
+        "decimal": "float",
+        "double": "float",
+        "float64": "float",
+        "int64": "int",
+        "integer": "int",
+        "number": "float",
+        "numeric": "float",
+        "str": "string",
+        "text": "string",
+        "time": "timestamp",
+        "varchar": "string",
+    }
 )
 
 Held = Literal["", "zoned", "single"]
