@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.client import ServedQuote, connect
+from hushed.client._datasets import Datasets
 from hushed.client._questions import read_quote
 from hushed.errors import AwaitingApproval, HushedWarning, NotFound, ParameterError, Refusal
 from hushed.statements import StatementCheck, make_key
@@ -310,6 +311,7 @@ def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
     client = answering(tmp_path, monkeypatch, {"/v1/datasets": (200, {"items": listed})} | ME)
     found = client.datasets()
     assert found == listed
+    assert str(Datasets([{"columns": 1, "share": 2}])) == "[{'columns': 1, 'share': 2}]"
     assert str(found).splitlines() == [
         "stays: protected is each row",
         "  your share has left: epsilon 1.2 of 1.5",

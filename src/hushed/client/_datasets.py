@@ -14,7 +14,10 @@ class Datasets(list[dict[str, Any]]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return "\n".join(line for each in self for line in _describe(each)) or "no data set"
+        try:
+            return "\n".join(line for each in self for line in _describe(each)) or "no data set"
+        except (LookupError, TypeError, ValueError):  # of a server that tells something else
+            return list.__repr__(self)
 
     __repr__ = __str__
 
@@ -30,16 +33,22 @@ def _describe(told: Mapping[str, Any]) -> Iterator[str]:
         if share.get("left_today") is not None:
             today = f"{format_down(share['left_today'])} of {format_up(share['per_day'])}"
             left += f", of {flat(str(share.get('today')))} (UTC) {today}"
+            if not share["left_today"]:
+                left += ", used up, or ended by a restoration; more after that day"
         yield f"  your share has left: {left}"
     for column in told.get("columns", ()):
         yield f"  {_describe_column(column)}"
 
 
 def _describe_column(column: Mapping[str, Any]) -> str:
-    known = f"{flat(str(column['name']))}, {column['kind']}"
+    known = f"{flat(str(column['name']))}, {flat(str(column['kind']))}"
     low, high = column.get("low"), column.get("high")
     if low is not None or high is not None:
-        known += f", from {'?' if low is None else low} to {'?' if high is None else high}"
+        known += f", from {flat(_bound(low))} to {flat(_bound(high))}"
     if column.get("keys"):
         known += ": " + ", ".join(flat(str(each)) for each in column["keys"])
     return known
+
+
+def _bound(value: object) -> str:
+    return "?" if value is None else str(value)

@@ -148,7 +148,7 @@ def require_keeper(caller: Caller) -> Caller:
     One that counts from some addresses makes none that counts from others.
     """
     if require_role(caller, "steward").scope.datasets is not None:
-        raise Problem("forbidden")
+        raise Problem("forbidden", "It is for some data sets: this needs a token for all of them.")
     return caller
 
 
