@@ -383,10 +383,10 @@ def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):
     assert set_aside.exit_code == 0, set_aside.output
     lines = run(folder, "people").stdout.splitlines()
     assert "  share of stays 0.3, 0.3 left, set aside" in lines
-    assert lines[-1] == "data sets labs and stays, which share one budget: epsilon 0.7 of 1 left"
+    assert lines[-1] == "data sets stays and labs, which share one budget: epsilon 0.7 of 1 left"
     known = json.loads(run(folder, "people", "--json").stdout)
     assert known["datasets"] == dict.fromkeys(("labs", "stays"), "epsilon 0.7 of 1 left")
-    assert "budget stays of the data sets labs and stays: " in run(folder, "check").stdout
+    assert "budget stays of the data sets stays and labs: " in run(folder, "check").stdout
     (door,) = (each for each in lines if "address for the pages" in each)
     assert door.count("not used yet") == 1
 
