@@ -20,6 +20,7 @@ from hushed.statements import StatementCheck, make_key
 
 PRIVATE, PUBLIC = make_key()
 ME = {"/v1/me": (200, {"id": "ana"})}
+KEYS = {"/v1/keys": (200, {"keys": [{"pem": PUBLIC.decode()}]})}
 
 STAYS = {
     "id": "stays",
@@ -264,7 +265,7 @@ def answering(tmp_path, monkeypatch, answers):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def send(method, path, headers, body):
-        status, told = answers[path]
+        status, told = (answers | KEYS)[path]
         return status, {}, json.dumps(told).encode()
 
     return connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
