@@ -363,3 +363,15 @@ def test_what_waits_of_a_share_that_is_taken_away_is_declined(team):
     assert decide(team, team.sam, made).json()["code"] == "not_pending"
     assert team.ask(team.ana, "cheap", epsilon=0.1).json()["code"] == "not_found"
     assert team.charges() == 0
+
+
+def test_what_a_stopped_token_declines_is_counted(team):
+    """At the machine: of a token, of a share, and of a person."""
+    for place, more in enumerate((["--token", split_token(team.ana)[0]], ["--share", "stays"], [])):
+        person = ("ana", "bo", "bo")[place]
+        if place < 2:
+            made = team.ask((team.ana, team.bo)[place], "dear", epsilon=0.3).json()
+            assert made["state"] == "pending"
+        words = ["serve", "revoke", person, *more, "--folder", str(team.folder)]
+        done = CliRunner().invoke(app, words)
+        assert ("declined, uncharged: 1 that waited for approval" in done.stderr) is (place < 2)

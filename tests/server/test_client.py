@@ -13,10 +13,14 @@ from typer.testing import CliRunner
 import hushed as hs
 from hushed.cli import app
 from hushed.client import ServedQuote, connect
-from hushed.errors import HushedWarning, NotFound, ParameterError
-from hushed.statements import make_key
+from hushed.client._datasets import Datasets
+from hushed.client._questions import read_quote
+from hushed.errors import AwaitingApproval, HushedWarning, NotFound, ParameterError, Refusal
+from hushed.statements import StatementCheck, make_key
 
 PRIVATE, PUBLIC = make_key()
+ME = {"/v1/me": (200, {"id": "ana"})}
+KEYS = {"/v1/keys": (200, {"keys": [{"pem": PUBLIC.decode()}]})}
 
 STAYS = {
     "id": "stays",
@@ -254,3 +258,80 @@ def test_the_lines_of_the_page_for_analysts_run(team, tmp_path, monkeypatch):
     assert team.charges() == 1
     page_of_it = (tmp_path / "answer.html").read_text(encoding="utf-8")
     assert "the signature was checked" in page_of_it
+
+
+def answering(tmp_path, monkeypatch, answers):
+    """A client of a server that gives one answer to each path."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def send(method, path, headers, body):
+        status, told = (answers | KEYS)[path]
+        return status, {}, json.dumps(told).encode()
+
+    return connect("http://127.0.0.1:8642", "hsh_token", key=PUBLIC, send=send)
+
+
+def test_what_waits_and_cannot_be_paid_today_says_so(tmp_path, monkeypatch):
+    """Approved today it would be refused: its asker hears that before a steward does."""
+    share = {"dataset": "stays", "left_today": 0.1, "per_day": 0.3}
+    pending = {"id": "r1", "state": "pending", "dataset": "stays", "epsilon": 0.2}
+    answers = {
+        "/v1/me": (200, {"id": "ana", "shares": [share]}),
+        "/v1/datasets/stays": (200, STAYS),
+        "/v1/datasets/stays/requests": (202, pending),
+    }
+    client = answering(tmp_path, monkeypatch, answers)
+    count = client.table("stays").count()
+    with pytest.raises(AwaitingApproval, match=r"epsilon 0\.1 left, which cannot pay for it"):
+        count.release(epsilon=0.2, key="a")
+    share["left_today"] = 0.3
+    with pytest.raises(AwaitingApproval) as waits:
+        count.release(epsilon=0.2, key="b")
+    assert "cannot pay" not in str(waits.value)
+    told = QUOTE | {"needs_approval": True, "left_today": 0.1}
+    assert "on a later day (UTC)" in str(read_quote(json.dumps(told).encode()))
+    assert "later day" not in str(read_quote(json.dumps(told | {"left_today": 0.5}).encode()))
+
+
+def test_a_token_that_may_not_ask_is_not_sent_to_recover(tmp_path, monkeypatch):
+    refusal = {"code": "forbidden", "title": "This token may not do that.", "detail": "Use another"}
+    answers = {
+        "/v1/me": (200, {"id": "sam", "role": "steward"}),
+        "/v1/datasets/stays": (200, STAYS),
+        "/v1/datasets/stays/requests": (403, refusal),
+    }
+    client = answering(tmp_path, monkeypatch, answers)
+    with pytest.raises(Refusal, match=r"may not do that\. Use another") as refused:
+        client.table("stays").count().release(epsilon=0.2)
+    assert "recover" not in str(refused.value)
+
+
+def test_data_sets_are_printed_in_lines(tmp_path, monkeypatch):
+    share = {"epsilon": 1.5, "left": {"epsilon": 1.2, "delta": 0.0}, "left_today": None}
+    listed = [STAYS | {"share": share, "open": True}]
+    client = answering(tmp_path, monkeypatch, {"/v1/datasets": (200, {"items": listed})} | ME)
+    found = client.datasets()
+    assert found == listed
+    assert str(Datasets([{"columns": 1, "share": 2}])) == "[{'columns': 1, 'share': 2}]"
+    assert str(found).splitlines() == [
+        "stays: protected is each row",
+        "  your share has left: epsilon 1.2 of 1.5",
+        "  los, float, from 0.0 to 30.0",
+        "  cost, float, from 0.0 to ?",
+        "  ward, string: surgery, acute",
+        "  sex, string: f, m",
+        "  city, string",
+    ]
+
+
+def test_what_a_signature_covers_is_said_first():
+    check = StatementCheck(
+        kind="answer",
+        agreement="bits",
+        checked=("a",),
+        differences=(),
+        unchecked=("b",),
+        signature=True,
+    )
+    assert check.explain().splitlines()[1].startswith("the signature covers the whole text")
+    assert "covers" not in replace(check, signature=False).explain()

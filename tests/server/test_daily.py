@@ -22,7 +22,6 @@ from hushed.ledger._together import reading, writing
 from hushed.server._alone import serving_alone
 from hushed.server._audit import verify_trail
 from hushed.server._people import MACHINE, take_share
-from hushed.server._restoring import restore_server
 from hushed.server._schema import VERSION, fetch_all, is_older
 from hushed.server._setup import check_server, invite
 from hushed.server._tokens import Scope
@@ -248,7 +247,11 @@ def test_the_day_of_a_loss_is_over(tmp_path, clock):
         team.desk.move_mark()
         team.desk.ledger.backup(copy)
         assert ask_all(team, team.ana, "ab") == [201, 201]
-    assert restore_server(folder, copy, accept_loss=True).lost > 0
+    words = ["serve", "restore", str(copy), "--accept-loss", "--folder", str(folder)]
+    said = " ".join(CliRunner().invoke(app, words).stderr.split())
+    assert "events are lost" in said
+    assert "has anything left of today (UTC)" in said
+    assert "shares with such a limit: 1" in said
     fresh = invite(folder, "ana", "analyst", [], days=30, scope=Scope())
     for team in open_team(folder, tokens):
         assert ask_all(team, fresh, "cd") == ["day_exceeded"] * 2

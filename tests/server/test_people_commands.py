@@ -5,18 +5,30 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.server.conftest import QUERY, make_folder, open_team
 from typer.testing import CliRunner
 
+from hushed import Guarantee, Ledger
 from hushed.cli import app
 from hushed.client._sending import read_problem
 from hushed.errors import LedgerUnavailable
 from hushed.server import _giving, _setup
+from hushed.server._callers import require_role
 from hushed.server._config import read_settings
+from hushed.server._daily import Daily
+from hushed.server._judging import FunctionTerms, check_price
+from hushed.server._opening import open_own
+from hushed.server._people import Grant
+from hushed.server._people_told import _say_share, say_left
+from hushed.server._problems import Problem
+from hushed.server._tokens import Scope
 
 
 @pytest.fixture(scope="module")
@@ -361,3 +373,92 @@ def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monke
     assert json.loads(told.stdout)["other_shares"] is None
     said = " ".join(done.stderr.split())
     assert "other shares of ana could not be read: see hushed serve people" in said
+
+
+def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):
+    """Two data sets on one budget are named together: they are no two budgets."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    settings = folder / "hushed.toml"
+    told = settings.read_text()
+    section = told[told.index("[dataset.stays]") :]
+    settings.write_text(told + "\n" + section.replace("dataset.stays", "dataset.labs"))
+    assert 'budget = "stays"' in section
+    set_aside = run(folder, "invite", "cy", "--page", "--share", "stays=0.3", "--reserve")
+    assert set_aside.exit_code == 0, set_aside.output
+    lines = run(folder, "people").stdout.splitlines()
+    assert "  share of stays 0.3, 0.3 left, set aside" in lines
+    assert lines[-1] == "data sets stays and labs, which share one budget: epsilon 0.7 of 1 left"
+    known = json.loads(run(folder, "people", "--json").stdout)
+    assert known["datasets"] == dict.fromkeys(("labs", "stays"), "epsilon 0.7 of 1 left")
+    assert "budget stays of the data sets stays and labs: " in run(folder, "check").stdout
+    (door,) = (each for each in lines if "address for the pages" in each)
+    assert door.count("not used yet") == 1
+
+
+def test_a_delta_of_a_share_and_of_a_budget_is_listed(tmp_path):
+    make_folder(tmp_path)
+    with Ledger(f"sqlite:///{tmp_path / 'stats' / 'hushed.db'}") as ledger:
+        limit = Guarantee(epsilon=2.0, delta=1e-5, neighbours="add-remove", unit="user")
+        ledger.open_budget("both", limit)
+        assert say_left(ledger.balance("both")) == "epsilon 2 of 2 left, delta 5e-06 of 1e-05 left"
+        told = _say_share(ledger, Grant(dataset="stays", budget="both"))
+    assert told == "stays 2, 2 left, delta 1e-05, 5e-06 left"
+
+
+def test_who_may_not_do_it_is_told_who_may():
+    sam = SimpleNamespace(role="steward", scope=Scope())
+    with pytest.raises(Problem) as refused:
+        require_role(sam, "analyst")
+    assert "A steward keeps people and shares, and never asks" in refused.value.said
+    with pytest.raises(Problem) as refused:
+        require_role(SimpleNamespace(role="analyst", scope=Scope(quote_only=True)), "analyst")
+    assert "asks prices, and nothing else" in refused.value.said
+
+
+def test_a_price_above_the_most_of_a_request_is_named():
+    dataset = SimpleNamespace(settings=SimpleNamespace(max_epsilon=1.0, max_delta=0.0))
+    with pytest.raises(Problem) as refused:
+        check_price(dataset, SimpleNamespace(max_epsilon=1.0), FunctionTerms(epsilon=1.7), 1.625)
+    assert refused.value.detail == (
+        "one request may cost at most epsilon 1.0, and this one costs epsilon 1.625"
+    )
+
+
+def test_a_day_of_which_nothing_is_left_says_why_and_until_when():
+    daily = Daily(most=0.2, day="2999-01-01", spent=Fraction(1, 5))
+    assert daily.say() == (
+        "0 of 0.2 left of 2999-01-01 (UTC), used up, or ended by a restoration of the ledger with "
+        "a loss; more after that day"
+    )
+    assert replace(daily, spent=Fraction(1, 10)).say() == "0.1 of 0.2 left of 2999-01-01 (UTC)"
+
+
+def test_a_type_of_another_name_is_told_by_ours(told):
+    folder, _ = told
+    for kind, meant in (("datetime", "timestamp"), ("text", "string"), ("flot", "float")):
+        done = run(folder, "add", "x", "no.csv", "--epsilon", "1", "--type", f"cost={kind}")
+        assert f"cannot be of type '{kind}'" in " ".join(done.output.split())
+        assert f"did you mean '{meant}'?" in " ".join(done.output.split())
+
+
+def test_the_page_gives_a_data_set_more_and_what_was_spent_stays_spent(tmp_path):
+    """The commands of docs/operating.md, after the settings are changed as it says."""
+    make_folder(tmp_path)
+    folder = tmp_path / "stats"
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    part = page.partition("## Take out, give back, change a budget")[2].partition("\n## ")[0]
+    commands = part.partition("```sh\n")[2].partition("```")[0].splitlines()
+    assert len(commands) == 2
+    with open_own(folder)[1] as ledger:
+        spent = Guarantee(epsilon=0.25, neighbours="add-remove", unit="user")
+        ledger.charge("stays", spent)
+    settings = folder / "hushed.toml"
+    told = settings.read_text()
+    settings.write_text(told.replace('budget = "stays"', 'budget = "wider"'))
+    for each in commands:
+        words = each.replace("sqlite:///stats", f"sqlite:///{folder}").split()[1:]
+        words = [str(folder) if word == "stats" else word for word in words]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+    assert "data set stays: epsilon 5.75 of 6 left" in run(folder, "people").stdout

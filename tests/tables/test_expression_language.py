@@ -103,6 +103,27 @@ def test_a_column_of_strings_is_to_be_declared(text: str, kind: str) -> None:
     assert str(refused.value).endswith(end)
 
 
+@pytest.mark.parametrize(
+    "text", ["seen - born", "born - seen", "cost - seen", "abs(born)", "day - city", "-born"]
+)
+def test_a_difference_of_dates_is_made_where_the_table_is(text: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        parse(text, COLUMNS)
+    assert (
+        "differences of dates are not in the language: make a column of days where the table is "
+        "made"
+    ) in str(refused.value)
+    assert "to read strings" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["insured + 1", "year(cost) == 2024", "not cost", "born + 1"])
+def test_only_strings_are_to_be_declared(text: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        parse(text, COLUMNS)
+    assert "is needed here" in str(refused.value)
+    assert "declare" not in str(refused.value)
+
+
 def test_a_wide_number_is_asked_as_a_string() -> None:
     frame = pd.DataFrame({"wide": pd.Series([2**63 + 5, 1], dtype="uint64")})
     table = hs.table(frame, types={"wide": "string"}).filter("wide == '9223372036854775813'")

@@ -127,9 +127,12 @@ def add(
     with finish(json=json, stopped=_STOPPED) as result:
         from hushed.server._adding import add_dataset  # noqa: PLC0415
         from hushed.server._columns import describe_columns  # noqa: PLC0415
+        from hushed.tables._engine.normalisation import COLUMN_TYPES, say_no_type  # noqa: PLC0415
 
         columns: dict[str, dict[str, Any]] = {}
         for column, told in read_pairs("--type", kind):
+            if told not in COLUMN_TYPES:
+                raise ParameterError(say_no_type(column, told))
             columns.setdefault(column, {})["kind"] = told
         for column, told in read_pairs("--range", bounds):
             low, high = _bounds(told)
@@ -311,6 +314,12 @@ def restore(
                     "Look at people and shares, and invite everybody again: the share that "
                     "somebody has, given again, is no second one"
                 )
+                if found.days:
+                    print_note(
+                        "nobody who has a limit for each day has anything left of today (UTC), "
+                        "because what was charged today may be lost: from the next day on the "
+                        f"limits are whole again; shares with such a limit: {found.days}"
+                    )
             else:
                 print_note(
                     "no answer is missing; what was done to people and tokens in the last ten "

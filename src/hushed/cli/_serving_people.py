@@ -204,7 +204,10 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
         from hushed.server._setup import show_people  # noqa: PLC0415
 
         found, left = show_people(folder)
-        result.update(people=[asdict(each) for each in found], datasets=left)
+        result.update(
+            people=[asdict(each) for each in found],
+            datasets={name: told for names, told in left.items() for name in names},
+        )
         if json:
             return
         for each in found:
@@ -215,8 +218,9 @@ def list_people(folder: FolderOption = Path(), json: JsonOption = False) -> None
             for token in each.tokens:
                 told = f"{token.what}, made {token.made}, {token.ends}, {token.used}"
                 print_line(f"  {token.id}  {told}")
-        for name, told in left.items():
-            print_line(f"data set {name}: {told}")
+        for names, told in left.items():
+            several = f"data sets {' and '.join(names)}, which share one budget"
+            print_line(f"{f'data set {names[0]}' if len(names) == 1 else several}: {told}")
 
 
 def revoke(
@@ -247,18 +251,26 @@ def revoke(
         if share is not None:
             if token is not None:
                 raise ParameterError("give --token or --share, and not both")
-            end_share(folder, person, share)
-            result.update(person=person, share=share, kept=DONE)
+            declined = end_share(folder, person, share)
+            result.update(person=person, share=share, declined=declined, kept=DONE)
             if not json:
                 print_line(f"{flat(person)} has no share of {flat(share)} any more")
                 print_note("what was spent, or set aside, stays charged to the data set")
+                _note_declined(declined)
             return
-        stopped = stop_tokens(folder, person, token)
-        result.update(person=person, stopped=stopped, kept=DONE)
+        stopped, declined = stop_tokens(folder, person, token)
+        result.update(person=person, stopped=stopped, declined=declined, kept=DONE)
         if not json:
             count = "1 token" if len(stopped) == 1 else f"{len(stopped)} tokens"
             out = f"; {flat(person)} is out" if token is None else ""
             print_line(f"stopped {count}{out}")
+            _note_declined(declined)
+
+
+def _note_declined(count: int) -> None:
+    """Say how many requests that waited for approval are declined, if any."""
+    if count:
+        print_note(f"declined, uncharged: {count} that waited for approval")
 
 
 def list_events(

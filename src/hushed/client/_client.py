@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Never
 from hushed._ground.calls import called_as
 from hushed._ground.notebook import Card, Shown, card_of_facts
 from hushed._ground.printing import flat
+from hushed.client._datasets import Datasets
 from hushed.client._declared import read_declared
 from hushed.client._functions import PROMISED as _PROMISED
 from hushed.client._functions import ServedFunction, ServedRelease
 from hushed.client._keys import find_signer, read_keys
 from hushed.client._pending import Pending, forget_pending, list_pending, write_pending
-from hushed.client._questions import ServedAnswer, ServedTable
-from hushed.client._sending import Line, NotTaken, read_object
+from hushed.client._questions import ServedAnswer, ServedTable, say_later
+from hushed.client._sending import Forbidden, Line, NotTaken, read_object
 from hushed.errors import (
     AwaitingApproval,
     EngineUnavailable,
@@ -84,15 +85,16 @@ class Client(Shown):
                 )
             raise AttributeError(f"a client has no {name!r}", name=name, obj=self)
 
-    def datasets(self) -> list[dict[str, Any]]:
+    def datasets(self) -> Datasets:
         """List the data sets that you may ask.
 
         Returns
         -------
         list of dict
-            With their columns, public bounds and keys, and what your share has left.
+            With their columns, public bounds and keys, and what your share has left. Printed, it
+            is a few lines for each.
         """
-        return list(self.line.read("/v1/datasets", "items")["items"])
+        return Datasets(self.line.read("/v1/datasets", "items")["items"])
 
     @called_as('client.table("stays")')
     def table(self, name: str) -> ServedTable:
@@ -439,6 +441,8 @@ class Client(Shown):
             raise
         except Refusal as refused:  # by a limit, for the token, by a proxy: it may have come before
             self._leave_unseen(pending)
+            if isinstance(refused, Forbidden) and self._is_steward():  # who was never charged
+                raise
             raise Refusal(refused.message, hint=_say_left(pending.key)) from None
         if told["state"] in _UNPAID:
             forget_pending(self.pending, pending.key)
@@ -462,7 +466,8 @@ class Client(Shown):
             if told["state"] == "pending":
                 raise AwaitingApproval(
                     f"the request {told['id']} waits for a steward's approval, and nothing is "
-                    "charged yet: client.recover() reads the answer when it is there",
+                    "charged yet: client.recover() reads the answer when it is there"
+                    + self._say_today(told),
                     hint=f"client.cancel({told['id']!r}) takes it back",
                 )
             if told["state"] != "charged":
@@ -472,6 +477,20 @@ class Client(Shown):
                     "there is no answer yet; it is charged: client.recover() reads it later"
                 )
             self.line.pause(0.2)
+
+    def _is_steward(self) -> bool:
+        with suppress(HushedError):
+            return bool(self.line.read("/v1/me").get("role") == "steward")
+        return False
+
+    def _say_today(self, told: Mapping[str, Any]) -> str:
+        """Say where what waits could not be paid today, even if it were approved at once."""
+        with suppress(HushedError, LookupError, TypeError):
+            shares = self.line.read("/v1/me", "shares")["shares"]
+            left = next(each for each in shares if each["dataset"] == told["dataset"])
+            if left.get("left_today") is not None and told["epsilon"] > left["left_today"]:
+                return "; " + say_later(left["left_today"])
+        return ""
 
     def _leave_unseen(self, pending: Pending) -> None:
         """Keep a request that was refused: it is read if it arrived before, and not asked anew."""

@@ -47,6 +47,14 @@ class ServedAnswer(Answer):
 _PRICE = ("epsilon", "delta", "outputs", "words", "fits", "left", "left_after", "needs_approval")
 
 
+def say_later(left: float) -> str:
+    """Say that what waits for approval cannot be paid today, even if it is approved at once."""
+    return (
+        f"of today your share has epsilon {format_down(left)} left, which cannot pay for it: "
+        "approved today it is refused, so it can be approved on a later day (UTC) alone"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ServedQuote(Shown):
     """The price of a question, as the server tells it.
@@ -108,6 +116,8 @@ class ServedQuote(Shown):
         if not self.fits:  # no steward is asked
             return f"{room}\n{self.words}"
         waits = "\na steward has to approve it first" if self.needs_approval else ""
+        if waits and self.left_today is not None and self.epsilon > self.left_today:
+            waits += f"; {say_later(self.left_today)}"
         return f"{self.words}\n{room}; the budget of the data set is asked when you pay{waits}"
 
     def explain(self) -> str:

@@ -59,6 +59,10 @@ class NotTaken(Refusal):
     """The server did not take the request: nothing was charged, and nothing is pending."""
 
 
+class Forbidden(Refusal):
+    """The token may not do that."""
+
+
 class NotReached(OSError):
     """The server was not reached, or the connection broke: what the user may look at."""
 
@@ -155,7 +159,7 @@ def read_problem(status: int, body: bytes) -> Exception:
     if kind is None:
         # Without a code it is the refusal of a proxy, which does not know what was charged.
         kind = ParameterError if code and status in (400, 413, 422) else Refusal
-        kind = NotTaken if code in _NOT_TAKEN else kind
+        kind = NotTaken if code in _NOT_TAKEN else Forbidden if code == "forbidden" else kind
     return kind(words)
 
 

@@ -48,6 +48,11 @@ _SHARE = (
 Told = TypeVar("Told")
 Shown = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
+_OTHER_ROLE: dict[str, str] = {
+    "steward": "A steward keeps people and shares, and never asks: use the token of an analyst.",
+    "analyst": "This is done by a steward.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
@@ -128,8 +133,12 @@ def _read_shown(shown: HTTPAuthorizationCredentials | None) -> str:
 
 def require_role(caller: Caller, *roles: Role, quote_only: bool = False) -> Caller:
     """Refuse whoever has none of some roles, and a token for prices where it is not enough."""
-    if caller.role not in roles or (caller.scope.quote_only and not quote_only):
-        raise Problem("forbidden")
+    if caller.role not in roles:
+        raise Problem("forbidden", _OTHER_ROLE[caller.role])
+    if caller.scope.quote_only and not quote_only:
+        raise Problem(
+            "forbidden", "It asks prices, and nothing else: ask your steward for another."
+        )
     return caller
 
 
@@ -139,7 +148,7 @@ def require_keeper(caller: Caller) -> Caller:
     One that counts from some addresses makes none that counts from others.
     """
     if require_role(caller, "steward").scope.datasets is not None:
-        raise Problem("forbidden")
+        raise Problem("forbidden", "It is for some data sets: this needs a token for all of them.")
     return caller
 
 

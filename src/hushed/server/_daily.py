@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hushed.server._people import Grant
 
 LARGEST = 1000  # epsilon of a day
+NONE_LEFT = "used up, or ended by a restoration of the ledger with a loss; more after that day"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,8 @@ class Daily:
     def say(self) -> str:
         """Say how much is left of which day."""
         left, most = format_down(self.left(), 4), format_up(self.most, 4)
-        return f"{left} of {most} left of {self.today()} (UTC)"
+        told = f"{left} of {most} left of {self.today()} (UTC)"
+        return told if self.left() > 0.0 else f"{told}, {NONE_LEFT}"
 
 
 def _today() -> str:
@@ -133,11 +135,19 @@ def _write(connection: Transaction, person: str, grant: Grant, daily: Daily) -> 
     )
 
 
-def end_days(connection: Transaction) -> None:
-    """Leave nothing of today to anybody who has a limit: what was charged today may be lost."""
+def end_days(connection: Transaction) -> int:
+    """Leave nothing of today to those who have a limit: what was charged today may be lost.
+
+    Gives the number of shares that are in use, and have such a limit.
+    """
     run(
         connection,
         "UPDATE @.hushed_s_grants SET day_spent = per_day, "
         "day = CASE WHEN day > :today THEN day ELSE :today END WHERE per_day IS NOT NULL",
         {"today": _today()},
     )
+    statement = (
+        "SELECT count(*) AS ended FROM @.hushed_s_grants "
+        "WHERE per_day IS NOT NULL AND ended IS NULL"
+    )
+    return int(fetch_all(connection, statement)[0]["ended"])

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, WrapValidator
 
+from hushed._ground.printing import format_up
 from hushed.errors import Overspent
 from hushed.guarantee import Guarantee
 from hushed.ledger import Ledger
@@ -266,7 +267,11 @@ def check_price(
     """Refuse a price above what one request may cost."""
     most = most_epsilon(dataset.settings, limits)
     if epsilon > most:
-        raise Problem("bad_value", f"one request may cost at most epsilon {most!r}")
+        raise Problem(
+            "bad_value",
+            f"one request may cost at most epsilon {most!r}, and this one costs epsilon "
+            f"{format_up(epsilon)}",
+        )
     if terms.delta > dataset.settings.max_delta:
         raise Problem(
             "bad_value", f"one request may cost at most delta {dataset.settings.max_delta!r}"

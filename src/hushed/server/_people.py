@@ -104,30 +104,33 @@ def insert_person(
     add_event(connection, actor=actor, action=f"added {role}", about=name)
 
 
-def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> None:
-    """Let somebody in again, or out: all tokens stop counting at once, and never count again."""
+def set_active(ledger: Ledger, person: str, active: bool, *, actor: str) -> int:
+    """Let somebody in again, or out: all tokens stop counting at once, and never count again.
+
+    Gives how many requests that waited for approval are declined.
+    """
     with telling(ledger) as connection:
-        write_active(connection, person, active, actor=actor)
+        return write_active(connection, person, active, actor=actor)
 
 
-def write_active(connection: Transaction, person: str, active: bool, *, actor: str) -> None:
+def write_active(connection: Transaction, person: str, active: bool, *, actor: str) -> int:
     """Do what `set_active` does, in a transaction that has the trail."""
     found = require_person(connection, person)
     values = {"id": person, "active": int(active)}
     run(connection, "UPDATE @.hushed_s_people SET active = :active WHERE id = :id", values)
     action = "let in" if active else "let out"
     add_event(connection, actor=actor, action=action, about=found["name"])
-    if not active:
-        statement = (
-            "UPDATE @.hushed_s_tokens SET revoked = :at WHERE person = :id AND revoked IS NULL"
-        )
-        run(connection, statement, {"at": now(), "id": person})
-        _tell_gone(connection, decline_gone(connection, person=person))
+    if active:
+        return 0
+    statement = "UPDATE @.hushed_s_tokens SET revoked = :at WHERE person = :id AND revoked IS NULL"
+    run(connection, statement, {"at": now(), "id": person})
+    return _tell_gone(connection, decline_gone(connection, person=person))
 
 
-def _tell_gone(connection: Transaction, requests: list[str]) -> None:
+def _tell_gone(connection: Transaction, requests: list[str]) -> int:
     for each in requests:
         add_event(connection, actor="server", action="declined", about=each)
+    return len(requests)
 
 
 def require_person(connection: Transaction, person: str) -> dict[str, Any]:
@@ -217,8 +220,8 @@ def insert_token(
     return identity, text
 
 
-def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
-    """Stop a token at once."""
+def revoke_token(ledger: Ledger, token: str, *, actor: str) -> int:
+    """Stop a token at once; how many requests that waited for approval are declined."""
     with telling(ledger) as connection:
         found = fetch_one(
             connection,
@@ -232,11 +235,14 @@ def revoke_token(ledger: Ledger, token: str, *, actor: str) -> None:
         run(connection, "UPDATE @.hushed_s_tokens SET revoked = :at WHERE id = :id", values)
         about = f"{found['name']} {token}"
         add_event(connection, actor=actor, action="revoked a token", about=about)
-        _tell_gone(connection, decline_gone(connection, token=token))
+        return _tell_gone(connection, decline_gone(connection, token=token))
 
 
-def take_share(ledger: Ledger, person: str, dataset: str, *, actor: str) -> None:
-    """Take a share away: its person asks that data set no more; what was spent stays spent."""
+def take_share(ledger: Ledger, person: str, dataset: str, *, actor: str) -> int:
+    """Take a share away: its person asks that data set no more; what was spent stays spent.
+
+    Gives how many requests that waited for approval are declined.
+    """
     with telling(ledger) as connection:
         found = require_person(connection, person)
         done = run(
@@ -251,7 +257,7 @@ def take_share(ledger: Ledger, person: str, dataset: str, *, actor: str) -> None
             )
         about = f"{found['name']} {dataset}"
         add_event(connection, actor=actor, action="took a share away", about=about)
-        _tell_gone(connection, decline_gone(connection, person=person, dataset=dataset))
+        return _tell_gone(connection, decline_gone(connection, person=person, dataset=dataset))
 
 
 def find_caller(ledger: Ledger, text: str, address: str, use: Use = "api") -> Caller | None:

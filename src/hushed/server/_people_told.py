@@ -14,7 +14,7 @@ from hushed.server._people import Grant, list_grants, list_people
 
 _USES: Final = {
     "api": "token",
-    "door": "address for the pages, not used yet",
+    "door": "address for the pages",
     "page": "session of the pages",
 }
 _HOUR, _DAY = 3600, 86_400
@@ -49,17 +49,32 @@ def describe_people(ledger: Ledger) -> tuple[PersonView, ...]:
     return tuple(_describe(ledger, each) for each in list_people(ledger))
 
 
-def say_budgets(ledger: Ledger, settings: Settings) -> dict[str, str]:
-    """Say what is left of each data set, of those whose budget is there."""
+def say_budgets(ledger: Ledger, settings: Settings) -> dict[tuple[str, ...], str]:
+    """Say what is left of each budget, by the data sets that share it."""
+    found = datasets_of_budgets(settings)
     budgets = {each.name for each in ledger.budgets()}
-    found = {name: each.budget for name, each in settings.dataset.items()}
-    return {name: say_left(ledger.balance(each)) for name, each in found.items() if each in budgets}
+    return {
+        tuple(names): say_left(ledger.balance(budget))
+        for budget, names in found.items()
+        if budget in budgets
+    }
+
+
+def datasets_of_budgets(settings: Settings) -> dict[str, list[str]]:
+    """List the data sets of each budget."""
+    found: dict[str, list[str]] = {}
+    for name, each in settings.dataset.items():
+        found.setdefault(each.budget, []).append(name)
+    return found
 
 
 def say_left(balance: Balance) -> str:
-    """Say what is left of the epsilon of a budget."""
-    limit = format_up(balance.budget.limit.epsilon, 4)
-    return f"epsilon {format_down(balance.epsilon_left, 3)} of {limit} left"
+    """Say what is left of a budget; of a delta, if it has one."""
+    limit = balance.budget.limit
+    told = f"epsilon {format_down(balance.epsilon_left, 3)} of {format_up(limit.epsilon, 4)} left"
+    if limit.delta:
+        told += f", delta {format_down(balance.delta_left, 3)} of {format_up(limit.delta, 4)} left"
+    return told
 
 
 def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
@@ -88,8 +103,12 @@ def _describe(ledger: Ledger, person: dict[str, Any]) -> PersonView:
 
 def _say_share(ledger: Ledger, share: Grant) -> str:
     balance = ledger.balance(share.budget)
-    size = format_up(balance.budget.limit.epsilon, 4)
-    told = f"{share.dataset} {size}, {format_down(balance.epsilon_left, 3)} left"
+    limit = balance.budget.limit
+    told = f"{share.dataset} {format_up(limit.epsilon, 4)}"
+    told += f", {format_down(balance.epsilon_left, 3)} left"
+    if limit.delta:
+        told += f", delta {format_up(limit.delta, 4)}, {format_down(balance.delta_left, 3)} left"
+    told += ", set aside" if share.reserved else ""
     told += "" if share.daily is None else f", each day {share.daily.say()}"
     before = spent_before(ledger, share)
     return told + (f", {format_up(before, 4)} spent of earlier shares" if before else "")

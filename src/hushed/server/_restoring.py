@@ -54,6 +54,7 @@ class Restored:
     failed: int = 0  # requests that were charged in the copy, and have failed now
     declined: int = 0  # requests that waited for approval, asked with tokens that are revoked now
     revoked: int = 0  # tokens
+    days: int = 0  # shares with a limit for each day, of which nothing is left today
     returned: int = 0  # answers that are there again, and that the server deletes when it starts
     kept: str = field(default="", repr=False)  # where the file before is
 
@@ -171,13 +172,14 @@ def _prepare(folder: Path, settings: Settings, ledger: Ledger, *, accept_loss: b
             add_event(connection, actor=MACHINE, action="restored the ledger", about="whole")
         return Restored(returned=returned)
     booked = _book(settings, ledger, spent)
-    failed, declined, revoked = _end_open(ledger, lost)
+    failed, declined, revoked, days = _end_open(ledger, lost)
     return Restored(
         lost=lost,
         booked=booked,
         failed=failed,
         declined=declined,
         revoked=revoked,
+        days=days,
         returned=returned,
     )
 
@@ -228,7 +230,7 @@ def _is_share(name: str, settings: Settings) -> bool:
     return bool(person) and dataset in settings.dataset and name not in own
 
 
-def _end_open(ledger: Ledger, lost: int) -> tuple[int, int, int]:
+def _end_open(ledger: Ledger, lost: int) -> tuple[int, int, int, int]:
     """Fail what is charged, for it may have been answered since; let nobody in by an old token.
 
     What waits for approval was asked with such a token.
@@ -245,7 +247,7 @@ def _end_open(ledger: Ledger, lost: int) -> tuple[int, int, int]:
         declined = decline_all(connection)
         for waited in declined:
             add_event(connection, actor=MACHINE, action="declined", about=waited)
-        end_days(connection)
+        days = end_days(connection)
         about = f"{lost} events or charges are lost"
         add_event(connection, actor=MACHINE, action="restored the ledger", about=about)
-    return len(found), len(declined), int(revoked)
+    return len(found), len(declined), int(revoked), days

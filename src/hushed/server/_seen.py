@@ -317,7 +317,7 @@ def _tell_read(desk: Desk, caller: Caller, found: Request, action: str, text: st
 def _require_answered(desk: Desk, caller: Caller, request: str) -> Request:
     """Find a request whose answer the caller may read now."""
     if caller.role == "steward" and not desk.settings.server.stewards_read_answers:
-        raise Problem("forbidden")
+        raise Problem("forbidden", "On this server stewards read no answers.")
     found = require_visible(desk, caller, request)
     state = found.shown_state()
     if state == found.state:

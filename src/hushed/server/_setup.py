@@ -51,7 +51,13 @@ from hushed.server._people import (
     tell_token,
     write_active,
 )
-from hushed.server._people_told import PersonView, describe_people, say_budgets, say_left
+from hushed.server._people_told import (
+    PersonView,
+    datasets_of_budgets,
+    describe_people,
+    say_budgets,
+    say_left,
+)
 from hushed.server._requests import list_open
 from hushed.server._schema import make_tables
 from hushed.server._sessions import write_address
@@ -225,15 +231,18 @@ def invite(
     return write_address(settings.server, made[-1]) if scope.use == "door" else made[-1]
 
 
-def show_people(folder: Path) -> tuple[tuple[PersonView, ...], dict[str, str]]:
-    """Describe everybody, with shares and what opens doors now; what is left of the data sets."""
+def show_people(folder: Path) -> tuple[tuple[PersonView, ...], dict[tuple[str, ...], str]]:
+    """Describe everybody, with shares and what opens doors now; what is left of the budgets."""
     settings, ledger = open_server(folder)
     with ledger:
         return describe_people(ledger), say_budgets(ledger, settings)
 
 
-def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
-    """Let somebody out, with all tokens and sessions, or stop one of them; the ids."""
+def stop_tokens(folder: Path, name: str, token: str | None = None) -> tuple[list[str], int]:
+    """Let somebody out, with all tokens and sessions, or stop one of them.
+
+    Gives the ids, and how many requests that waited for approval are declined.
+    """
     _, ledger = open_server(folder)
     with ledger:
         person = _find_person(ledger, name)
@@ -244,22 +253,20 @@ def stop_tokens(folder: Path, name: str, token: str | None = None) -> list[str]:
             if each["revoked"] is None and datetime.fromisoformat(each["expires"]) > now
         ]
         if token is None:
-            set_active(ledger, person["id"], False, actor=MACHINE)
-            return open_ones
+            return open_ones, set_active(ledger, person["id"], False, actor=MACHINE)
         if token not in open_ones:
             raise NotFound(
                 f"{name} has no such token that counts: give the 12 characters that hushed serve "
                 "people lists, and not the token itself"
             )
-        revoke_token(ledger, token, actor=MACHINE)
-        return [token]
+        return [token], revoke_token(ledger, token, actor=MACHINE)
 
 
-def end_share(folder: Path, name: str, dataset: str) -> None:
-    """Take a share of somebody away."""
+def end_share(folder: Path, name: str, dataset: str) -> int:
+    """Take a share of somebody away; how many requests that waited are declined."""
     _, ledger = open_server(folder)
     with ledger:
-        take_share(ledger, _find_person(ledger, name)["id"], dataset, actor=MACHINE)
+        return take_share(ledger, _find_person(ledger, name)["id"], dataset, actor=MACHINE)
 
 
 def list_shares_of(folder: Path, name: str) -> tuple[str, ...]:
@@ -316,11 +323,14 @@ def check_server(folder: Path) -> Check:
                 facts += [f"data set {each.id}: {more}" for more in told]
         known, wrong = check_functions(folder, settings, ledger, datasets)
         facts, problems = facts + known, problems + wrong
+        shared = datasets_of_budgets(settings)
         for budget in ledger.budgets():
             try:
                 verified = ledger.verify(budget.name)
                 left = say_left(ledger.balance(budget.name))
-                facts.append(f"budget {budget.name}: {verified}, {left}")
+                names = shared.get(budget.name, [])
+                of = f" of the data sets {' and '.join(names)}" if len(names) > 1 else ""
+                facts.append(f"budget {budget.name}{of}: {verified}, {left}")
             except HushedError as error:
                 problems.append(error.message)
         try:

@@ -46,6 +46,10 @@ _A = {
 }
 _TRIED = "that the function was tried just before the release: its maker wrote it"
 _NO_LEDGER = "that it was charged: no ledger was given to look at"
+_COVERED = (
+    "the signature covers the whole text of the certificate, and nothing else: that the rows were "
+    "read as it says is the word of whoever has the key"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -98,7 +102,7 @@ class StatementCheck(Shown):
         str
             Plain words.
         """
-        lines = [self._headline()]
+        lines = [self._headline(), *[_COVERED] * self.signature]
         for name, found in (
             ("does not hold", self.differences),
             ("holds", self.checked),

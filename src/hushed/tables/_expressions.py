@@ -34,6 +34,9 @@ from hushed.tables._expression_parts import (
 _NAMED = 50  # columns that a message lists
 _NUMBERS: tuple[ColumnType, ...] = ("int", "float")
 _TIMES: tuple[ColumnType, ...] = ("date", "timestamp")
+_NO_DAYS = (
+    "; differences of dates are not in the language: make a column of days where the table is made"
+)
 FUNCTIONS: Mapping[str, tuple[ColumnType, ...]] = MappingProxyType(  # and the types that they take
     {
         "is_null": get_args(ColumnType),
@@ -203,8 +206,7 @@ class _Checker:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.infer_negative(constant_of(node), operand)
             case ast.BinOp(op=operator) if type(operator) in ARITHMETIC:
-                self.require(node.left, *_NUMBERS)
-                self.require(node.right, *_NUMBERS)
+                self.require_numbers(node)
                 return "float"
             case ast.Compare():
                 return self.infer_comparison(node)
@@ -244,10 +246,26 @@ class _Checker:
     def require(self, node: ast.expr, *types: ColumnType) -> None:
         found = self.type_of(node)
         if found not in types:
+            advice: dict[str, str] = {}
+            if found == "string" and types != ("bool",):
+                advice = type_advice(node, kind="date" if types == _TIMES else "float")
+            days = _NO_DAYS if found in _TIMES and types == _NUMBERS else ""
             raise self.refuse(
-                f"{excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here",
-                **type_advice(node, kind="date" if types == _TIMES else "float"),
+                f"{excerpt(node)} is of type {found}, and {' or '.join(types)} is needed here"
+                + days,
+                **advice,
             )
+
+    def require_numbers(self, node: ast.BinOp) -> None:
+        both = node.left, node.right
+        # Dates in a file may be strings, and read as numbers all of them would be missing.
+        if isinstance(node.op, ast.Sub) and {*map(self.type_of, both)} == {"string"}:
+            raise self.refuse(
+                "a string is not subtracted from a string: the type of a column of numbers is "
+                f"declared as float{_NO_DAYS}"
+            )
+        for each in both:
+            self.require(each, *_NUMBERS)
 
     def infer_call(self, function: str, one: ast.expr) -> ColumnType:
         found = self.type_of(one)

@@ -20,6 +20,7 @@ from hushed.tables._engine.normalisation import (
     ColumnCast,
     choose_cast,
     describe_held,
+    say_no_type,
 )
 from hushed.tables._engine.parts import state_of
 from hushed.tables._expressions import find_column
@@ -271,9 +272,7 @@ def check_types(types: Mapping[str, ColumnType], names: Iterable[str]) -> dict[s
     for column, declared in types.items():
         find_column(column, known)
         if declared not in COLUMN_TYPES:
-            raise ParameterError(
-                f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}"
-            )
+            raise ParameterError(say_no_type(column, declared))
     return dict(types)
 
 

@@ -24,13 +24,40 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+from hushed._ground.printing import suggest
 from hushed._ground.types import ColumnType, StoredType
 from hushed.errors import ParameterError
 from hushed.tables._engine.dialect import Dialect
 
 COLUMN_TYPES: tuple[ColumnType, ...] = ("int", "float", "string", "bool", "date", "timestamp")
 
+_OTHER_NAMES: Mapping[str, ColumnType] = MappingProxyType(
+    {
+        "bigint": "int",
+        "boolean": "bool",
+        "datetime": "timestamp",
+        "decimal": "float",
+        "double": "float",
+        "float64": "float",
+        "int64": "int",
+        "integer": "int",
+        "number": "float",
+        "numeric": "float",
+        "str": "string",
+        "text": "string",
+        "time": "timestamp",
+        "varchar": "string",
+    }
+)
+
 Held = Literal["", "zoned", "single"]
+
+
+def say_no_type(column: str, declared: object) -> str:
+    """Say that there is no such type of a column, and which one was meant, if that is clear."""
+    known = _OTHER_NAMES.get(str(declared).lower())
+    hint = f"; did you mean {known!r}?" if known else suggest(declared, COLUMN_TYPES)
+    return f"{column!r} cannot be of type {declared!r}; types are {', '.join(COLUMN_TYPES)}{hint}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,54 @@
+"""The data sets of a server, as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hushed._ground.printing import flat, format_down, format_up
+
+
+class Datasets(list[dict[str, Any]]):
+    """A list of data sets that is printed in a few lines for each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        try:
+            return "\n".join(line for each in self for line in _describe(each)) or "no data set"
+        except (LookupError, TypeError, ValueError):  # of a server that tells something else
+            return list.__repr__(self)
+
+    __repr__ = __str__
+
+
+def _describe(told: Mapping[str, Any]) -> Iterator[str]:
+    user = told.get("user")
+    unit = "each row" if user is None else f"each person, by the column {flat(str(user))}"
+    closed = "" if told.get("open", True) else "; it cannot be asked now"
+    yield f"{flat(str(told.get('id')))}: protected is {unit}{closed}"
+    share = told.get("share")
+    if share is not None:
+        left = f"epsilon {format_down(share['left']['epsilon'])} of {format_up(share['epsilon'])}"
+        if share.get("left_today") is not None:
+            today = f"{format_down(share['left_today'])} of {format_up(share['per_day'])}"
+            left += f", of {flat(str(share.get('today')))} (UTC) {today}"
+            if not share["left_today"]:
+                left += ", used up, or ended by a restoration; more after that day"
+        yield f"  your share has left: {left}"
+    for column in told.get("columns", ()):
+        yield f"  {_describe_column(column)}"
+
+
+def _describe_column(column: Mapping[str, Any]) -> str:
+    known = f"{flat(str(column['name']))}, {flat(str(column['kind']))}"
+    low, high = column.get("low"), column.get("high")
+    if low is not None or high is not None:
+        known += f", from {flat(_bound(low))} to {flat(_bound(high))}"
+    if column.get("keys"):
+        known += ": " + ", ".join(flat(str(each)) for each in column["keys"])
+    return known
+
+
+def _bound(value: object) -> str:
+    return "?" if value is None else str(value)
