@@ -372,7 +372,7 @@ def test_an_invitation_is_done_where_other_shares_cannot_be_read(tmp_path, monke
     told = run(tmp_path / "stats", "invite", "ana", "--json")
     assert json.loads(told.stdout)["other_shares"] is None
     said = " ".join(done.stderr.split())
-    assert "other shares of ana could not be read: see hushed serve people" in said
+    assert "other shares of ana could not be read: hushed serve people lists them" in said
 
 
 def test_people_say_deltas_what_is_set_aside_and_what_shares_a_budget(tmp_path):
