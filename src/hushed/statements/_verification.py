@@ -47,7 +47,7 @@ _A = {
 _TRIED = "that the function was tried just before the release: its maker wrote it"
 _NO_LEDGER = "that it was charged: no ledger was given to look at"
 _COVERED = (
-    "the signature covers the whole text of the certificate, and nothing else: that the rows were "
+    "the signature covers the whole text of the certificate, and nothing else; that the rows were "
     "read as it says is the word of whoever has the key"
 )
 
