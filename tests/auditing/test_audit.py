@@ -574,7 +574,7 @@ class TestWhatTheInputsAre:
             audit(count, claim=ONE, batch=True, workers=1)
         told = str(caught.value)
         assert "function of rows give pairs of tables" in told
-        assert "extreme_pairs(low, high, rows)" in told
+        assert "hs.auditing.extreme_pairs(low, high, rows)" in told
         assert "'patterns' (every answer may move by 1" in told
         assert "'one below, rest above'" in told
 

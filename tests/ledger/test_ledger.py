@@ -1145,6 +1145,19 @@ def test_a_query_that_forgot_its_user_hears_of_the_column_before_a_weaker_budget
     assert text.index("user='COLUMN' (--user COLUMN)") < text.index("open another budget")
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_a_budget_of_people_says_that_a_release_of_rows_promises_less(plain, neighbours):
+    """Before another budget is named: its promise is weaker, and no part of one total."""
+    plain.open_budget("people", G(epsilon=1.0, neighbours="add-remove", unit="user"))
+    with pytest.raises(ParameterError) as refused:
+        plain.charge("people", G(epsilon=0.1, neighbours=neighbours))
+    text = str(refused.value)
+    assert text.index("this release protects rows, which is weaker") < text.lower().index(
+        "open another budget"
+    )
+    assert "Two budgets do not add up to one total" in text
+
+
 def test_a_key_in_use_says_what_differs(plain):
     plain.open_budget("b", G(epsilon=1.0))
     plain.charge("b", G(epsilon=0.1), key="k", question="one")

@@ -257,6 +257,27 @@ def test_a_mechanism_that_returns_nothing_is_refused(batch):
         assert_private(forgets, PAIRS, claim=1.0, samples=300, batch=batch)
 
 
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("columns", [0, 2])
+def test_a_mechanism_that_returns_nan_alone_is_refused(batch, columns):
+    """As of None, all such outputs are one: not refuted would say nothing."""
+
+    def spoils(rows, rng, *size):
+        shape = (*size, columns) if columns else size
+        return np.full(shape, np.nan) + rng.normal(size=shape or None)
+
+    with pytest.raises(BadFunction, match=r"returned NaN: there is no answer to judge"):
+        assert_private(spoils, PAIRS, claim=1.0, samples=300, batch=batch)
+
+
+def test_nan_that_depends_on_the_rows_is_caught():
+    def spoils(rows, rng):
+        return np.nan if rows[0] else rng.normal()
+
+    with pytest.raises(AssertionError, match="VIOLATED"):
+        assert_private(spoils, PAIRS, claim=1.0, samples=300)
+
+
 def test_silence_that_depends_on_the_rows_is_caught():
     """None on one table alone is an outcome, and so is an error."""
 

@@ -593,6 +593,26 @@ class TestRows:
         assert not hasattr(inner, "coef_")
 
 
+@pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_texts_are_named_by_their_types(of):
+    """The type of a column is public, which of its cells is no number is not."""
+    labels = [0.0, 1.0] * 20
+    frame = of({"age": [1.0] * 40, "edu": ["high"] * 40})
+    with pytest.raises(BadRows, match=r"hold texts or objects: 'edu'. Leave them out") as told:
+        objective(Ridge(), labels=(0, 1), bounds=(0, 1)).fit(frame, labels)
+    assert "high" not in str(told.value)
+    with pytest.raises(BadRows, match="which one is not said"):
+        objective(Ridge(), labels=(0, 1), bounds=(0, 1)).fit([[1.0], ["high"]] * 20, labels)
+
+
+def test_people_with_several_rows_and_weights_are_refused_with_the_way_out():
+    with pytest.raises(ParameterError, match=r"no argument user.*hs\.Blocks\(\.\.\., user=COLUMN"):
+        PrivateEstimator(Ridge(), user="patient")
+    model = objective(Ridge(), labels=(0, 1), bounds=(0, 1))
+    with pytest.raises(ParameterError, match=r"no argument sample_weight.*function of your own"):
+        model.fit([[0.5]] * 40, [0.0, 1.0] * 20, sample_weight=[1.0] * 40)
+
+
 class TestBudget:
     def test_each_fit_is_one_charge_and_too_many_are_refused(self, tmp_path):
         """The certificate names the budget; a clone pays into the same one."""

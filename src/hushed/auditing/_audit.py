@@ -73,7 +73,7 @@ def audit(
         ``mechanism(rows, rng) -> output``; with ``batch`` ``mechanism(rows, rng, size) ->
         outputs``. One that takes only the rows is trusted to draw its own fresh entropy. Outputs
         may be anything that can be read: a generator or a function is refused, and so is ``None``
-        from every run. A run that raises is an outcome, too.
+        or NaN from every run. A run that raises is an outcome, too.
     pairs : str, PopulationPairs, or iterable of Pair or (rows, neighbour)
         What to run it on. For a function of rows: pairs of tables (see `extreme_pairs`). For a
         function of a list of query answers: a family of them (see `pattern_pairs`), by name.

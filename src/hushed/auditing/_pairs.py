@@ -118,7 +118,7 @@ def pattern_pairs(family: str = "patterns", answers: int = 5) -> list[Pair]:
         raise ParameterError(
             f"pairs must be one of {', '.join(FAMILIES)}, for a mechanism whose input is a list of "
             f"query answers; got {as_given(family)}. For a function of rows give "
-            "extreme_pairs(low, high, rows), or a list of (rows, neighbour)",
+            "hs.auditing.extreme_pairs(low, high, rows), or a list of (rows, neighbour)",
             parameter="pairs",
         )
     if not is_whole(answers) or answers < 1:
@@ -199,8 +199,8 @@ def read_pairs(
     if pairs is None:
         raise ParameterError(
             "an audit needs pairs of neighbouring inputs. For a function of rows give pairs of "
-            "tables that differ in one row: extreme_pairs(low, high, rows), or a list of "
-            "(rows, neighbour). For a function of a list of query answers name a family: "
+            "tables that differ in one row: hs.auditing.extreme_pairs(low, high, rows), or a list "
+            "of (rows, neighbour). For a function of a list of query answers name a family: "
             f"{describe_families()}"
         )
     if relation not in get_args(Relation):

@@ -269,21 +269,25 @@ def _draw_probes(source: Source, pairs: list[Pair], seed: int) -> list[Any]:
 
 
 def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
-    """Refuse what only fails, or answers nothing: its runs are alike, and nothing is refuted."""
-    silent: list[Raised | None] = []
+    """Refuse what only fails, or answers nothing: its runs are alike, and nothing is refuted.
+
+    An answer of NaN alone is none, as ``None`` is.
+    """
+    silent: list[Any] = []
     for number, pair in enumerate(pairs):
         rng = stage_generator(seed, "answers", str(number))
         for side in _list_sides(pair):
             outputs = source.draw(side, rng, _TRIED)
-            found = [] if isinstance(outputs, np.ndarray) else outputs
-            none = [each for each in found if each is None or isinstance(each, Raised)]
+            none = [each for each in outputs if isinstance(each, Raised) or _is_nothing(each)]
             if len(none) < _TRIED:
                 return
             silent += none
-    failed = [each for each in silent if each is not None]
+    failed = [each for each in silent if isinstance(each, Raised)]
     if failed and len(failed) < len(silent):
         return  # whether it fails or is silent may depend on the rows
     said, doubt = "returned None", "does it lack a return, or refuse every one of these tables?"
+    if any(each is not None for each in silent):
+        said, doubt = "returned NaN", "does one missing cell, or an empty table, make NaN of all?"
     if failed:
         reason = f" ({failed[0].reason})" if failed[0].reason else ""
         said, doubt = f"ended in {failed[0].name}{reason}", "is the pair what it takes?"
@@ -291,6 +295,14 @@ def _require_an_answer(source: Source, pairs: list[Pair], seed: int) -> None:
         f"all of the first {len(silent)} runs, on every table, {said}: "
         f"there is no answer to judge. Call the mechanism once by hand; {doubt}"
     )
+
+
+def _is_nothing(output: Any) -> bool:
+    """Whether an answer is None, or numbers none of which is one."""
+    numbers = isinstance(output, float | np.floating | np.ndarray)
+    if not numbers or np.asarray(output).dtype.kind not in "fc":
+        return output is None
+    return bool(np.size(output)) and bool(np.isnan(output).all())
 
 
 def _require_fresh(one: Any, other: Any) -> None:

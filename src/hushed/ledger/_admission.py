@@ -122,7 +122,14 @@ def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
         others.append(f"sample with protect={limit.protect!r}")
     ways = [*others[:first], f"open another budget with {spelled}", *others[first:]]
     told = ", or ".join(ways)
-    return told[0].upper() + told[1:]
+    told = told[0].upper() + told[1:]
+    if limit.unit != "row" and promise.unit == "row":
+        return (
+            "The budget protects people, and this release protects rows, which is weaker where "
+            "somebody has several: release with user='COLUMN' (--user COLUMN) where it can be "
+            f"given. {told}. Two budgets do not add up to one total"
+        )
+    return told
 
 
 def _can_be_turned(limit: Guarantee, promise: Guarantee) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hushed._ground.calls import called_as
+from hushed._ground.calls import explained
 from hushed._ground.checks import read_count, read_epsilon, require_one_of
 from hushed._ground.decimals import read
 from hushed._ground.types import Floats
@@ -78,12 +78,20 @@ def _model_has(name: str) -> Callable[[Method], Method]:
     return offer
 
 
-@called_as('hs.sklearn.PrivateEstimator(LogisticRegression(), epsilon=1.0, route="objective")')
+@explained(
+    "call it as in hs.sklearn.PrivateEstimator(LogisticRegression(), epsilon=1.0, "
+    'route="objective"). It protects rows: for people who have several rows take '
+    "hs.sample_sensitivity(..., user=COLUMN) or hs.Blocks(..., user=COLUMN) of a function that "
+    "fits the model, as docs/sklearn.md shows"
+)
 class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     """Fit an estimator of scikit-learn, and keep no more of the rows than a private release.
 
     Each call of ``fit`` is one release, with a certificate and a charge. Everything after it, as
     ``predict``, works on what was released and costs nothing.
+
+    The promise is for one row. Where a person has several rows, each further row of theirs costs
+    them the same epsilon again: take a function of your own with ``user=`` then (docs/sklearn.md).
 
     Parameters
     ----------
@@ -136,7 +144,7 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     neighbours : {"replace-one", "add-remove"}, default "replace-one"
         Whether the number of rows is public; the sampled route needs that it is.
     unit : {"row", "person"}, default "row"
-        Whether each row is declared to be one person.
+        Whether each row is declared to be one person. Never where a person has several rows.
     ledger : Ledger, optional
         Where each fit is charged.
     budget : str, optional
@@ -255,6 +263,11 @@ class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True
         return tags
 
+    @explained(
+        "call it as in model.fit(X, y). Rows have no weights here, for the noise is for rows that "
+        "count alike; a model with weights is fitted by a function of your own, that takes the "
+        "weights from a column of the rows, with hs.sample_sensitivity and hs.release"
+    )
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on private rows, and keep what is released.
 

@@ -25,6 +25,8 @@ _DEEPEST = 4  # lists within lists that a label is taken out of
 # As numbers they are counts of a unit that a type has: private and public ones may differ in it.
 _TIMES = (np.datetime64, np.timedelta64)
 _NAMED_TIMES = ("Date", "Time", "Duration")  # of Polars
+_TEXTS = ("object", "str", "utf8", "categor", "enum")  # beginnings, of pandas and Polars
+_NAMED = 5  # columns that a message names
 NO_TIMES = (
     "a column holds dates, times or durations, of which the number depends on the unit of its "
     "type: make numbers of them, such as days since a date, in private and public rows alike"
@@ -259,7 +261,26 @@ def encode_privately(scheme: Scheme, features: Any, labels: Any) -> Floats:
         return np.asarray(call_privately(partial(_encode_both, scheme, labels), features))
     except BadFunction:
         told = "X must hold numbers, and y what its type says: a cell could not be read as one"
+    if named := _name_texts(features):
+        raise BadRows(
+            f"{told}. By their types, these columns hold texts or objects: {named}. Leave them "
+            "out, or make numbers of them by public rules, such as one column of 0 and 1 for each "
+            "known text"
+        )
     raise BadRows(f"{told}; which one is not said, because it may be private")
+
+
+def _name_texts(features: Any) -> str:
+    """Name columns of texts, categories or objects by their types, which are public; no cell."""
+    if not hasattr(features, "columns"):
+        return ""
+    found = [
+        repr(name)
+        for name, kind in zip(features.columns, features.dtypes, strict=True)
+        if str(kind).lower().startswith(_TEXTS)
+    ]
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
 
 
 def _encode_both(scheme: Scheme, labels: Any, features: Any) -> Floats:
