@@ -125,7 +125,7 @@ def _way_out(name: str, limit: Guarantee, promise: Guarantee) -> str:
     told = told[0].upper() + told[1:]
     if limit.unit != "row" and promise.unit == "row":
         return (
-            "The budget protects people, and this release protects rows, which is weaker where "
+            "The budget protects people, and this release protects rows, which says less where "
             "somebody has several: release with user='COLUMN' (--user COLUMN) where it can be "
             f"given. {told}. Two budgets do not add up to one total"
         )
