@@ -581,7 +581,9 @@ class TestWhatTheInputsAre:
     @pytest.mark.parametrize("family", ["extremes", "rows"])
     def test_a_family_that_is_none(self, family):
         """A name that is no family of answers leads to pairs of tables."""
-        with pytest.raises(ParameterError, match=r"give extreme_pairs\(low, high, rows\)"):
+        with pytest.raises(
+            ParameterError, match=r"give hs.auditing.extreme_pairs\(low, high, rows\)"
+        ):
             quick(count, family)
 
     def test_answers_are_not_called_rows(self):

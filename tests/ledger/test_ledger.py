@@ -1152,7 +1152,7 @@ def test_a_budget_of_people_says_that_a_release_of_rows_promises_less(plain, nei
     with pytest.raises(ParameterError) as refused:
         plain.charge("people", G(epsilon=0.1, neighbours=neighbours))
     text = str(refused.value)
-    assert text.index("this release protects rows, which is weaker") < text.lower().index(
+    assert text.index("this release protects rows, which says less") < text.lower().index(
         "open another budget"
     )
     assert "Two budgets do not add up to one total" in text
