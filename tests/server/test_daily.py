@@ -80,7 +80,10 @@ def test_a_day_has_its_limit_and_the_next_one_another(team, clock):
     refused = team.ask(team.ana, "d")
     today = clock.now(times.UTC).date().isoformat()
     assert refused.status_code == 409
-    assert refused.json()["detail"] == f"Asked was epsilon 0.1; 0 of 0.3 left of {today} (UTC)."
+    assert refused.json()["detail"] == (
+        f"Asked was epsilon 0.1; 0 of 0.3 left of {today} (UTC), used up, or ended by a restoration "
+        "of the ledger with a loss; more after that day."
+    )
     assert len(charged(team)) == 3
     assert ask_all(team, team.ana, "ab") == [201, 201]  # under a known key it costs nothing
     assert (share_of(team, team.ana)["left_today"], share_of(team, team.ana)["today"]) == (0, today)
@@ -249,7 +252,7 @@ def test_the_day_of_a_loss_is_over(tmp_path, clock):
         assert ask_all(team, team.ana, "ab") == [201, 201]
     words = ["serve", "restore", str(copy), "--accept-loss", "--folder", str(folder)]
     said = " ".join(CliRunner().invoke(app, words).stderr.split())
-    assert "events are lost" in said
+    assert "events or charges are lost" in said
     assert "has anything left of today (UTC)" in said
     assert "shares with such a limit: 1" in said
     fresh = invite(folder, "ana", "analyst", [], days=30, scope=Scope())
