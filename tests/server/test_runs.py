@@ -206,7 +206,7 @@ def test_an_answer_that_was_not_stored_is_shown_to_nobody(evil, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(_runners, "take_answer", see)
-    made = team.ask(team.ana, "one", wait=0).json()["id"]
+    made = team.ask(team.ana, "one", wait=0, epsilon=1e-6).json()["id"]
     assert finish(team, made).state == "charged"
     assert team.answer(team.ana, made).json()["code"] == "not_ready"
     recover(team.desk)
