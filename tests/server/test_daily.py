@@ -81,8 +81,8 @@ def test_a_day_has_its_limit_and_the_next_one_another(team, clock):
     today = clock.now(times.UTC).date().isoformat()
     assert refused.status_code == 409
     assert refused.json()["detail"] == (
-        f"Asked was epsilon 0.1; 0 of 0.3 left of {today} (UTC), used up, or ended by a restoration "
-        "of the ledger with a loss; more after that day."
+        f"Asked was epsilon 0.1; 0 of 0.3 left of {today} (UTC), used up, or ended by a "
+        "restoration of the ledger with a loss; more after that day."
     )
     assert len(charged(team)) == 3
     assert ask_all(team, team.ana, "ab") == [201, 201]  # under a known key it costs nothing
