@@ -270,6 +270,20 @@ def test_a_mechanism_that_returns_nan_alone_is_refused(batch, columns):
         assert_private(spoils, PAIRS, claim=1.0, samples=300, batch=batch)
 
 
+@pytest.mark.parametrize("nothing", [None, np.nan])
+def test_a_mechanism_that_answers_seldom_is_judged(nothing):
+    """Propose-test-release answers once in a hundred runs where its test mostly fails.
+
+    All of the first 64 runs are silent with probability .99^64 = .53, all of 2048 with 1e-9.
+    """
+
+    def seldom(rows, rng):
+        return float(rng.integers(2)) if rng.random() < 0.01 else nothing
+
+    for seed in range(8):
+        assert_private(seldom, PAIRS, claim=1.0, samples=300, seed=seed)
+
+
 def test_nan_that_depends_on_the_rows_is_caught():
     def spoils(rows, rng):
         return np.nan if rows[0] else rng.normal()

@@ -79,10 +79,10 @@ def _model_has(name: str) -> Callable[[Method], Method]:
 
 
 @explained(
-    "call it as in hs.sklearn.PrivateEstimator(LogisticRegression(), epsilon=1.0, "
-    'route="objective"). It protects rows: for people who have several rows take '
+    "it protects rows, and for people who have several rows take "
     "hs.sample_sensitivity(..., user=COLUMN) or hs.Blocks(..., user=COLUMN) of a function that "
-    "fits the model, as docs/sklearn.md shows"
+    "fits the model, as docs/sklearn.md shows; for rows call it as in "
+    'hs.sklearn.PrivateEstimator(LogisticRegression(), epsilon=1.0, route="objective")'
 )
 class PrivateEstimator(base.BaseEstimator):  # type: ignore[misc]
     """Fit an estimator of scikit-learn, and keep no more of the rows than a private release.
