@@ -63,6 +63,8 @@ def served(tmp_path_factory):
             }
         }
         schema = schemathesis.openapi.from_dict(document)
+        # Else it gives up after 10 s, on a busy machine too, and the server says 503 of that.
+        schema.config.request_timeout = 600
         refusals = schema.config.checks.negative_data_rejection
         refusals.expected_statuses = [*refusals.expected_statuses, "413"]  # it may be too long
         roles = {"analyst": team.ana, "steward": team.sam, "quote-only": quoting, "nobody": None}
