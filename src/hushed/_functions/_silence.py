@@ -320,7 +320,10 @@ class _Watch:
                     setattr(sys, name, _Quiet(stream))
             if not self.undo:
                 self.hooks = threading.gettrace(), threading.getprofile()
-                for owner, name, make in (*_ASKED, *_list_displays()):
+            # A stop may have come while an earlier call ended: some listen still, and others not.
+            kept = {(o, name) for o, name, _, new in self.undo if getattr(o, name) is new}
+            for owner, name, make in (*_ASKED, *_list_displays()):
+                if (owner, name) not in kept:
                     self._replace(owner, name, make)
 
     def leave(self, call: object) -> None:
@@ -337,7 +340,7 @@ class _Watch:
                 if getattr(stream, "__dict__", {}).get("write") is write:
                     del stream.write
             self.streams.clear()
-            for owner, name, old, new in self.undo:
+            for owner, name, old, new in reversed(self.undo):
                 if getattr(owner, name) is new:
                     setattr(owner, name, old)
             self.undo.clear()
@@ -366,8 +369,8 @@ class _Watch:
     ) -> None:
         old = getattr(owner, name)
         new = make(old)
+        self.undo.append((owner, name, old, new))  # first: a stop leaves nothing that stays
         setattr(owner, name, new)
-        self.undo.append((owner, name, old, new))
 
 
 _WATCH = _Watch()
@@ -395,18 +398,18 @@ def silence() -> Iterator[None]:
     call, process, collections = object(), os.getpid(), count_collections()
     tracing, profiling = sys.gettrace(), sys.getprofile()
     try:
-        _WATCH.enter(call)
-        _HERE.call, _HERE.caught = call, []
-        yield
-    finally:
-        if os.getpid() != process:
-            os._exit(1)
-        if sys.gettrace() is not tracing:  # it would speak of all that follows
-            sys.settrace(tracing)
-        if sys.getprofile() is not profiling:
-            sys.setprofile(profiling)
         try:
+            _WATCH.enter(call)
+            _HERE.call, _HERE.caught = call, []
+            yield
+        finally:
+            if os.getpid() != process:
+                os._exit(1)
+            if sys.gettrace() is not tracing:  # it would speak of all that follows
+                sys.settrace(tracing)
+            if sys.getprofile() is not profiling:
+                sys.setprofile(profiling)
             collect(collections)
-        finally:  # whatever stops it: else nothing would be heard of the program any more
-            _HERE.call = None
-            _WATCH.leave(call)
+    finally:  # whatever stops it: else nothing would be heard of the program any more
+        _HERE.call = None
+        _WATCH.leave(call)
