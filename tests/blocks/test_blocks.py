@@ -405,7 +405,7 @@ def test_a_long_wait_is_told_beforehand(monkeypatch, capsys, terminal, long):
 
 
 def test_the_time_that_passes_is_shown_while_blocks_are_asked(monkeypatch, capsys):
-    """In a terminal alone: 101 blocks that import a library take minutes, and looked like a hang."""
+    """In a terminal alone: 101 blocks that import a library take minutes, as a hang does."""
     mechanism = hs.Blocks([0, 1], epsilon=20.0, blocks=3)
     hs.release(np.mean, np.ones(30), mechanism)
     assert "asking about 3 blocks" not in capsys.readouterr().err
