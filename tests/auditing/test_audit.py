@@ -756,3 +756,24 @@ def test_a_seed_that_repeats_no_audit_is_told(mechanism):
     assert found.to_dict().get("seeded", True) == found.seeded
     assert pickle.loads(pickle.dumps(found)).seeded == found.seeded
     assert read_report(write_report(found)).seeded == found.seeded
+
+
+@pytest.mark.parametrize("one", [[float("nan"), 1.0], [None, 1.0]])
+def test_a_missing_answer_of_a_pair_is_told(one):
+    """It was said to move by nan, beside a warning of NumPy."""
+    with pytest.raises(ParameterError, match=r"pair 1 .*an answer is missing \(None or NaN\)"):
+        quick(lambda rows, rng: 0.0, [(one, [0.0, 1.0])], batch=False, relation="answers")
+
+
+@pytest.mark.parametrize("hole", [None, float("nan")])
+def test_a_missing_cell_is_a_value_like_others_in_a_pair_of_tables(hole):
+    """Two missing cells are alike, and one row that differs in such a cell is one row."""
+
+    def count(rows, rng):
+        return len(rows) + rng.laplace()
+
+    options = {"claim": Guarantee(epsilon=3.0), "samples": 2000}
+    found = audit(count, [([("a", hole), ("b", 1.0)], [("a", hole), ("b", hole)])], **options)
+    assert found.tried == ("pair 1",)
+    with pytest.raises(ParameterError, match="0 rows differ"):
+        audit(count, [([("a", hole)], [("a", hole)])], **options)
